@@ -1,0 +1,1 @@
+"""Facts about hardware, instances and models, each with its source."""

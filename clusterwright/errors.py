@@ -1,0 +1,70 @@
+"""Errors that people read, and the exit codes they lead to.
+
+    ClusterwrightError            base: a message and what to do about it
+      InputError                  bad input or usage                           exit 2
+        UnitError                 a quantity that cannot be read (also a ValueError, so that schemas collect it)
+      RuleError                   valid input, but a rule failed               exit 1
+      MissingFactError            a fact or a price is missing or too old      exit 3
+"""
+
+from dataclasses import dataclass
+
+EXIT_FINE = 0
+EXIT_RULE_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_FACT_MISSING = 3
+EXIT_BUG = 70
+
+
+class ClusterwrightError(Exception):
+    """An error with a message for people and, where there is one, the way out."""
+
+    exit_code = EXIT_BUG
+
+    def __init__(self, message: str, *, help: str | None = None) -> None:  # noqa: A002 - the word users see
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+class InputError(ClusterwrightError):
+    """The user's input cannot be used as it is."""
+
+    exit_code = EXIT_BAD_INPUT
+
+
+class UnitError(InputError, ValueError):
+    """A quantity's number or unit cannot be read."""
+
+
+class MissingFactError(ClusterwrightError):
+    """A fact or a price that the answer needs is missing or too old."""
+
+    exit_code = EXIT_FACT_MISSING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A rule that failed: a stable id, where in the blueprint, what is wrong, and what to do.
+
+    Attributes:
+        id: stable rule id, for example `MEM001`.
+        path: blueprint path the rule speaks of, for example `("goals", "finish_within")`; empty if none.
+        message: what is wrong, with the numbers.
+        help: what would make it right.
+    """
+
+    id: str
+    path: tuple[str | int, ...]
+    message: str
+    help: str
+
+
+class RuleError(ClusterwrightError):
+    """The blueprint is valid, but one or more rules failed."""
+
+    exit_code = EXIT_RULE_FAILED
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        super().__init__("; ".join(f"{finding.id}: {finding.message}" for finding in findings))
+        self.findings = findings

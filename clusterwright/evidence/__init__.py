@@ -1,0 +1,1 @@
+"""Validation and calibration against published measurements."""

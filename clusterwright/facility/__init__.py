@@ -1,0 +1,1 @@
+"""On-premises physics (fabric, racks, power, cooling) and the bill of any target. Knows no money."""

@@ -1,0 +1,1 @@
+"""Writers of deliverables: stacks, Slurm files, on-premises documents, workbook, report."""

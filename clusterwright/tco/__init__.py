@@ -1,0 +1,1 @@
+"""From a priced bill to cash flows and metrics; runs the SQL of `tco/`."""
