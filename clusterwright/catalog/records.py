@@ -1,0 +1,290 @@
+"""The catalogue's records. Field names carry unit and scope; the loader checks each claim's unit against them."""
+
+from dataclasses import dataclass
+
+PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """One source's statement about one attribute of one entity.
+
+    Attributes:
+        entity: catalogue id, for example `h100-sxm-80gb`.
+        attribute: field name of the entity's record, which carries unit and scope.
+        value: as printed in the source.
+        unit: as printed in the source.
+        source: id of a row of `catalog/sources.csv`.
+        locator: page, table or section in the source.
+        status: `chosen` or `rejected`; exactly one is chosen per entity and attribute.
+        note: derivation, or the reason of the decision.
+    """
+
+    entity: str
+    attribute: str
+    value: str
+    unit: str
+    source: str
+    locator: str
+    status: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """A document that facts come from: id, title, where it is, date, confidence (`high`, `medium` or `low`)."""
+
+    id: str
+    title: str
+    where: str
+    date: str
+    confidence: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Accelerator:
+    """One accelerator as the software sees it. FLOP/s are dense; None is unknown or not supported.
+
+    Attributes:
+        generation: calibration key, for example `hopper`, `ampere`, `blackwell`, `cdna3`, `tpu`.
+        form: `sxm`, `pcie`, `oam`, `superchip`, `chip`.
+        scale_up_kind: `nvlink`, `xgmi`, `ethernet`, `ici`, `neuronlink`, `pcie`.
+        scale_up_bytes_per_s_per_gpu_one_way: bandwidth of one accelerator into its scale-up domain, one direction.
+        scale_up_domain_gpus: accelerators that reach each other at that bandwidth.
+        gres_type: the type name used in Slurm's gres and in node labels.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    generation: str
+    form: str
+    gres_type: str
+    hbm_bytes: float | None = None
+    hbm_bytes_per_s: float | None = None
+    dense_fp64_flop_per_s: float | None = None
+    dense_tf32_flop_per_s: float | None = None
+    dense_bf16_flop_per_s: float | None = None
+    dense_fp16_flop_per_s: float | None = None
+    dense_fp8_flop_per_s: float | None = None
+    dense_fp4_flop_per_s: float | None = None
+    dense_int8_op_per_s: float | None = None
+    sparse_bf16_flop_per_s: float | None = None
+    sparse_fp8_flop_per_s: float | None = None
+    scale_up_kind: str | None = None
+    scale_up_bytes_per_s_per_gpu_one_way: float | None = None
+    scale_up_domain_gpus: int | None = None
+    power_w: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class System:
+    """One on-premises server (or rack-scale system) as bought.
+
+    Attributes:
+        accelerator: catalogue id.
+        fabric_bytes_per_s_per_gpu_one_way: compute-fabric bandwidth of one GPU, one direction.
+        fabric_ports: compute-fabric ports of the node (a rail each).
+        storage_ports, inband_ports, oob_ports: ports into the other networks.
+        psu_count, psu_needed: power supplies, and how many must live to carry the load.
+        weight_kg, height_u, power_max_w, airflow_cfm: of one system.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    accelerator: str
+    gpus: int
+    cpu_sockets: int | None = None
+    cpu_cores_per_socket: int | None = None
+    cpu_threads_per_core: int | None = None
+    memory_bytes: float | None = None
+    local_nvme_bytes: float | None = None
+    fabric_kind: str | None = None
+    fabric_ports: int | None = None
+    fabric_bytes_per_s_per_gpu_one_way: float | None = None
+    storage_ports: int | None = None
+    inband_ports: int | None = None
+    oob_ports: int | None = None
+    height_u: float | None = None
+    weight_kg: float | None = None
+    power_max_w: float | None = None
+    airflow_cfm: float | None = None
+    psu_count: int | None = None
+    psu_needed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Instance:
+    """One cloud instance type: size, fabric, and what placement and capacity objects accept it.
+
+    Attributes:
+        id: the cloud's own type name.
+        cloud: `aws`, `azure` or `gcp`.
+        accelerator: catalogue id.
+        fabric_kind: `efa`, `infiniband`, `tcpx`, `tcpxo`, `roce`, `gvnic`, `ici` or `none`.
+        fabric_interfaces: fabric NICs; fabric_bytes_per_s_per_interface_one_way: of each.
+        network_cards, card_zero_has_fabric, interfaces_per_card: AWS network cards.
+        gpu_networks, rdma_subnets, mtu_bytes, nic_type: GCP networks beside the first.
+        placement_kind, placement_max_nodes: the object that keeps nodes close, and its limit.
+        image: default image reference of this type; None where the user must build one.
+        regions: regions (zones for GCP) where a source lists it; empty when not known.
+        verified: False when a fact of the row could not be checked.
+    """
+
+    id: str
+    cloud: str
+    accelerator: str
+    gpus: int
+    vcpus: int | None = None
+    memory_bytes: float | None = None
+    local_nvme_bytes: float | None = None
+    visible_hbm_bytes_per_gpu: float | None = None
+    fabric_kind: str = "none"
+    fabric_interfaces: int | None = None
+    fabric_bytes_per_s_per_interface_one_way: float | None = None
+    network_cards: int | None = None
+    card_zero_has_fabric: bool | None = None
+    interfaces_per_card: int | None = None
+    gpu_networks: int | None = None
+    rdma_subnets: int | None = None
+    mtu_bytes: int | None = None
+    nic_type: str | None = None
+    placement_kind: str | None = None
+    placement_max_nodes: int | None = None
+    image: str | None = None
+    architecture: str = "x86_64"
+    regions: tuple[str, ...] = ()
+    verified: bool = True
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Switch:
+    """One switch: ports at a rate, height, power and what network it is for (`infiniband`, `ethernet`, `oob`)."""
+
+    id: str
+    name: str
+    network: str
+    ports: int
+    port_bytes_per_s_one_way: float
+    ports_per_cage: int
+    height_u: float
+    power_typical_w: float | None = None
+    power_max_w: float | None = None
+    weight_kg: float | None = None
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """Anything else on the bill: optic, cable, PDU, rack, appliance, server.
+
+    Attributes:
+        kind: `optic`, `fibre`, `dac`, `pdu`, `rack`, `management`, `storage`, `copper`.
+        reach_m: longest run of an optic or cable.
+    """
+
+    id: str
+    name: str
+    kind: str
+    height_u: float | None = None
+    power_typical_w: float | None = None
+    power_max_w: float | None = None
+    weight_kg: float | None = None
+    reach_m: float | None = None
+    capacity_bytes: float | None = None
+    read_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
+    power_capacity_w: float | None = None
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Model:
+    """A transformer's architecture, by the names of its configuration file.
+
+    Attributes:
+        parameters: exact count from the dimensions; active_parameters: used per token.
+        ffn_hidden: width of the MLP; gated: three matrices instead of two.
+        experts, experts_per_token, shared_experts, moe_ffn_hidden, dense_layers: mixture of experts; all None if dense.
+        attention_kind: `mha`, `gqa`, `mqa`, `mla`.
+        learned_positions: rows of a learned position table (0 for rotary or ALiBi).
+        linear_biases, norm_biases: whether linear layers and norms carry bias vectors.
+    """
+
+    id: str
+    name: str
+    parameters: int | None
+    active_parameters: float | None
+    published_parameters: float | None
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn_hidden: int
+    gated: bool
+    vocab: int
+    tied_embeddings: bool
+    max_context: int | None
+    attention_kind: str
+    experts: int | None = None
+    experts_per_token: int | None = None
+    shared_experts: int | None = None
+    moe_ffn_hidden: int | None = None
+    dense_layers: int | None = None
+    mla_q_lora: int | None = None
+    mla_kv_lora: int | None = None
+    mla_rope_dim: int | None = None
+    mla_nope_dim: int | None = None
+    mla_v_dim: int | None = None
+    sliding_window: int | None = None
+    sliding_layer_fraction: float | None = None
+    learned_positions: int = 0
+    linear_biases: bool = False
+    norm_biases: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeType:
+    """What sizing needs to know of a node, whether it is rented or bought.
+
+    Attributes:
+        id: instance type or system id.
+        gpus: accelerators per node.
+        hbm_bytes_per_gpu: memory that software can use.
+        network_bytes_per_s_per_gpu_one_way: scale-out bandwidth of one GPU, one direction.
+        placement_max_nodes: nodes one fabric can hold; None when there is no known limit.
+    """
+
+    id: str
+    accelerator: Accelerator
+    gpus: int
+    hbm_bytes_per_gpu: float
+    network_kind: str
+    network_bytes_per_s_per_gpu_one_way: float
+    placement_max_nodes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalogue:
+    """Every fact, by id, and the claims and sources behind them.
+
+    Attributes:
+        version: short hash of the catalogue's files; a plan names it.
+    """
+
+    version: str
+    accelerators: dict[str, Accelerator]
+    systems: dict[str, System]
+    instances: dict[str, Instance]
+    switches: dict[str, Switch]
+    parts: dict[str, Part]
+    models: dict[str, Model]
+    claims: tuple[Claim, ...]
+    sources: dict[str, Source]

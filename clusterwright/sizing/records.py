@@ -1,0 +1,183 @@
+"""What sizing takes in and gives back."""
+
+from dataclasses import dataclass
+
+from clusterwright.catalog.records import Model, NodeType
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingJob:
+    """A training run as the blueprint asks for it.
+
+    Attributes:
+        tokens: trained in total.
+        sequence_length: tokens per sequence; global_batch_sequences: sequences per optimizer step.
+        precision: of the matrix multiplications, `bf16`, `fp16` or `fp8`.
+        finish_within_s: calendar time allowed, None for no goal.
+        confidence: the goal is met when this quantile of calendar time meets it.
+        tensor_parallel … : fixed by the user where not None, else searched.
+    """
+
+    model: Model
+    tokens: float
+    sequence_length: int
+    global_batch_sequences: int
+    precision: str
+    finish_within_s: float | None
+    confidence: float = 0.9
+    max_nodes: int | None = None
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    micro_batch: int | None = None
+    recompute: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """How the job is spread over accelerators, and what each device holds and recomputes.
+
+    Attributes:
+        tp, sp, pp, vpp, dp, cp, ep: tensor, sequence (0 or 1), pipeline, interleaving, data, context, expert parallel.
+        zero_stage: 0 to 3 (3 is FSDP).
+        micro_batch: sequences per micro-batch; micro_batches: per step and pipeline.
+        recompute: `none`, `selective` or `full`.
+    """
+
+    tp: int
+    sp: int
+    pp: int
+    vpp: int
+    dp: int
+    cp: int
+    ep: int
+    zero_stage: int
+    micro_batch: int
+    micro_batches: int
+    recompute: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryPerGpu:
+    """Bytes on the fullest GPU, by term."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    logits: float
+    communication: float
+    reserve: float
+
+    @property
+    def total(self) -> float:
+        """Sum of all terms, in bytes."""
+        return (
+            self.weights
+            + self.gradients
+            + self.optimizer
+            + self.activations
+            + self.logits
+            + self.communication
+            + self.reserve
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepTime:
+    """Seconds of one optimizer step, by what the time is spent on; exposed parts only."""
+
+    compute_s: float
+    tensor_parallel_s: float
+    pipeline_bubble_s: float
+    pipeline_transfer_s: float
+    data_parallel_s: float
+    optimizer_s: float
+
+    @property
+    def total_s(self) -> float:
+        """Sum of all parts, in seconds."""
+        return (
+            self.compute_s
+            + self.tensor_parallel_s
+            + self.pipeline_bubble_s
+            + self.pipeline_transfer_s
+            + self.data_parallel_s
+            + self.optimizer_s
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Goodput:
+    """Share of calendar time that makes progress, and the checkpoints and failures behind it.
+
+    Attributes:
+        fraction: productive share of calendar time, 0 to 1.
+        mean_time_between_interruptions_s: of the whole job.
+        checkpoint_bytes, checkpoint_write_s, checkpoint_interval_s: size, blocking time, Young/Daly interval.
+        restart_s: detection and restart per interruption.
+    """
+
+    fraction: float
+    mean_time_between_interruptions_s: float
+    checkpoint_bytes: float
+    checkpoint_write_s: float
+    checkpoint_interval_s: float
+    restart_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StorageNeed:
+    """What the shared file system must hold and sustain.
+
+    Attributes:
+        dataset_bytes: tokenised training data; checkpoint_bytes_kept: checkpoints that are retained.
+        capacity_bytes: sum with headroom; read_bytes_per_s, write_bytes_per_s: sustained.
+    """
+
+    dataset_bytes: float
+    checkpoint_bytes_kept: float
+    capacity_bytes: float
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SizedPoint:
+    """One point of a target's front: a cluster size with its best layout.
+
+    Attributes:
+        mfu: model FLOPs (full attention) per second over the dense peak; days are calendar days.
+        calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the job's confidence.
+        tokens_per_s_per_gpu: while training, without interruptions.
+        limited_by: the largest parts of the step beyond compute, in words.
+    """
+
+    node: NodeType
+    nodes: int
+    gpus: int
+    layout: Layout
+    memory: MemoryPerGpu
+    step: StepTime
+    mfu: float
+    tokens_per_s_per_gpu: float
+    goodput: Goodput
+    storage: StorageNeed
+    calendar_days: float
+    calendar_days_low: float
+    calendar_days_high: float
+    limited_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Front:
+    """The points of one node type that no other beats in both nodes and calendar days, fewest nodes first.
+
+    Attributes:
+        layouts_evaluated: how many layouts were timed.
+        layouts_rejected_by_memory: how many did not fit.
+    """
+
+    node: NodeType
+    points: tuple[SizedPoint, ...]
+    layouts_evaluated: int
+    layouts_rejected_by_memory: int

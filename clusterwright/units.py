@@ -1,0 +1,157 @@
+"""Quantities as people write them, parsed once at the edge into SI floats, and printed back.
+
+Decimal prefixes are powers of 1,000 (`GB` is 1e9 bytes); binary ones are powers of 1,024 (`GiB` is 2**30 bytes).
+The two are never mixed. Units are case-sensitive where case carries meaning (`Gb/s` is bits, `GB/s` is bytes).
+"""
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from clusterwright.errors import UnitError
+
+HOURS_PER_MONTH = 730.0
+HOURS_PER_YEAR = 8760.0
+SECONDS_PER_HOUR = 3600.0
+SECONDS_PER_DAY = 86400.0
+
+_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """A kind of quantity: its name, the unit values are kept in, and the factor of each unit people may write."""
+
+    name: str
+    base: str
+    factors: dict[str, float]
+    example: str
+
+
+def _prefixed(unit: str, prefixes: dict[str, float], scale: float = 1.0) -> dict[str, float]:
+    return {prefix + unit: factor * scale for prefix, factor in prefixes.items()}
+
+
+_BYTES = _prefixed("B", _DECIMAL) | _prefixed("B", _BINARY)
+_BITS_PER_S = _prefixed("b/s", _DECIMAL, 1 / 8)
+_DAY = SECONDS_PER_DAY
+_DURATIONS = {
+    "s": 1.0, "second": 1.0, "seconds": 1.0,
+    "min": 60.0, "minute": 60.0, "minutes": 60.0,
+    "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
+    "d": _DAY, "day": _DAY, "days": _DAY,
+    "week": 7 * _DAY, "weeks": 7 * _DAY,
+    "month": HOURS_PER_MONTH * 3600.0, "months": HOURS_PER_MONTH * 3600.0,
+    "year": HOURS_PER_YEAR * 3600.0, "years": HOURS_PER_YEAR * 3600.0,
+}  # fmt: skip
+
+COUNT = Kind(name="count", base="", factors={"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, example="300e9")
+FRACTION = Kind(name="fraction", base="", factors={"": 1.0, "%": 0.01}, example="80 %")
+BYTES = Kind(name="size", base="B", factors=_BYTES, example="80 GB")
+BANDWIDTH = Kind(
+    name="bandwidth",
+    base="B/s",
+    factors={f"{unit}/s": factor for unit, factor in _BYTES.items()} | _BITS_PER_S,
+    example="400 Gb/s",
+)
+FLOP_RATE = Kind(
+    name="FLOP rate",
+    base="FLOP/s",
+    factors=_prefixed("FLOP/s", _DECIMAL) | _prefixed("FLOPS", _DECIMAL),
+    example="989.5 TFLOP/s",
+)
+DURATION = Kind(name="duration", base="s", factors=_DURATIONS, example="30 days")
+POWER = Kind(name="power", base="W", factors={"W": 1.0, "kW": 1e3, "MW": 1e6}, example="42 kW")
+ENERGY_PRICE = Kind(
+    name="energy price", base="USD/kWh", factors={"USD/kWh": 1.0, "USD/MWh": 1e-3}, example="0.08 USD/kWh"
+)
+LENGTH = Kind(name="length", base="m", factors={"m": 1.0, "mm": 1e-3, "cm": 1e-2}, example="3 m")
+MASS = Kind(name="mass", base="kg", factors={"kg": 1.0, "lb": 0.45359237}, example="130 kg")
+RACK_UNITS = Kind(name="rack height", base="U", factors={"U": 1.0, "RU": 1.0}, example="48 U")
+MONEY = Kind(
+    name="amount of money",
+    base="USD",
+    factors={"USD": 1.0, "kUSD": 1e3, "MUSD": 1e6},
+    example="250000 USD",
+)
+AIRFLOW = Kind(name="airflow", base="CFM", factors={"CFM": 1.0}, example="1105 CFM")
+
+#: Every kind, by the unit its values are kept in; the catalogue's loader looks a field's kind up by its suffix.
+KINDS = (
+    COUNT, FRACTION, BYTES, BANDWIDTH, FLOP_RATE, DURATION, POWER, ENERGY_PRICE, LENGTH, MASS, RACK_UNITS, MONEY,
+    AIRFLOW,
+)  # fmt: skip
+
+_NUMBER = r"[+-]?(?:\d[\d,_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_QUANTITY = re.compile(rf"^\s*({_NUMBER})\s*(\S.*?)?\s*$")
+
+
+def parse(text: str | float, kind: Kind) -> float:
+    """Read a quantity such as `30 days` or `400 Gb/s`.
+
+    Args:
+        text: a number and a unit of `kind`; a bare number is accepted only where the kind has a bare unit (counts,
+            fractions).
+        kind: what the quantity is.
+
+    Returns:
+        The value in `kind.base`.
+
+    Raises:
+        UnitError: no number, an unknown unit, or a unit of another kind; the message names the units that fit.
+    """
+    match = _QUANTITY.match(str(text))
+    if match is None:
+        raise UnitError(f"{text!r} is not a {kind.name}", help=f"write a number and a unit, for example {kind.example}")
+    unit = match[2] or ""
+    if unit not in kind.factors:
+        raise UnitError(_wrong_unit(str(text), unit, kind), help=f"for example {kind.example}")
+    value = float(match[1].replace(",", "").replace("_", ""))
+    return value * kind.factors[unit]
+
+
+def _wrong_unit(text: str, unit: str, kind: Kind) -> str:
+    known = [name for name in kind.factors if name]
+    if not unit:
+        return f"{text!r} has no unit; a {kind.name} needs one of {', '.join(known)}"
+    other = next((candidate.name for candidate in KINDS if candidate is not kind and unit in candidate.factors), None)
+    if other is not None:
+        return f"{unit!r} is a unit of {other}, not of {kind.name}"
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(unit.casefold(), folded, n=1)
+    hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
+    return f"{unit!r} is not a unit of {kind.name}{hint}"
+
+
+def pattern(kind: Kind) -> str:
+    """Return a regular expression (ECMA 262, as JSON Schema wants) that accepts the texts `parse` accepts."""
+    units = "|".join(
+        re.escape(name).replace(r"\/", "/") for name in sorted(kind.factors, key=len, reverse=True) if name
+    )
+    tail = rf"\s*({units})" + ("?" if "" in kind.factors else "")
+    return rf"^\s*{_NUMBER}{tail}\s*$"
+
+
+def text(value: float | None, kind: Kind, *, digits: int = 3) -> str:
+    """Print a value of a kind with the largest prefix that keeps it at or above one; unknown prints as `unknown`.
+
+    Args:
+        value: in `kind.base`, or None.
+        kind: what the value is.
+        digits: significant digits.
+    """
+    if value is None:
+        return "unknown"
+    if kind is BYTES or kind is BANDWIDTH or kind is FLOP_RATE or kind is POWER:
+        for prefix in ("E", "P", "T", "G", "M", "k"):
+            if abs(value) >= _DECIMAL[prefix]:
+                return f"{_significant(value / _DECIMAL[prefix], digits)} {prefix}{kind.base}"
+    return f"{_significant(value, digits)} {kind.base}".rstrip()
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    whole = len(str(int(abs(value))))
+    return f"{value:,.{max(0, digits - whole)}f}"
