@@ -1,0 +1,158 @@
+"""YAML with positions: the one place that reads it.
+
+The text is composed into nodes and turned into plain values here, so that every key and value keeps its position,
+duplicate keys are found all at once, and dates stay text. YAML 1.2: `no` is a string and `300e9` a number.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from clusterwright.blueprint.problems import BlueprintError, Position, Problem
+from clusterwright.blueprint.problems import Path as KeyPath
+from clusterwright.errors import InputError
+
+_MAX_BYTES = 1_000_000
+_MAX_VALUES = 10_000
+_MAX_DEPTH = 40
+_TAG = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """A YAML document as plain values, with the position of each key and value.
+
+    Attributes:
+        name: file name as the user gave it.
+        text: the source.
+        value: mappings, lists and scalars.
+        keys: position of the key at a path; values: position of its value.
+        problems: keys that are given twice.
+    """
+
+    name: str
+    text: str
+    value: Any
+    keys: dict[KeyPath, Position]
+    values: dict[KeyPath, Position]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Walk:
+    keys: dict[KeyPath, Position] = field(default_factory=dict)
+    values: dict[KeyPath, Position] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    seen: int = 0
+
+    def value(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401 - YAML holds anything
+        self.seen += 1
+        if self.seen > _MAX_VALUES or len(path) > _MAX_DEPTH:
+            raise InputError("the blueprint is too large or nested too deeply", help="remove anchors that repeat")
+        self.values[path] = _position(node)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, SequenceNode):
+            return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
+        return _scalar(node)
+
+    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value) if isinstance(key_node, ScalarNode) else "?"
+            here = (*path, key)
+            if key in result:
+                first = self.keys[here]
+                self.problems.append(
+                    Problem(
+                        path=here,
+                        message=f"{key!r} is given twice; the first is on line {first.line}",
+                        help="keep one of them",
+                        position=_position(key_node),
+                    )
+                )
+                continue
+            self.keys[here] = _position(key_node)
+            result[key] = self.value(value_node, here)
+        return result
+
+
+def _position(node: Node) -> Position:
+    mark, end = node.start_mark, node.end_mark
+    length = end.column - mark.column if end.line == mark.line else 1
+    return Position(line=mark.line + 1, column=mark.column + 1, length=max(1, length))
+
+
+def _scalar(node: Node) -> Any:  # noqa: ANN401
+    text = str(node.value)
+    kind = str(node.tag).removeprefix(_TAG)
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() == "true"
+    if kind == "int":
+        return int(text.replace("_", ""), 0) if text.lower().startswith(("0x", "0o")) else int(text.replace("_", ""))
+    if kind == "float":
+        return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+    return text
+
+
+def read(path: Path) -> Document:
+    """Read a blueprint file.
+
+    Raises:
+        InputError: the file cannot be read, is empty, too large, or not text.
+        BlueprintError: it is not valid YAML.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}", help="write one with: clusterwright init train -o FILE") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a blueprint", help="name the YAML file inside it") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if len(raw) > _MAX_BYTES:
+        raise InputError(f"{path} is larger than {_MAX_BYTES:,} bytes; a blueprint is a page of text")
+    try:
+        return parse(raw.decode("utf-8"), name=str(path))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
+
+
+def parse(text: str, *, name: str) -> Document:
+    """Parse YAML text; see `read` for what is raised."""
+    try:
+        node = YAML(typ="rt", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        position = Position(line=mark.line + 1, column=mark.column + 1, length=1) if mark else None
+        problem = Problem(
+            path=(),
+            message=f"this is not valid YAML: {error.problem or error.context}",
+            help="check the indentation and the quotes here",
+            position=position,
+        )
+        raise BlueprintError(name=name, text=text, problems=(problem,)) from None
+    except (YAMLError, RecursionError) as error:
+        raise InputError(f"{name} is not valid YAML: {error}") from None
+    if node is None:
+        raise InputError(f"{name} is empty", help="write one with: clusterwright init train -o FILE")
+    walk = _Walk()
+    value = walk.value(node, ())
+    return Document(
+        name=name, text=text, value=value, keys=walk.keys, values=walk.values, problems=tuple(walk.problems)
+    )
+
+
+def parse_scalar(text: str) -> Any:  # noqa: ANN401
+    """Read one value as it would be read in a blueprint (for `--set path=value`)."""
+    try:
+        node = YAML(typ="rt", pure=True).compose(text)
+    except YAMLError:
+        return text
+    return None if node is None else _Walk().value(node, ())

@@ -1,0 +1,168 @@
+"""From a file to a checked blueprint: positions, "did you mean", every problem at once."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from clusterwright.blueprint.document import Document, parse_scalar, read
+from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
+from clusterwright.blueprint.problems import Path as KeyPath
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.errors import InputError
+
+_WORKLOAD_KINDS = ("train", "finetune", "serve")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadedBlueprint:
+    """A blueprint with the document it came from, so that later findings can point into the text."""
+
+    blueprint: Blueprint
+    document: Document
+
+    def error(self, problems: tuple[Problem, ...], *, exit_code: int | None = None) -> BlueprintError:
+        """Return the error that shows problems found later, placed in this document."""
+        placed = tuple(_placed(problem, self.document) for problem in problems)
+        error = BlueprintError(name=self.document.name, text=self.document.text, problems=placed)
+        if exit_code is not None:
+            error.exit_code = exit_code
+        return error
+
+
+def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
+    """Load a blueprint and check its form.
+
+    Args:
+        path: the YAML file.
+        overrides: `path=value` pairs that replace or add values.
+
+    Raises:
+        InputError: the file cannot be read, or an override is not `path=value`.
+        BlueprintError: the text or the values are wrong; holds every problem.
+    """
+    document = read(path)
+    if not isinstance(document.value, dict):
+        raise InputError(f"{path} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …")
+    for override in overrides:
+        _override(document.value, override)
+    problems = document.problems
+    try:
+        blueprint = Blueprint.model_validate(document.value)
+    except ValidationError as error:
+        problems += tuple(_problem(dict(item), document) for item in error.errors(include_url=False))
+    if problems:
+        raise BlueprintError(name=document.name, text=document.text, problems=problems)
+    return LoadedBlueprint(blueprint=blueprint, document=document)
+
+
+def _override(value: dict[str, Any], override: str) -> None:
+    path, equals, text = override.partition("=")
+    parts = path.split(".")
+    if not equals or not all(parts):
+        raise InputError(f"--set {override!r} is not path=value", help="for example --set workload.tokens=2e12")
+    node = value
+    for part in parts[:-1]:
+        child = node.setdefault(part, {})
+        if not isinstance(child, dict):
+            raise InputError(f"--set {override!r}: {part!r} is a value, not a section")
+        node = child
+    node[parts[-1]] = parse_scalar(text)
+
+
+def _problem(error: dict[str, Any], document: Document) -> Problem:
+    path = _document_path(error["loc"])
+    context = error.get("ctx", {})
+    kind = error["type"]
+    message: str
+    advice: str | None
+    if kind == "extra_forbidden":
+        message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
+        key = document.keys.get(path)
+        return Problem(path=path, message=message, help=advice, position=key or position(document, path))
+    elif kind == "missing":
+        message, advice = f"{dotted(path)} is missing", _description(path)
+    elif kind in ("union_tag_invalid", "union_tag_not_found"):
+        path = (*path, "kind")
+        message = f"the workload's kind must be one of {', '.join(_WORKLOAD_KINDS)}"
+        advice = "add kind: train" if kind == "union_tag_not_found" else None
+    else:
+        message, advice = _wording(error, path, document), context.get("help")
+    return _placed(Problem(path=path, message=message, help=advice or None), document)
+
+
+def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in ("quantity", "day", "reservation", "targets", "value_error"):
+        return message
+    found = document.value
+    for part in path:
+        found = found.get(part) if isinstance(found, dict) else None
+    shown = "" if isinstance(found, dict | list) or found is None else f" (found {found!r})"
+    name = dotted(path) or "the blueprint"
+    return f"{name}: {message[0].lower()}{message[1:]}{shown}"
+
+
+def _document_path(location: tuple[str | int, ...]) -> KeyPath:
+    """Return pydantic's location without the tag it inserts for the workload's kind."""
+    if len(location) > 1 and location[0] == "workload" and location[1] in _WORKLOAD_KINDS:
+        return (location[0], *location[2:])
+    return location
+
+
+def _placed(problem: Problem, document: Document) -> Problem:
+    if problem.position is not None:
+        return problem
+    return Problem(
+        path=problem.path,
+        message=problem.message,
+        help=problem.help,
+        id=problem.id,
+        position=position(document, problem.path),
+    )
+
+
+def position(document: Document, path: KeyPath) -> Position | None:
+    """Return where a path stands in the text: its value if scalar, else its key, else the nearest section around it."""
+    if path in document.values and path in document.keys:
+        value, key = document.values[path], document.keys[path]
+        return value if value.line == key.line else key
+    for end in range(len(path) - 1, 0, -1):
+        if path[:end] in document.keys:
+            return document.keys[path[:end]]
+    return Position(line=1, column=1, length=1) if document.text else None
+
+
+def _section(path: KeyPath) -> list[type[BaseModel]]:
+    """Return the schema classes that a path's parent may be (several for the workload's kinds)."""
+    sections: list[type[BaseModel]] = [Blueprint]
+    for part in path[:-1]:
+        sections = [
+            child
+            for section in sections
+            if part in section.model_fields
+            for child in _models(section.model_fields[str(part)].annotation)
+        ]
+    return sections
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - typing forms
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models(argument)]
+
+
+def _did_you_mean(path: KeyPath) -> str:
+    known = sorted({name for section in _section(path) for name in section.model_fields})
+    close = get_close_matches(str(path[-1]), known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+
+
+def _description(path: KeyPath) -> str | None:
+    for section in _section(path):
+        field = section.model_fields.get(str(path[-1]))
+        if field is not None and field.description:
+            return f"{path[-1]}: {field.description}"
+    return None

@@ -1,0 +1,50 @@
+"""Schema types for quantities: text with a unit in the blueprint, an SI float inside, a pattern in the JSON Schema."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from clusterwright import units
+from clusterwright.errors import UnitError
+
+
+class _QuantitySchema:
+    """Describes a quantity to editors: a string with a pattern, or a bare number where the kind allows one."""
+
+    def __init__(self, kind: units.Kind) -> None:
+        self.kind = kind
+
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        text = {"type": "string", "pattern": units.pattern(self.kind), "examples": [self.kind.example]}
+        return {"anyOf": [{"type": "number"}, text]} if "" in self.kind.factors else text
+
+
+def _reader(kind: units.Kind) -> BeforeValidator:
+    def read(value: Any) -> float:  # noqa: ANN401 - YAML holds anything
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise PydanticCustomError(
+                "quantity",
+                "{found} is not a {kind}",
+                {"found": repr(value), "kind": kind.name, "help": f"for example {kind.example}"},
+            )
+        try:
+            number = units.parse(value, kind)
+        except UnitError as error:
+            raise PydanticCustomError("quantity", "{text}", {"text": error.message, "help": error.help or ""}) from None
+        if not abs(number) < float("inf"):
+            raise PydanticCustomError("quantity", "{text}", {"text": f"{value!r} is not a finite {kind.name}"})
+        return number
+
+    return BeforeValidator(read, json_schema_input_type=str)
+
+
+Count = Annotated[float, _reader(units.COUNT), _QuantitySchema(units.COUNT)]
+Fraction = Annotated[float, _reader(units.FRACTION), _QuantitySchema(units.FRACTION)]
+Duration = Annotated[float, _reader(units.DURATION), _QuantitySchema(units.DURATION)]
+Power = Annotated[float, _reader(units.POWER), _QuantitySchema(units.POWER)]
+EnergyPrice = Annotated[float, _reader(units.ENERGY_PRICE), _QuantitySchema(units.ENERGY_PRICE)]
+RackUnits = Annotated[float, _reader(units.RACK_UNITS), _QuantitySchema(units.RACK_UNITS)]
+Money = Annotated[float, _reader(units.MONEY), _QuantitySchema(units.MONEY)]
+Size = Annotated[float, _reader(units.BYTES), _QuantitySchema(units.BYTES)]

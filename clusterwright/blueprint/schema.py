@@ -1,0 +1,237 @@
+"""The blueprint: what the user writes, and the JSON Schema that editors use.
+
+Every field's description is what an editor shows on hover. Values are SI floats after loading.
+"""
+
+import datetime as dt
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.json_schema import WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from clusterwright.blueprint import names
+from clusterwright.blueprint.quantities import (
+    Count,
+    Duration,
+    EnergyPrice,
+    Fraction,
+    Money,
+    Power,
+    RackUnits,
+    Size,
+)
+
+TARGETS = ("aws", "azure", "gcp", "onprem")
+
+
+class Section(BaseModel):
+    """A part of the blueprint: unknown keys are errors, values do not change after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _day(value: Any) -> dt.date:  # noqa: ANN401 - YAML holds anything
+    try:
+        return dt.date.fromisoformat(str(value))
+    except ValueError:
+        raise PydanticCustomError(
+            "day", "{found} is not a day", {"found": repr(value), "help": "write it as 2026-11-20"}
+        ) from None
+
+
+Day = Annotated[
+    dt.date,
+    BeforeValidator(_day),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "examples": ["2026-11-20"]}),
+]
+ClusterName = Annotated[str, AfterValidator(names.cluster_name)]
+PartitionName = Annotated[str, AfterValidator(names.partition_name)]
+HostPrefix = Annotated[str, AfterValidator(names.host_prefix)]
+Identifier = Annotated[str, AfterValidator(names.identifier)]
+Tags = Annotated[dict[str, str], AfterValidator(names.tags)]
+
+
+class Parallelism(Section):
+    """Parts of the layout to hold fixed; what is left out is searched."""
+
+    tensor: Annotated[int, Field(ge=1, le=64)] | None = Field(None, description="tensor parallel size, GPUs")
+    pipeline: Annotated[int, Field(ge=1, le=512)] | None = Field(None, description="pipeline stages")
+    micro_batch: Annotated[int, Field(ge=1, le=1024)] | None = Field(None, description="sequences per micro-batch")
+    recompute: Literal["none", "selective", "full"] | None = Field(None, description="activations computed again")
+
+
+class Train(Section):
+    """Pre-training from scratch."""
+
+    kind: Literal["train"] = Field(description="train: pre-training from scratch")
+    model: Identifier = Field(description="a model of the catalogue, for example gpt3-175b")
+    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total, for example 300e9")
+    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
+    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
+    precision: Literal["bf16", "fp16", "fp8"] = Field("bf16", description="of the matrix multiplications")
+    parallelism: Parallelism = Field(default_factory=Parallelism, description="layout choices to hold fixed")
+
+
+class Finetune(Section):
+    """Fine-tuning of a given model."""
+
+    kind: Literal["finetune"] = Field(description="finetune: adapting a trained model")
+    model: Identifier = Field(description="a model of the catalogue")
+    method: Literal["full", "lora", "qlora"] = Field("lora", description="which weights are trained")
+    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total")
+    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
+    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
+    precision: Literal["bf16", "fp16", "fp8"] = Field("bf16", description="of the matrix multiplications")
+
+
+class Serve(Section):
+    """Inference for users."""
+
+    kind: Literal["serve"] = Field(description="serve: inference for users")
+    model: Identifier = Field(description="a model of the catalogue")
+    users: Count = Field(gt=0, le=1e12, description="concurrent users")
+    input_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, in")
+    output_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, out")
+    precision: Literal["bf16", "fp16", "fp8", "fp4"] = Field("bf16", description="of the weights")
+
+
+class Goals(Section):
+    """What must be met."""
+
+    finish_within: Annotated[Duration, Field(gt=0)] | None = Field(
+        None, description="calendar time the run may take, for example 30 days"
+    )
+    confidence: Fraction = Field(
+        0.9, ge=0.5, le=0.99, description="the goal is met when this quantile of calendar time meets it"
+    )
+
+
+class CloudTarget(Section):
+    """A cloud to rent from."""
+
+    instance: Identifier = Field(description="instance type, for example p5.48xlarge")
+    region: Identifier = Field(description="region, for example us-east-1")
+    zone: Identifier | None = Field(None, description="availability zone of the GPU nodes; all share one")
+    capacity: Literal["on-demand", "spot", "reservation", "capacity-block"] = Field(
+        "on-demand", description="how the GPU nodes are obtained"
+    )
+    reservation: Identifier | None = Field(None, description="id of an existing reservation or capacity block")
+    max_nodes: Annotated[int, Field(gt=0, le=100_000)] | None = Field(None, description="never plan more nodes")
+
+    @model_validator(mode="after")
+    def _reservation_named(self) -> "CloudTarget":
+        if self.capacity in ("reservation", "capacity-block") and self.reservation is None:
+            raise PydanticCustomError(
+                "reservation",
+                "capacity {capacity} needs the id of an existing one",
+                {"capacity": repr(self.capacity), "help": "add reservation: <id>; nothing is bought for you"},
+            )
+        return self
+
+
+class OnPremTarget(Section):
+    """Hardware to buy."""
+
+    system: Identifier = Field(description="a system of the catalogue, for example dgx-h100")
+    max_nodes: Annotated[int, Field(gt=0, le=100_000)] | None = Field(None, description="never plan more nodes")
+
+
+class Targets(Section):
+    """Where the workload may run; one plan each."""
+
+    aws: CloudTarget | None = None
+    azure: CloudTarget | None = None
+    gcp: CloudTarget | None = None
+    onprem: OnPremTarget | None = None
+
+    @model_validator(mode="after")
+    def _at_least_one(self) -> "Targets":
+        if all(getattr(self, name) is None for name in TARGETS):
+            raise PydanticCustomError("targets", "no target is given", {"help": f"add one of {', '.join(TARGETS)}"})
+        return self
+
+
+class EconomicsSection(Section):
+    """What money is counted with."""
+
+    as_of: Day | None = Field(None, description="day whose prices hold; the newest shipped price's day by default")
+    horizon: Duration = Field(36 * 730 * 3600.0, gt=0, le=20 * 8760 * 3600.0, description="view of owning or renting")
+    utilisation: Fraction = Field(0.8, gt=0, le=1, description="share of the horizon that the cluster works")
+    discount_rate: Fraction = Field(0.08, ge=0, le=1, description="per year, for net present value")
+    budget: Money | None = Field(None, gt=0, description="most that one run may cost")
+
+
+class Site(Section):
+    """The building, for on-premises targets."""
+
+    power_price: EnergyPrice | None = Field(None, ge=0, le=10, description="for example 0.08 USD/kWh")
+    pue: Annotated[float, Field(ge=1, le=4)] | None = Field(None, description="facility over IT energy, 1 to 4")
+    rack_power: Power = Field(42e3, gt=0, le=1e6, description="most that one rack may draw, for example 42 kW")
+    rack_height: RackUnits = Field(48.0, ge=4, le=80, description="usable height, for example 48 U")
+    power_limit: Power | None = Field(None, gt=0, description="most that all racks may draw, for example 2 MW")
+
+
+class Storage(Section):
+    """What the job keeps on shared storage, where the default rules do not fit."""
+
+    dataset: Size | None = Field(None, gt=0, description="training data, for example 2 TB; from tokens by default")
+
+
+class Cluster(Section):
+    """Names that reach Slurm, hosts and cloud resources."""
+
+    name: ClusterName | None = Field(None, description="Slurm cluster name; the blueprint's name by default")
+    partition: PartitionName = Field("gpu", description="Slurm partition")
+    host_prefix: HostPrefix = Field("node", description="host names on premises, followed by a number")
+    tags: Tags = Field(default_factory=dict, description="put on every cloud resource")
+
+
+class Blueprint(Section):
+    """One AI workload, what it must achieve, and where it may run."""
+
+    name: ClusterName = Field(description="short name, used for files and resources")
+    description: str = Field("", max_length=500, description="one line for people")
+    workload: Annotated[Train | Finetune | Serve, Field(discriminator="kind")]
+    goals: Goals = Field(default_factory=Goals)
+    targets: Targets
+    economics: EconomicsSection = Field(default_factory=EconomicsSection)
+    site: Site = Field(default_factory=Site)
+    storage: Storage = Field(default_factory=Storage)
+    cluster: Cluster = Field(default_factory=Cluster)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the blueprint's JSON Schema (draft 7, which editors read)."""
+    schema = Blueprint.model_json_schema(ref_template="#/definitions/{model}")
+    definitions = schema.pop("$defs")
+    for definition in (schema, *definitions.values()):
+        _plain(definition)
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Clusterwright blueprint",
+        **{key: value for key, value in schema.items() if key != "title"},
+        "definitions": definitions,
+    }
+
+
+def _plain(node: Any) -> None:  # noqa: ANN401 - JSON
+    """Drop what pydantic adds that editors show as noise: titles, SI defaults of quantities, OpenAPI discriminators."""
+    if isinstance(node, list):
+        for item in node:
+            _plain(item)
+        return
+    if not isinstance(node, dict):
+        return
+    if isinstance(node.get("title"), str) and "properties" not in node.get("title", ""):
+        node.pop("title")
+    node.pop("discriminator", None)
+    if "pattern" in node or "anyOf" in node:
+        for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "default"):
+            node.pop(key, None)
+    for key, value in node.items():
+        if key == "properties":
+            for child in value.values():
+                _plain(child)
+        else:
+            _plain(value)
