@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Turns this machine into the controller or a compute node of the cluster that node.env describes. May run again at any
+# time: what is already right stays untouched.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+# Tools of the AWS image and of snap are not on the path of user-data scripts.
+PATH="$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/snap/bin"
+export PATH
+# shellcheck source=environment.sh
+. "$here/environment.sh"
+# shellcheck source=service.sh
+. "$here/service.sh"
+[ "$(id -u)" -eq 0 ] || fail "run this as root"
+
+if has_systemd; then
+    # User-data runs at the first boot only; the checks and the mounts are needed at every boot.
+    install_text /etc/systemd/system/clusterwright.service 0644 <<CONF
+[Unit]
+Description=Clusterwright node bootstrap
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=oneshot
+ExecStart=$here/bootstrap.sh
+[Install]
+WantedBy=multi-user.target
+CONF
+    systemctl daemon-reload
+    systemctl enable --quiet clusterwright.service
+fi
+install_text /etc/profile.d/clusterwright.sh 0644 <<CONF
+export CLUSTERWRIGHT_SHARED_PATH='$CLUSTERWRIGHT_SHARED_PATH'
+export CLUSTERWRIGHT_SCRATCH_PATH='$CLUSTERWRIGHT_SCRATCH_PATH'
+export CLUSTERWRIGHT_BUCKET='$CLUSTERWRIGHT_BUCKET'
+CONF
+
+if [ "${CLUSTERWRIGHT_SKIP_PACKAGES:-0}" != 1 ]; then bash "$here/install_packages.sh"; fi
+bash "$here/shared_storage.sh"
+if [ "$CLUSTERWRIGHT_ROLE" = compute ]; then bash "$here/scratch.sh"; fi
+bash "$here/auth_key.sh"
+bash "$here/$CLUSTERWRIGHT_ROLE.sh"

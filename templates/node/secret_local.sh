@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# `read` prints the secret, `write` stores standard input: a file on this machine or on a shared path, for trials.
+set -euo pipefail
+
+case "$1" in
+read)
+    [ -s "$CLUSTERWRIGHT_SECRET_ID" ] || exit 4
+    cat "$CLUSTERWRIGHT_SECRET_ID"
+    ;;
+write)
+    umask 077
+    cat >"$CLUSTERWRIGHT_SECRET_ID.new"
+    mv "$CLUSTERWRIGHT_SECRET_ID.new" "$CLUSTERWRIGHT_SECRET_ID"
+    ;;
+*) exit 2 ;;
+esac
