@@ -1,6 +1,6 @@
 """The catalogue's records. Field names carry unit and scope; the loader checks each claim's unit against them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
 
@@ -214,6 +214,10 @@ class Model:
         attention_kind: `mha`, `gqa`, `mqa`, `mla`.
         learned_positions: rows of a learned position table (0 for rotary or ALiBi).
         linear_biases, norm_biases: whether linear layers and norms carry bias vectors.
+        qkv_biases: whether only the query, key and value projections carry them.
+        norms_per_layer: norms over the hidden width in each layer; one more stands after the last layer.
+        head_norms: whether queries and keys are normalised per head (a weight of `head_dim` each).
+        extra_parameters: what the fields above do not describe (token types, pooler, attention sinks, output bias).
     """
 
     id: str
@@ -247,6 +251,10 @@ class Model:
     learned_positions: int = 0
     linear_biases: bool = False
     norm_biases: bool = False
+    qkv_biases: bool = False
+    norms_per_layer: int = 2
+    head_norms: bool = False
+    extra_parameters: int = 0
     source: str = ""
 
 
@@ -277,6 +285,7 @@ class Catalogue:
 
     Attributes:
         version: short hash of the catalogue's files; a plan names it.
+        aliases: other names people write, to the id they mean.
     """
 
     version: str
@@ -288,3 +297,4 @@ class Catalogue:
     models: dict[str, Model]
     claims: tuple[Claim, ...]
     sources: dict[str, Source]
+    aliases: dict[str, str] = field(default_factory=dict)
