@@ -61,6 +61,12 @@ FLOP_RATE = Kind(
     factors=_prefixed("FLOP/s", _DECIMAL) | _prefixed("FLOPS", _DECIMAL),
     example="989.5 TFLOP/s",
 )
+OP_RATE = Kind(
+    name="integer operation rate",
+    base="OP/s",
+    factors=_prefixed("OP/s", _DECIMAL) | _prefixed("OPS", _DECIMAL),
+    example="1979 TOP/s",
+)
 DURATION = Kind(name="duration", base="s", factors=_DURATIONS, example="30 days")
 POWER = Kind(name="power", base="W", factors={"W": 1.0, "kW": 1e3, "MW": 1e6}, example="42 kW")
 ENERGY_PRICE = Kind(
@@ -79,8 +85,8 @@ AIRFLOW = Kind(name="airflow", base="CFM", factors={"CFM": 1.0}, example="1105 C
 
 #: Every kind, by the unit its values are kept in; the catalogue's loader looks a field's kind up by its suffix.
 KINDS = (
-    COUNT, FRACTION, BYTES, BANDWIDTH, FLOP_RATE, DURATION, POWER, ENERGY_PRICE, LENGTH, MASS, RACK_UNITS, MONEY,
-    AIRFLOW,
+    COUNT, FRACTION, BYTES, BANDWIDTH, FLOP_RATE, OP_RATE, DURATION, POWER, ENERGY_PRICE, LENGTH, MASS, RACK_UNITS,
+    MONEY, AIRFLOW,
 )  # fmt: skip
 
 _NUMBER = r"[+-]?(?:\d[\d,_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"

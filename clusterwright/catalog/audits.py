@@ -1,0 +1,138 @@
+"""Audits of the catalogue: what must hold for every claim and every record, each fault with its place."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clusterwright.catalog.records import Accelerator, Claim, Instance, Source, System
+from clusterwright.catalog.tables import kind_of
+
+STATUSES = ("chosen", "rejected")
+CONFIDENCES = ("high", "medium", "low")
+
+#: Bounds outside which a value is a slip of the pen, by the kind of quantity, in SI units.
+_BOUNDS = {
+    "bandwidth": (1e6, 1e15),
+    "FLOP rate": (1e11, 1e18),
+    "integer operation rate": (1e11, 1e18),
+    "size": (1.0, 1e17),
+    "power": (0.01, 1e6),
+    "mass": (0.01, 5000.0),
+    "rack height": (0.0, 60.0),
+    "length": (0.1, 100_000.0),
+    "airflow": (1.0, 10_000.0),
+    "time": (1e-9, 1e9),
+    "fraction": (0.0, 1.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlacedClaim:
+    """A claim, where it stands, and its value in SI units."""
+
+    claim: Claim
+    place: str
+    value: Any
+
+
+def audit_claims(claims: Iterable[PlacedClaim], sources: Mapping[str, Source]) -> list[str]:
+    """Return the faults of claims: unknown status or source, not exactly one chosen, the same claim twice.
+
+    Every rejected claim must say why in its note.
+    """
+    faults: list[str] = []
+    chosen: dict[tuple[str, str], list[PlacedClaim]] = defaultdict(list)
+    first: dict[tuple[str, str], PlacedClaim] = {}
+    seen: dict[tuple[str, ...], str] = {}
+    for placed in claims:
+        claim = placed.claim
+        key = (claim.entity, claim.attribute)
+        first.setdefault(key, placed)
+        if claim.status == "chosen":
+            chosen[key].append(placed)
+        elif claim.status not in STATUSES:
+            faults.append(f"{placed.place}: status {claim.status!r} is neither chosen nor rejected")
+        elif not claim.note:
+            faults.append(f"{placed.place}: a rejected claim needs its reason in the note")
+        if claim.source not in sources:
+            faults.append(f"{placed.place}: source {claim.source!r} is not in sources.csv")
+        identity = (*key, claim.value, claim.unit, claim.source, claim.locator)
+        if identity in seen:
+            faults.append(f"{placed.place}: the same claim stands at {seen[identity]}")
+        seen[identity] = placed.place
+        faults += _out_of_bounds(placed.place, claim.attribute, placed.value)
+    for (entity, attribute), placed in first.items():
+        places = [other.place for other in chosen[entity, attribute]]
+        if not places:
+            faults.append(f"{placed.place}: no claim is chosen for {attribute} of {entity}")
+        elif len(places) > 1:
+            faults.append(
+                f"{places[-1]}: {len(places)} claims are chosen for {attribute} of {entity}, also {places[0]}"
+            )
+    return faults
+
+
+def _out_of_bounds(place: str, attribute: str, value: object) -> list[str]:
+    kind = kind_of(attribute)
+    if kind is None or not isinstance(value, (int, float)):
+        return []
+    low, high = _BOUNDS.get(kind.name, (0.0, float("inf")))
+    if low <= value <= high:
+        return []
+    return [f"{place}: {attribute} is {value:g} {kind.base}, outside {low:g} to {high:g}"]
+
+
+def audit_record(place: str, record: Any) -> list[str]:  # noqa: ANN401 - any of the catalogue's records
+    """Return the faults of one record: bounds of every quantity, and what its kind of record requires."""
+    faults: list[str] = []
+    for name in record.__slots__:
+        faults += _out_of_bounds(place, name, getattr(record, name))
+    if isinstance(record, Accelerator):
+        faults += _sparse_below_dense(place, record)
+    return faults
+
+
+def _sparse_below_dense(place: str, accelerator: Accelerator) -> list[str]:
+    pairs = (
+        ("bf16", accelerator.dense_bf16_flop_per_s, accelerator.sparse_bf16_flop_per_s),
+        ("fp8", accelerator.dense_fp8_flop_per_s, accelerator.sparse_fp8_flop_per_s),
+    )
+    return [
+        f"{place}: the sparse {name} peak of {accelerator.id} is not above the dense one"
+        for name, dense, sparse in pairs
+        if dense is not None and sparse is not None and sparse <= dense
+    ]
+
+
+def audit_accelerator_ids(
+    users: Iterable[tuple[str, System | Instance]], accelerators: Mapping[str, Accelerator]
+) -> list[str]:
+    """Return a fault for every system or instance without a known accelerator or with a GPU count below one."""
+    faults: list[str] = []
+    for place, user in users:
+        if user.accelerator not in accelerators:
+            faults.append(f"{place}: accelerator {user.accelerator!r} of {user.id} is not in accelerators.csv")
+        if user.gpus < 1:
+            faults.append(f"{place}: {user.id} has {user.gpus} accelerators")
+    return faults
+
+
+def audit_ids(owners: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a fault for every id that two entities share, whatever their kinds; `owners` yields (place, id)."""
+    faults: list[str] = []
+    seen: dict[str, str] = {}
+    for place, entity in owners:
+        if entity in seen:
+            faults.append(f"{place}: id {entity!r} is already used at {seen[entity]}")
+        seen.setdefault(entity, place)
+    return faults
+
+
+def audit_sources(sources: Iterable[tuple[str, Source]]) -> list[str]:
+    """Return a fault for every source whose confidence is not one of high, medium, low."""
+    return [
+        f"{place}: confidence {source.confidence!r} is none of {', '.join(CONFIDENCES)}"
+        for place, source in sources
+        if source.confidence not in CONFIDENCES
+    ]

@@ -1,0 +1,227 @@
+"""Finding records by the names people write, and describing a node the way sizing needs it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+from clusterwright.catalog.records import (
+    Accelerator,
+    Catalogue,
+    Instance,
+    Model,
+    NodeType,
+    Part,
+    Switch,
+    System,
+)
+from clusterwright.errors import InputError, MissingFactError
+
+_T = TypeVar("_T")
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_SUGGESTIONS = 3
+_LISTED = 12
+
+
+def accelerator(catalogue: Catalogue, name: str) -> Accelerator:
+    """Return the accelerator that `name` means, for example `h100-sxm-80gb`, `H100` or `h100 sxm 80 GB`.
+
+    Raises:
+        InputError: nothing has that name; the help names the closest ones.
+    """
+    return _find("accelerator", name, catalogue.accelerators, catalogue.aliases)
+
+
+def system(catalogue: Catalogue, name: str) -> System:
+    """Return the on-premises system that `name` means, for example `dgx-h100`; errors as `accelerator`."""
+    return _find("system", name, catalogue.systems, catalogue.aliases)
+
+
+def instance(catalogue: Catalogue, name: str, *, cloud: str | None = None) -> Instance:
+    """Return the cloud instance type that `name` means, for example `p5.48xlarge`.
+
+    Args:
+        catalogue: where to look.
+        name: the cloud's own type name; case and punctuation do not matter.
+        cloud: look only among this cloud's types (`aws`, `azure`, `gcp`).
+
+    Raises:
+        InputError: the cloud has no such type; the help names the closest ones, of another cloud too.
+    """
+    if cloud is None:
+        return _find("instance type", name, catalogue.instances, catalogue.aliases)
+    own = {key: entry for key, entry in catalogue.instances.items() if entry.cloud == cloud}
+    try:
+        return _find(f"{cloud} instance type", name, own, catalogue.aliases)
+    except InputError as error:
+        elsewhere = _match(name, catalogue.instances, catalogue.aliases)
+        if elsewhere is None:
+            raise
+        other = catalogue.instances[elsewhere].cloud
+        raise InputError(error.message, help=f"{elsewhere} is an instance type of {other}, not of {cloud}") from None
+
+
+def model(catalogue: Catalogue, name: str) -> Model:
+    """Return the model that `name` means, for example `gpt3-175b` or `GPT-3-175B`; errors as `accelerator`."""
+    return _find("model", name, catalogue.models, catalogue.aliases)
+
+
+def switch(catalogue: Catalogue, name: str) -> Switch:
+    """Return the switch that `name` means, for example `qm9700`; errors as `accelerator`."""
+    return _find("switch", name, catalogue.switches, catalogue.aliases)
+
+
+def part(catalogue: Catalogue, name: str) -> Part:
+    """Return the part that `name` means; errors as `accelerator`."""
+    return _find("part", name, catalogue.parts, catalogue.aliases)
+
+
+def entity_id(catalogue: Catalogue, name: str) -> str:
+    """Return the id of whatever `name` means, of any kind, among them topics that only claims speak of.
+
+    Raises:
+        InputError: nothing has that name; the help names the closest ones.
+    """
+    return _resolve("fact", name, names_of(catalogue), catalogue.aliases)
+
+
+def names_of(catalogue: Catalogue) -> dict[str, str]:
+    """Return every entity's id and the name to show for it, records first, then topics."""
+    groups: tuple[Mapping[str, Accelerator | System | Switch | Part | Model], ...] = (
+        catalogue.accelerators,
+        catalogue.systems,
+        catalogue.switches,
+        catalogue.parts,
+        catalogue.models,
+    )
+    names = {key: entry.name for group in groups for key, entry in group.items()}
+    names |= {key: key for key in catalogue.instances}
+    for claim in catalogue.claims:
+        names.setdefault(claim.entity, claim.entity.replace("-", " "))
+    return names
+
+
+def _find(what: str, name: str, entries: Mapping[str, _T], aliases: Mapping[str, str]) -> _T:
+    return entries[_resolve(what, name, entries, aliases)]
+
+
+def _resolve(what: str, name: str, entries: Mapping[str, object], aliases: Mapping[str, str]) -> str:
+    found = _match(name, entries, aliases)
+    if found is None:
+        raise InputError(f"no {what} is called {name!r}", help=_suggestion(name, entries, aliases))
+    return found
+
+
+def _match(name: str, entries: Mapping[str, object], aliases: Mapping[str, str]) -> str | None:
+    if name in entries:
+        return name
+    plain = _plain(name)
+    for key in entries:
+        if _plain(key) == plain:
+            return key
+    for alias, key in aliases.items():
+        if key in entries and _plain(alias) == plain:
+            return key
+    return None
+
+
+def _suggestion(name: str, entries: Mapping[str, object], aliases: Mapping[str, str]) -> str:
+    by_plain = {_plain(alias): key for alias, key in aliases.items() if key in entries}
+    by_plain |= {_plain(key): key for key in entries}
+    close = get_close_matches(_plain(name), by_plain, n=_SUGGESTIONS, cutoff=0.6)
+    if close:
+        return f"did you mean {_listed(dict.fromkeys(by_plain[match] for match in close))}?"
+    shown = sorted(entries)[:_LISTED]
+    more = "" if len(shown) == len(entries) else f" and {len(entries) - len(shown)} more: see `clusterwright facts`"
+    return f"known: {', '.join(shown)}{more}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " or ".join(repr(name) for name in names)
+
+
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub("", name.casefold())
+
+
+def node_type_of_instance(catalogue: Catalogue, name: str) -> NodeType:
+    """Return what sizing needs to know of a rented node.
+
+    Scale-out bandwidth of one GPU, one direction = fabric interfaces x bytes/s each / GPUs: a p5.48xlarge has 32 x 100
+    Gb/s for 8 GPUs, so 50 GB/s. Memory is the smaller of what the instance shows and what the accelerator's software
+    can use.
+
+    Args:
+        catalogue: the facts.
+        name: instance type.
+
+    Raises:
+        InputError: no such instance type.
+        MissingFactError: its memory or its fabric's bandwidth is not known.
+    """
+    entry = instance(catalogue, name)
+    chip = catalogue.accelerators[entry.accelerator]
+    shown = [size for size in (entry.visible_hbm_bytes_per_gpu, chip.hbm_bytes) if size is not None]
+    return _node_type(
+        identity=entry.id,
+        chip=chip,
+        gpus=entry.gpus,
+        hbm_bytes_per_gpu=min(shown, default=None),
+        network_kind=entry.fabric_kind,
+        network_bytes_per_s=_product(entry.fabric_interfaces, entry.fabric_bytes_per_s_per_interface_one_way),
+        placement_max_nodes=entry.placement_max_nodes,
+    )
+
+
+def node_type_of_system(catalogue: Catalogue, name: str) -> NodeType:
+    """Return what sizing needs to know of a bought node; a DGX H100 has 8 x 400 Gb/s for 8 GPUs, so 50 GB/s per GPU.
+
+    Raises:
+        InputError: no such system.
+        MissingFactError: its memory or its fabric's bandwidth is not known.
+    """
+    entry = system(catalogue, name)
+    chip = catalogue.accelerators[entry.accelerator]
+    return _node_type(
+        identity=entry.id,
+        chip=chip,
+        gpus=entry.gpus,
+        hbm_bytes_per_gpu=chip.hbm_bytes,
+        network_kind=entry.fabric_kind or "none",
+        network_bytes_per_s=_product(entry.gpus, entry.fabric_bytes_per_s_per_gpu_one_way),
+        placement_max_nodes=None,
+    )
+
+
+def _product(count: int | None, each: float | None) -> float | None:
+    return None if count is None or each is None else count * each
+
+
+def _node_type(
+    *,
+    identity: str,
+    chip: Accelerator,
+    gpus: int,
+    hbm_bytes_per_gpu: float | None,
+    network_kind: str,
+    network_bytes_per_s: float | None,
+    placement_max_nodes: int | None,
+) -> NodeType:
+    if hbm_bytes_per_gpu is None:
+        raise MissingFactError(
+            f"the memory of {chip.name} is not known, so {identity} cannot be sized", help="choose another node type"
+        )
+    if network_bytes_per_s is None:
+        raise MissingFactError(
+            f"the scale-out bandwidth of {identity} is not known, so several of them cannot be sized",
+            help="choose a node type with a GPU fabric",
+        )
+    return NodeType(
+        id=identity,
+        accelerator=chip,
+        gpus=gpus,
+        hbm_bytes_per_gpu=hbm_bytes_per_gpu,
+        network_kind=network_kind,
+        network_bytes_per_s_per_gpu_one_way=network_bytes_per_s / gpus,
+        placement_max_nodes=placement_max_nodes,
+    )
