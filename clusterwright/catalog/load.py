@@ -39,11 +39,6 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("parts.csv", Part),
     ("models.csv", Model),
 )
-    ("instances.csv", Instance),
-    ("switches.csv", Switch),
-    ("parts.csv", Part),
-    ("models.csv", Model),
-)
 #: Disputed cells of the wide files; the chosen claim must say what the cell says.
 DISPUTES = "disputes.csv"
 #: Claims that no record holds: rules of thumb, cables, processors, whole pods.
@@ -141,7 +136,7 @@ class _Reader:
                 help="correct the files at the places named",
             )
 
-    def _attempt(self, place: str, action: Callable[..., Any], *arguments: Any) -> Any:
+    def _attempt(self, place: str, action: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
         try:
             return action(*arguments)
         except TableError as error:
