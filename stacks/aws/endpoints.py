@@ -1,0 +1,38 @@
+"""Private endpoints of the AWS services that machines need at boot and for shell access."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndpointsArgs:
+    """Services by their short name, and where their endpoints go."""
+
+    region: str
+    services: Sequence[str]
+    vpc_id: pulumi.Input[str]
+    subnet_id: pulumi.Input[str]
+    security_group_id: pulumi.Input[str]
+
+
+class Endpoints(pulumi.ComponentResource):
+    """One interface endpoint per service: shell access and the authentication key work even without the NAT gateway."""
+
+    def __init__(self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("clusterwright:aws:Endpoints", name, None, opts)
+        for service in args.services:
+            aws.ec2.VpcEndpoint(
+                f"{name}-{service}",
+                vpc_id=args.vpc_id,
+                service_name=f"com.amazonaws.{args.region}.{service}",
+                vpc_endpoint_type="Interface",
+                subnet_ids=[args.subnet_id],
+                security_group_ids=[args.security_group_id],
+                private_dns_enabled=True,
+                tags={"Name": f"{name}-{service}"},
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        self.register_outputs({})

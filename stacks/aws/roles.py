@@ -1,0 +1,91 @@
+"""Identities of the machines: what the controller and what a compute node may do, and nothing more."""
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from policy import Account, Statement, document, service_trust
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MachineRoleArgs:
+    """What one kind of machine works with."""
+
+    account: Account
+    key_arn: pulumi.Input[str]
+    secret_arn: pulumi.Input[str]
+    bucket_arn: pulumi.Input[str]
+    writes_secret: bool
+
+
+class MachineRole(pulumi.ComponentResource):
+    """IAM role and instance profile of one kind of machine."""
+
+    def __init__(self, name: str, args: MachineRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("clusterwright:aws:MachineRole", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = aws.iam.Role(
+            f"{name}-role", assume_role_policy=service_trust("ec2.amazonaws.com", args.account), opts=child
+        )
+        aws.iam.RolePolicyAttachment(
+            f"{name}-ssm",
+            role=role.name,
+            policy_arn=pulumi.Output.format(
+                "arn:{0}:iam::aws:policy/AmazonSSMManagedInstanceCore", args.account.partition
+            ),
+            opts=child,
+        )
+        aws.iam.RolePolicy(f"{name}-policy", role=role.id, policy=_policy(args), opts=child)
+        profile = aws.iam.InstanceProfile(f"{name}-profile", role=role.name, opts=child)
+        self.profile_name: pulumi.Output[str] = profile.name
+        self.profile_arn: pulumi.Output[str] = profile.arn
+        self.register_outputs({"profile_arn": self.profile_arn})
+
+
+def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
+    region = args.account.region
+    secret_actions = ["secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"]
+    if args.writes_secret:
+        secret_actions.append("secretsmanager:PutSecretValue")
+    return document(
+        Statement(sid="AuthenticationKey", actions=secret_actions, resources=[args.secret_arn]),
+        Statement(
+            sid="ListBucket",
+            actions=["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"],
+            resources=[args.bucket_arn],
+        ),
+        Statement(
+            sid="UseObjects",
+            actions=[
+                "s3:AbortMultipartUpload",
+                "s3:DeleteObject",
+                "s3:GetObject",
+                "s3:ListMultipartUploadParts",
+                "s3:PutObject",
+            ],
+            resources=[pulumi.Output.concat(args.bucket_arn, "/*")],
+        ),
+        Statement(
+            sid="UseKeyThroughServices",
+            actions=["kms:Decrypt", "kms:GenerateDataKey"],
+            resources=[args.key_arn],
+            conditions={
+                "StringEquals": {
+                    "kms:ViaService": [f"s3.{region}.amazonaws.com", f"secretsmanager.{region}.amazonaws.com"]
+                }
+            },
+        ),
+        # These calls know no resource to restrict them to, so they are held to the region.
+        Statement(
+            sid="Look",
+            actions=[
+                "ec2:DescribeInstances",
+                "ec2:DescribeInstanceTypes",
+                "ec2:DescribeTags",
+                "fsx:DescribeFileSystems",
+            ],
+            resources=["*"],
+            conditions={"StringEquals": {"aws:RequestedRegion": region}},
+        ),
+    )
