@@ -1,0 +1,229 @@
+"""The command line's entry: the commands, common options, and how errors end.
+
+Heavy modules are imported inside the commands that need them, so that `--help` answers at once.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clusterwright import __version__
+from clusterwright.errors import EXIT_BUG, ClusterwrightError, RuleError
+
+app = typer.Typer(
+    name="clusterwright",
+    help="One blueprint of an AI workload in; the sized cluster, its code, its documents and its cost out.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Blueprint = Annotated[Path, typer.Argument(metavar="BLUEPRINT", help="the blueprint, a YAML file")]
+SetValues = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="replace one value, e.g. --set workload.tokens=2e12 (repeatable)"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON (versioned, units in the keys) instead of text")]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="folder to write")]
+Force = Annotated[bool, typer.Option("--force", help="replace files even if you changed them")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="print results only, no progress")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"clusterwright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version and stop")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="show a full traceback when something fails")] = False,
+) -> None:
+    del version, debug  # acted on by the callback and by `run`
+
+
+@app.command()
+def init(
+    kind: Annotated[str, typer.Argument(help="train, finetune or serve")] = "train",
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+) -> None:
+    """Write a commented blueprint to start from."""
+    from clusterwright.cli import start
+
+    start.init(kind, output)
+
+
+@app.command()
+def check(
+    blueprints: Annotated[list[Path], typer.Argument(metavar="BLUEPRINT...", help="one or more blueprints")],
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check blueprints: form, names, feasibility. For editors and CI."""
+    from clusterwright.cli import start
+
+    raise typer.Exit(start.check(blueprints, set_values, as_json=as_json))
+
+
+@app.command()
+def plan(
+    blueprint: Blueprint,
+    on: Annotated[str, typer.Option(help="aws, azure, gcp, onprem or all")] = "all",
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Size the cluster for every target and compare them: the answer."""
+    from clusterwright.cli import answer
+
+    raise typer.Exit(answer.plan(blueprint, on, set_values, as_json=as_json, quiet=quiet))
+
+
+@app.command()
+def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+    """Compare renting and owning: this run, the horizon, breakeven."""
+    from clusterwright.cli import answer
+
+    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
+
+
+@app.command()
+def explain(
+    blueprint: Blueprint,
+    number: Annotated[str | None, typer.Argument(help="name of a number; without it, the numbers are listed")] = None,
+    on: Annotated[str, typer.Option(help="aws, azure, gcp or onprem")] = "all",
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
+    """Trace one number to its equation, inputs and sources."""
+    from clusterwright.cli import answer
+
+    raise typer.Exit(answer.explain(blueprint, number, on, set_values, as_json=as_json))
+
+
+@app.command()
+def build(
+    blueprint: Blueprint,
+    output: Output,
+    set_values: SetValues = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write every deliverable: plan, stacks, on-premises documents, cost report."""
+    from clusterwright.cli import write
+
+    raise typer.Exit(write.build(blueprint, output, set_values, force=force, quiet=quiet))
+
+
+@app.command()
+def stack(
+    blueprint: Blueprint,
+    output: Output,
+    on: Annotated[str, typer.Option(help="aws, azure or gcp")],
+    set_values: SetValues = None,
+    force: Force = False,
+) -> None:
+    """Write one cloud's Pulumi project."""
+    from clusterwright.cli import write
+
+    raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
+
+
+@app.command()
+def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
+    """Write the on-premises documents: bill, racks, fabric, cables, power, Slurm."""
+    from clusterwright.cli import write
+
+    raise typer.Exit(write.onprem(blueprint, output, set_values, force=force))
+
+
+@app.command()
+def report(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
+    """Write the cost report (HTML) and the workbook (XLSX)."""
+    from clusterwright.cli import write
+
+    raise typer.Exit(write.report(blueprint, output, set_values, force=force))
+
+
+@app.command()
+def facts(
+    name: Annotated[str | None, typer.Argument(help="accelerator, system, instance, switch or model")] = None,
+    conflicts: Annotated[bool, typer.Option("--conflicts", help="only facts that sources dispute")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List and show the catalogue's facts with their sources."""
+    from clusterwright.cli import lookups
+
+    raise typer.Exit(lookups.facts(name, conflicts=conflicts, as_json=as_json))
+
+
+@app.command()
+def prices(
+    sku: Annotated[str | None, typer.Argument(help="for example aws/p5.48xlarge or dgx-h100")] = None,
+    as_of: Annotated[str | None, typer.Option("--as-of", metavar="DAY", help="prices in force on this day")] = None,
+    history: Annotated[bool, typer.Option("--history", help="every change of the price")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the price book: price, day and source."""
+    from clusterwright.cli import lookups
+
+    raise typer.Exit(lookups.prices(sku, as_of, history=history, as_json=as_json))
+
+
+@app.command()
+def schema(
+    of: Annotated[str, typer.Argument(help="blueprint or plan")] = "blueprint",
+) -> None:
+    """Print a JSON Schema: of the blueprint, or of plan.json."""
+    from clusterwright.cli import start
+
+    start.schema(of)
+
+
+def show_error(error: ClusterwrightError) -> None:
+    """Print an error to stderr: what is wrong, where, what to do."""
+    render = getattr(error, "render", None)
+    if render is not None:
+        lines = [render()]
+    elif isinstance(error, RuleError):
+        lines = [f"error[{finding.id}]: {finding.message}\n  help: {finding.help}" for finding in error.findings]
+    else:
+        lines = [f"error: {error.message}"] + ([f"  help: {error.help}"] if error.help else [])
+    print("\n".join(lines), file=sys.stderr)  # noqa: T201 - diagnostics
+
+
+def run() -> None:
+    """Run the command line and end with the exit code of the house."""
+    debug = "--debug" in sys.argv[1:]
+    if debug:
+        sys.argv.remove("--debug")
+    try:
+        app()
+    except ClusterwrightError as error:
+        if debug:
+            raise
+        show_error(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); that is its right.
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+    except Exception as error:  # last resort: any bug ends in a sentence
+        if debug:
+            raise
+        print(  # noqa: T201
+            f"error: this is a bug in Clusterwright: {type(error).__name__}: {error}\n"
+            "  help: run again with --debug and report what it prints",
+            file=sys.stderr,
+        )
+        sys.exit(EXIT_BUG)
