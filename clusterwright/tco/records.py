@@ -220,9 +220,10 @@ class Breakeven:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CumulativePoint:
-    """Cash spent by a candidate up to the end of a month (month 0 is the purchase), before resale; low and high as above.
+    """Cash spent by a candidate up to the end of a month (month 0 is the purchase), before resale, in USD.
 
-    `usd` and its bounds are USD.
+
+    `usd_low` and `usd_high` take every assumption at its cheap, or at its dear end.
     """
 
     key: str
