@@ -1,0 +1,145 @@
+"""Names in the blueprint against the catalogue: what they mean, and what is wrong with them, all at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
+from clusterwright.catalog import lookup
+from clusterwright.catalog.records import Catalogue, Instance, Model, NodeType, System
+from clusterwright.errors import ClusterwrightError
+
+CLOUDS = ("aws", "azure", "gcp")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResolvedTarget:
+    """One target with its hardware.
+
+    Attributes:
+        target: `aws`, `azure`, `gcp` or `onprem`.
+        instance: for clouds; system: on premises.
+    """
+
+    target: str
+    node: NodeType
+    instance: Instance | None = None
+    system: System | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resolved:
+    """A training blueprint's names, looked up."""
+
+    model: Model
+    targets: tuple[ResolvedTarget, ...]
+
+
+def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Problem, ...]:
+    """Return what the blueprint's names mean, or every problem with them.
+
+    Problems found: a workload kind without an engine, an unknown model, instance or system, a region that does not offer
+    the instance, a zone outside its region, a precision that the accelerator lacks.
+    """
+    problems: list[Problem] = []
+    workload = blueprint.workload
+    if not isinstance(workload, Train):
+        problems.append(
+            Problem(
+                path=("workload", "kind"),
+                message=f"workloads of kind {workload.kind!r} are not supported yet",
+                help="kind: train is; its blueprint can be written with: clusterwright init train",
+            )
+        )
+    model = _attempt(problems, ("workload", "model"), lambda: lookup.model(catalogue, workload.model))
+    if model is not None and model.experts is not None and isinstance(workload, Train):
+        problems.append(
+            Problem(
+                path=("workload", "model"),
+                message=f"{model.name} is a mixture of experts, which sizing does not support yet",
+                help="choose a dense model; clusterwright facts lists them",
+            )
+        )
+    targets = []
+    for name in CLOUDS:
+        asked: CloudTarget | None = getattr(blueprint.targets, name)
+        if asked is not None:
+            targets.append(_cloud(problems, catalogue, name, asked))
+    if blueprint.targets.onprem is not None:
+        wanted = blueprint.targets.onprem.system
+        system = _attempt(problems, ("targets", "onprem", "system"), lambda: lookup.system(catalogue, wanted))
+        node = system and _attempt(
+            problems, ("targets", "onprem", "system"), lambda: lookup.node_type_of_system(catalogue, system.id)
+        )
+        targets.append(node and ResolvedTarget(target="onprem", node=node, system=system))
+    known = tuple(target for target in targets if target is not None)
+    if isinstance(workload, Train):
+        problems += _precision_problems(workload, known)
+    if problems or model is None:
+        return tuple(problems)
+    return Resolved(model=model, targets=known)
+
+
+def _attempt(problems: list[Problem], path: Path, look_up: Callable[[], _T]) -> _T | None:
+    try:
+        return look_up()
+    except ClusterwrightError as error:
+        problems.append(Problem(path=path, message=error.message, help=error.help))
+        return None
+
+
+def _cloud(problems: list[Problem], catalogue: Catalogue, cloud: str, asked: CloudTarget) -> ResolvedTarget | None:
+    path: Path = ("targets", cloud)
+    instance = _attempt(
+        problems, (*path, "instance"), lambda: lookup.instance(catalogue, asked.instance, cloud=cloud)
+    )
+    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
+        problems.append(
+            Problem(
+                path=(*path, "zone"),
+                message=f"zone {asked.zone!r} is not in region {asked.region!r}",
+                help="the GPU nodes, their fabric and the file system share one zone of the region",
+            )
+        )
+    if instance is None:
+        return None
+    regions = sorted({_region_of(cloud, region) for region in instance.regions})
+    if regions and asked.region not in regions:
+        problems.append(
+            Problem(
+                path=(*path, "region"),
+                message=f"no source lists {instance.id} in {asked.region!r}",
+                help=f"it is listed in {', '.join(regions)}",
+            )
+        )
+    node = _attempt(problems, (*path, "instance"), lambda: lookup.node_type_of_instance(catalogue, instance.id))
+    return node and ResolvedTarget(target=cloud, node=node, instance=instance)
+
+
+def _zone_in_region(cloud: str, zone: str, region: str) -> bool:
+    """Tell whether a zone's name fits its region: `us-east-1a`, `us-central1-a`; Azure zones are 1, 2 and 3."""
+    if cloud == "azure":
+        return zone in ("1", "2", "3")
+    suffix = zone.removeprefix(region)
+    return suffix != zone and suffix.lstrip("-").isalnum()
+
+
+def _region_of(cloud: str, place: str) -> str:
+    """Return the region of a place that may be a GCP zone such as `us-central1-a`."""
+    head, _, tail = place.rpartition("-")
+    return head if cloud == "gcp" and len(tail) == 1 else place
+
+
+def _precision_problems(workload: Train, targets: tuple[ResolvedTarget, ...]) -> list[Problem]:
+    attribute = f"dense_{workload.precision}_flop_per_s"
+    return [
+        Problem(
+            path=("workload", "precision"),
+            message=f"{target.node.accelerator.name} ({target.target}) has no known {workload.precision} peak",
+            help="choose bf16, or another instance",
+        )
+        for target in targets
+        if getattr(target.node.accelerator, attribute) is None
+    ]
