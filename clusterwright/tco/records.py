@@ -222,7 +222,6 @@ class Breakeven:
 class CumulativePoint:
     """Cash spent by a candidate up to the end of a month (month 0 is the purchase), before resale, in USD.
 
-
     `usd_low` and `usd_high` take every assumption at its cheap, or at its dear end.
     """
 
