@@ -40,8 +40,8 @@ class Resolved:
 def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Problem, ...]:
     """Return what the blueprint's names mean, or every problem with them.
 
-    Problems found: a workload kind without an engine, an unknown model, instance or system, a region that does not offer
-    the instance, a zone outside its region, a precision that the accelerator lacks.
+    Problems found: a workload kind without an engine, an unknown model, instance or system, a region that does not
+    offer the instance, a zone outside its region, a precision that the accelerator lacks.
     """
     problems: list[Problem] = []
     workload = blueprint.workload
@@ -69,11 +69,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
             targets.append(_cloud(problems, catalogue, name, asked))
     if blueprint.targets.onprem is not None:
         wanted = blueprint.targets.onprem.system
-        system = _attempt(problems, ("targets", "onprem", "system"), lambda: lookup.system(catalogue, wanted))
-        node = system and _attempt(
-            problems, ("targets", "onprem", "system"), lambda: lookup.node_type_of_system(catalogue, system.id)
-        )
-        targets.append(node and ResolvedTarget(target="onprem", node=node, system=system))
+        targets.append(_onprem(problems, catalogue, wanted))
     known = tuple(target for target in targets if target is not None)
     if isinstance(workload, Train):
         problems += _precision_problems(workload, known)
@@ -92,9 +88,7 @@ def _attempt(problems: list[Problem], path: Path, look_up: Callable[[], _T]) -> 
 
 def _cloud(problems: list[Problem], catalogue: Catalogue, cloud: str, asked: CloudTarget) -> ResolvedTarget | None:
     path: Path = ("targets", cloud)
-    instance = _attempt(
-        problems, (*path, "instance"), lambda: lookup.instance(catalogue, asked.instance, cloud=cloud)
-    )
+    instance = _attempt(problems, (*path, "instance"), lambda: lookup.instance(catalogue, asked.instance, cloud=cloud))
     if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
         problems.append(
             Problem(
@@ -115,7 +109,16 @@ def _cloud(problems: list[Problem], catalogue: Catalogue, cloud: str, asked: Clo
             )
         )
     node = _attempt(problems, (*path, "instance"), lambda: lookup.node_type_of_instance(catalogue, instance.id))
-    return node and ResolvedTarget(target=cloud, node=node, instance=instance)
+    return None if node is None else ResolvedTarget(target=cloud, node=node, instance=instance)
+
+
+def _onprem(problems: list[Problem], catalogue: Catalogue, wanted: str) -> ResolvedTarget | None:
+    path: Path = ("targets", "onprem", "system")
+    system = _attempt(problems, path, lambda: lookup.system(catalogue, wanted))
+    if system is None:
+        return None
+    node = _attempt(problems, path, lambda: lookup.node_type_of_system(catalogue, system.id))
+    return None if node is None else ResolvedTarget(target="onprem", node=node, system=system)
 
 
 def _zone_in_region(cloud: str, zone: str, region: str) -> bool:
