@@ -1,0 +1,360 @@
+"""Sizes a rail-optimised fat-tree of one, two or three levels: one rule over radix, uplinks and grouping.
+
+Ports of a leaf split evenly into downlinks and uplinks (u = R / 2, no oversubscription). A *scalable unit* (SU) is as
+many nodes as a leaf has downlinks; each unit has one leaf per rail, and node n's port r goes to the leaf of rail r of
+its unit. Source: NVIDIA DGX SuperPOD reference architectures (RA-11333-001 for H100 and its successors); the divisor
+rule for spines and the grouping rule are derived from their tables and reproduce every row of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from clusterwright.errors import InputError
+
+#: Unicast LIDs of an InfiniBand subnet, for node ports and switches together (InfiniBand specification, 0x0001-0xBFFF).
+INFINIBAND_LIDS = 49_151
+
+ALL_UNITS = "all-units"
+PER_UNIT = "per-unit"
+FULL_UNITS = "full-units"
+AS_NEEDED = "as-needed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fabric:
+    """A compute fabric in counts.
+
+    Attributes:
+        nodes, rails: end systems, and fabric ports of each; management_ports: subnet manager ports on leaves.
+        radix: ports per switch; levels: 1, 2 or 3.
+        units, nodes_per_unit, leaf_per_unit: scalable units bought.
+        uplinks_per_leaf: towards the spines, in equal trunks.
+        groups, leaf_per_group, spine_per_group: sets of leaves that share spines (one set unless there are 3 levels).
+        uplinks_per_spine: towards the core.
+        leaf, spine, core: switches per level.
+        node_leaf_cables: links of nodes and of management ports; leaf_spine_cables, spine_core_cables: trunk links.
+        ports_per_switch_cage, ports_per_node_cage: links that share one transceiver.
+        switch_optics, node_optics: transceivers if every link is optical; management transceivers are apart.
+        leaf_ports_used, spine_ports_used, core_ports_used: of all switches of the level.
+        purchase: `full-units` or `as-needed`, the rule that the counts follow.
+    """
+
+    nodes: int
+    rails: int
+    management_ports: int
+    radix: int
+    levels: int
+    units: int
+    nodes_per_unit: int
+    leaf_per_unit: int
+    uplinks_per_leaf: int
+    groups: int
+    leaf_per_group: int
+    spine_per_group: int
+    uplinks_per_spine: int
+    leaf: int
+    spine: int
+    core: int
+    node_leaf_cables: int
+    leaf_spine_cables: int
+    spine_core_cables: int
+    ports_per_switch_cage: int
+    ports_per_node_cage: int
+    switch_optics: int
+    node_optics: int
+    leaf_ports_used: int
+    spine_ports_used: int
+    core_ports_used: int
+    purchase: str
+
+    @property
+    def switches(self) -> int:
+        """All switches."""
+        return self.leaf + self.spine + self.core
+
+    @property
+    def ports_free(self) -> int:
+        """Switch ports without a cable, over all levels."""
+        used = self.leaf_ports_used + self.spine_ports_used + self.core_ports_used
+        return self.switches * self.radix - used
+
+    def unit_of(self, node: int) -> int:
+        """Return the scalable unit (from 0) of a node (from 0)."""
+        return node // self.nodes_per_unit
+
+    def unit_nodes(self) -> tuple[range, ...]:
+        """Return the nodes (from 0) of each unit; Slurm's topology has one block of leaves for each."""
+        starts = range(0, self.nodes, self.nodes_per_unit)
+        return tuple(range(start, min(start + self.nodes_per_unit, self.nodes)) for start in starts)
+
+    def down_ports(self, leaf: int) -> int:
+        """Return how many downlinks of a leaf (from 0) are cabled to nodes and subnet managers.
+
+        Leaves count unit by unit, rail by rail. Subnet managers take the ports behind the last unit's nodes, one rail
+        after the other.
+        """
+        if self.levels == 1:
+            return self.nodes * self.rails + self.management_ports
+        block, rail = divmod(leaf, self.rails)
+        nodes = max(0, min(self.nodes_per_leaf, self.nodes - block * self.nodes_per_leaf))
+        if block != self.management_block:
+            return nodes
+        return nodes + len(range(rail, self.management_ports, self.rails))
+
+    @property
+    def nodes_per_leaf(self) -> int:
+        """Nodes that hang on one leaf: those of a unit, unless the unit has several leaves per rail."""
+        return self.nodes_per_unit * self.rails // self.leaf_per_unit
+
+    @property
+    def management_block(self) -> int:
+        """The set of rail leaves (from 0) whose free ports the subnet managers take: the last with nodes and room."""
+        ports_per_rail = ceil(self.management_ports / self.rails)
+        last = (self.nodes + ports_per_rail - 1) // self.nodes_per_leaf
+        return min(last, self.leaf // self.rails - 1)
+
+    def leaf_of(self, node: int, rail: int) -> int:
+        """Return the leaf (from 0) of a node's port (both from 0): the leaf of its rail in its unit."""
+        return 0 if self.levels == 1 else node // self.nodes_per_leaf * self.rails + rail
+
+    def group_of(self, leaf: int) -> int:
+        """Return the group (from 0) whose spines a leaf connects to. Groups count rail by rail."""
+        if self.levels != 3:  # noqa: PLR2004 - levels of the tree
+            return 0
+        block, rail = divmod(leaf, self.rails)
+        return rail * (self.groups // self.rails) + block // self.leaf_per_group
+
+
+def spines_for(*, leaves: int, uplinks: int, spine_down_ports: int) -> int | None:
+    """Return the fewest spines with equal trunks: smallest n >= ceil(L*u / d) that divides u, or None if u < that.
+
+    Worked example: 24 leaves with 32 uplinks on 64-port spines need 12, but 12 does not divide 32, so 16 are bought, as
+    the DGX H100 SuperPOD's table for 3 scalable units says.
+
+    >>> spines_for(leaves=24, uplinks=32, spine_down_ports=64)
+    16
+
+    Args:
+        leaves: that share these spines.
+        uplinks: of each leaf.
+        spine_down_ports: ports of a spine that face leaves.
+    """
+    least = ceil(leaves * uplinks / spine_down_ports)
+    return next((count for count in range(least, uplinks + 1) if uplinks % count == 0), None)
+
+
+def size_fabric(
+    *,
+    nodes: int,
+    rails: int,
+    radix: int,
+    nodes_per_unit: int | None = None,
+    leaf_per_unit: int | None = None,
+    uplinks: int | None = None,
+    rail_groups: str | None = None,
+    management_ports: int = 0,
+    ports_per_switch_cage: int = 1,
+    ports_per_node_cage: int = 1,
+    purchase: str = FULL_UNITS,
+    infiniband: bool = True,
+) -> Fabric:
+    """Size the compute fabric.
+
+    Two levels if all leaves fit below one set of spines (L <= R) and no `rail_groups` are asked for; else three, with
+    n = smallest number >= ceil(G*u / (R/2)) dividing u of spines for each group of G leaves (a group too large for
+    that is halved until it fits), spine up = down = G*u / n, and core = ceil(sum of spine uplinks / R).
+
+    Purchase rule `full-units` (NVIDIA's): with fewer nodes than the last unit holds, all its leaves and all leaf–spine
+    cables are bought. `as-needed` trims a fabric of one unit to its nodes, and uses a single switch where one is
+    enough.
+
+    Args:
+        nodes: end systems, for example 128 DGX H100; one rack-scale system counts its trays' ports through
+            `leaf_per_unit`.
+        rails: fabric ports per node.
+        radix: ports per switch, at the port rate of the nodes.
+        nodes_per_unit: nodes of a scalable unit; R - u by default.
+        leaf_per_unit: leaves of a unit; one per rail by default. Rack-scale systems have one per rack and rail.
+        uplinks: per leaf; R // 2 by default.
+        rail_groups: `all-units` or `per-unit` forces three levels with a group of leaves per rail, over all units or in
+            each unit; None chooses two levels where they suffice, else `all-units`.
+        management_ports: subnet manager ports, taken from free leaf ports of the last unit.
+        ports_per_switch_cage: links per transceiver of a switch (2 for twin-port OSFP).
+        ports_per_node_cage: the same of a node.
+        purchase: `full-units` or `as-needed`.
+        infiniband: check the LID ceiling.
+
+    Raises:
+        InputError: a limit is exceeded; the message names it and the help the nearest size that fits.
+    """
+    if min(nodes, rails, radix) < 1:
+        raise InputError(f"a fabric needs nodes, rails and ports; got {nodes}, {rails} and {radix}")
+    up = radix // 2 if uplinks is None else uplinks
+    if not 0 < up < radix:
+        raise InputError(f"{up} uplinks do not fit a switch with {radix} ports", help=f"choose 1 to {radix - 1}")
+    single = nodes * rails + management_ports
+    if purchase == AS_NEEDED and rail_groups is None and single <= radix:
+        shape = _Shape(units=1, uplinks=0, groups=1, leaf_per_group=1, spine_per_group=0, spine_up=0, levels=1)
+        unit_size, per_unit = nodes, 1
+    else:
+        unit_size = nodes_per_unit or radix - up
+        per_unit = leaf_per_unit or rails
+        if per_unit % rails or unit_size * rails % per_unit:
+            raise InputError(
+                f"{per_unit} leaves per unit of {unit_size} nodes do not serve {rails} rails evenly",
+                help=f"use a multiple of {rails} leaves that divides {unit_size * rails} ports",
+            )
+        ports_per_leaf = unit_size * rails // per_unit
+        if ports_per_leaf > radix - up:
+            raise InputError(
+                f"a unit of {unit_size} nodes needs {ports_per_leaf} downlinks per leaf, a leaf has {radix - up}",
+                help=f"use units of at most {(radix - up) * per_unit // rails} nodes",
+            )
+        units = ceil(single / (unit_size * rails))
+        if purchase == AS_NEEDED and units == 1 and per_unit == rails:
+            busiest = nodes + ceil(management_ports / rails)
+            up = _trimmed_uplinks(needed=min(busiest, up), leaves=per_unit, most=up, radix=radix)
+        shape = _levels(units=units, per_unit=per_unit, rails=rails, uplinks=up, radix=radix, rail_groups=rail_groups)
+    fabric = _counts(
+        shape,
+        nodes=nodes,
+        rails=rails,
+        radix=radix,
+        unit_size=unit_size,
+        per_unit=per_unit,
+        management_ports=management_ports,
+        switch_cage=ports_per_switch_cage,
+        node_cage=ports_per_node_cage,
+        purchase=purchase,
+    )
+    lids = single + fabric.switches
+    if infiniband and lids > INFINIBAND_LIDS:
+        raise InputError(
+            f"the fabric needs {lids:,} LIDs (node ports and switches), an InfiniBand subnet has {INFINIBAND_LIDS:,}",
+            help="split the cluster into several planes, or use Ethernet",
+        )
+    return fabric
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shape:
+    units: int
+    uplinks: int
+    groups: int
+    leaf_per_group: int
+    spine_per_group: int
+    spine_up: int
+    levels: int
+
+
+def _trimmed_uplinks(*, needed: int, leaves: int, most: int, radix: int) -> int:
+    """Return the uplinks per leaf, from `needed` up, that need the fewest spines, and the fewest cables for those."""
+
+    def spines(uplinks: int) -> int:
+        return spines_for(leaves=leaves, uplinks=uplinks, spine_down_ports=radix) or radix
+
+    return min(range(needed, most + 1), key=lambda uplinks: (spines(uplinks), uplinks))
+
+
+def _levels(*, units: int, per_unit: int, rails: int, uplinks: int, radix: int, rail_groups: str | None) -> _Shape:
+    leaves = units * per_unit
+    if rail_groups is None and leaves <= radix:
+        spines = spines_for(leaves=leaves, uplinks=uplinks, spine_down_ports=radix)
+        if spines is not None:
+            return _Shape(
+                units=units,
+                uplinks=uplinks,
+                groups=1,
+                leaf_per_group=leaves,
+                spine_per_group=spines,
+                spine_up=0,
+                levels=2,
+            )
+    per_rail = per_unit // rails
+    size = per_rail if rail_groups == PER_UNIT else per_rail * units
+    half = radix // 2
+    while (spines := spines_for(leaves=size, uplinks=uplinks, spine_down_ports=half)) is None:
+        size = ceil(size / 2)
+    groups = ceil(per_rail * units / size) * rails
+    up = ceil(size * uplinks / spines)
+    if leaves * uplinks > radix**3 // 4:
+        most = radix**3 // 4 // (uplinks * per_unit)
+        raise InputError(
+            f"{units} units exceed three levels of {radix}-port switches",
+            help=f"at most {most} units fit; use switches with more ports or several planes",
+        )
+    return _Shape(
+        units=units,
+        uplinks=uplinks,
+        groups=groups,
+        leaf_per_group=size,
+        spine_per_group=spines,
+        spine_up=up,
+        levels=3,
+    )
+
+
+def _counts(
+    shape: _Shape,
+    *,
+    nodes: int,
+    rails: int,
+    radix: int,
+    unit_size: int,
+    per_unit: int,
+    management_ports: int,
+    switch_cage: int,
+    node_cage: int,
+    purchase: str,
+) -> Fabric:
+    leaf = shape.units * per_unit
+    spine = shape.groups * shape.spine_per_group
+    spine_core = spine * shape.spine_up
+    core = ceil(spine_core / radix)
+    leaf_spine = leaf * shape.uplinks
+    node_leaf = nodes * rails + management_ports
+    bare = Fabric(
+        nodes=nodes,
+        rails=rails,
+        management_ports=management_ports,
+        radix=radix,
+        levels=shape.levels,
+        units=shape.units,
+        nodes_per_unit=unit_size,
+        leaf_per_unit=per_unit,
+        uplinks_per_leaf=shape.uplinks,
+        groups=shape.groups,
+        leaf_per_group=shape.leaf_per_group,
+        spine_per_group=shape.spine_per_group,
+        uplinks_per_spine=shape.spine_up,
+        leaf=leaf,
+        spine=spine,
+        core=core,
+        node_leaf_cables=node_leaf,
+        leaf_spine_cables=leaf_spine,
+        spine_core_cables=spine_core,
+        ports_per_switch_cage=switch_cage,
+        ports_per_node_cage=node_cage,
+        switch_optics=0,
+        node_optics=nodes * ceil(rails / node_cage),
+        leaf_ports_used=node_leaf + leaf_spine,
+        spine_ports_used=leaf_spine + spine_core,
+        core_ports_used=spine_core,
+        purchase=purchase,
+    )
+    return _with_optics(bare)
+
+
+def _with_optics(bare: Fabric) -> Fabric:
+    down = _leaf_down_ports(bare)
+    cage = bare.ports_per_switch_cage
+    leaf_cages = sum(ceil(ports / cage) + ceil(bare.uplinks_per_leaf / cage) for ports in down)
+    spine_cages = ceil(bare.leaf_spine_cables / cage) + ceil(bare.spine_core_cables / cage)
+    core_cages = ceil(bare.spine_core_cables / cage)
+    fields = {name: getattr(bare, name) for name in bare.__dataclass_fields__}
+    return Fabric(**(fields | {"switch_optics": leaf_cages + spine_cages + core_cages}))
+
+
+def _leaf_down_ports(fabric: Fabric) -> Sequence[int]:
+    return [fabric.down_ports(leaf) for leaf in range(fabric.leaf)]

@@ -1,0 +1,74 @@
+"""Hand-made records for the tests of facility and its documents."""
+
+from clusterwright.catalog.records import Accelerator, NodeType
+from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, SizedPoint, StepTime, StorageNeed
+
+
+def storage_need(*, capacity_bytes: float = 90e12, bytes_per_s: float = 20e9) -> StorageNeed:
+    """A need in which reading is half of writing, so that the larger one matters."""
+    return StorageNeed(
+        dataset_bytes=1.2e12,
+        checkpoint_bytes_kept=24e12,
+        capacity_bytes=capacity_bytes,
+        read_bytes_per_s=bytes_per_s / 2,
+        write_bytes_per_s=bytes_per_s,
+    )
+
+
+def sized_point(*, nodes: int = 48) -> SizedPoint:
+    """A sized cluster of p5.48xlarge."""
+    accelerator = Accelerator(
+        id="h100-sxm-80gb", name="H100 SXM", vendor="NVIDIA", generation="hopper", form="sxm", gres_type="h100"
+    )
+    node = NodeType(
+        id="p5.48xlarge",
+        accelerator=accelerator,
+        gpus=8,
+        hbm_bytes_per_gpu=80e9,
+        network_kind="efa",
+        network_bytes_per_s_per_gpu_one_way=50e9,
+    )
+    return SizedPoint(
+        node=node,
+        nodes=nodes,
+        gpus=nodes * 8,
+        layout=Layout(
+            tp=8,
+            sp=1,
+            pp=8,
+            vpp=1,
+            dp=6,
+            cp=1,
+            ep=1,
+            zero_stage=1,
+            micro_batch=1,
+            micro_batches=256,
+            recompute="selective",
+        ),
+        memory=MemoryPerGpu(
+            weights=1e9, gradients=1e9, optimizer=1e9, activations=1e9, logits=1e9, communication=1e9, reserve=1e9
+        ),
+        step=StepTime(
+            compute_s=1,
+            tensor_parallel_s=0,
+            pipeline_bubble_s=0,
+            pipeline_transfer_s=0,
+            data_parallel_s=0,
+            optimizer_s=0,
+        ),
+        mfu=0.4,
+        tokens_per_s_per_gpu=500,
+        goodput=Goodput(
+            fraction=0.9,
+            mean_time_between_interruptions_s=1e5,
+            checkpoint_bytes=2.4e12,
+            checkpoint_write_s=60,
+            checkpoint_interval_s=3600,
+            restart_s=600,
+        ),
+        storage=storage_need(),
+        calendar_days=20,
+        calendar_days_low=18,
+        calendar_days_high=23,
+        limited_by=(),
+    )
