@@ -1,0 +1,138 @@
+"""The price book: which price was in force on a day, and where it comes from."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from clusterwright.assets import root
+from clusterwright.errors import MissingFactError
+from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
+from clusterwright.pricing.statements import files, statement
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_POINT_FIELDS = tuple(field.name for field in fields(PricePoint))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditFinding:
+    """A row that an audit objects to: which audit, which price point, what is wrong."""
+
+    audit: str
+    sku: str
+    region: str
+    term: str
+    effective_from: dt.date | None
+    finding: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Product:
+    """A product with a price: how many points its history has, from which day to which."""
+
+    sku: str
+    region: str
+    term: str
+    points: int
+    first_day: dt.date
+    last_day: dt.date
+
+
+class PriceBook:
+    """Price points in DuckDB. Open it with `PriceBook.open`."""
+
+    def __init__(self, connection: "DuckDBPyConnection") -> None:
+        self._connection = connection
+
+    @classmethod
+    def open(cls, folder: Path | None = None) -> Self:
+        """Load the price points of a folder, by default the shipped ones.
+
+        Args:
+            folder: holds `sources.csv` and other CSV files of price points.
+
+        Raises:
+            MissingFactError: the folder holds no price points, or they cannot be read.
+        """
+        import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
+
+        place = root() / "pricing" if folder is None else folder
+        tables = sorted(str(path) for path in place.glob("*.csv") if path.name != "sources.csv")
+        if not tables:
+            raise MissingFactError(f"there are no price points in {place}", help="install Clusterwright again")
+        connection = duckdb.connect(config={"threads": 1})
+        try:
+            points = statement("pricing/sql/stg_price_point.sql")
+            connection.execute(f"create table price_point as {points}", {"files": tables})
+            sources = statement("pricing/sql/stg_price_source.sql")
+            connection.execute(f"create table price_source as {sources}", {"file": str(place / "sources.csv")})
+        except duckdb.Error as error:
+            raise MissingFactError(
+                f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",
+                help="correct the line that is named, or install Clusterwright again",
+            ) from error
+        return cls(connection)
+
+    @property
+    def newest_day(self) -> dt.date:
+        """The newest day on which a chosen price was seen: the default as-of day."""
+        day = self._rows("pricing/sql/newest_day.sql", {})[0]["newest_day"]
+        if not isinstance(day, dt.date):
+            raise MissingFactError("the price book holds no chosen price", help="install Clusterwright again")
+        return day
+
+    def in_force(self, requests: Sequence[PriceRequest], as_of: dt.date) -> tuple[PriceInForce | None, ...]:
+        """Return the price in force on a day for each request, in order; None where there is no documented price.
+
+        A price for the region wins over one that holds everywhere. No term stands in for another.
+        """
+        if not requests:
+            return ()
+        asked = [
+            {"position": position, "sku": request.sku, "region": request.region, "term": request.term}
+            for position, request in enumerate(requests)
+        ]
+        found: list[PriceInForce | None] = [None] * len(requests)
+        for row in self._rows("pricing/sql/price_in_force.sql", {"requests": asked, "as_of": as_of}):
+            found[row["position"]] = PriceInForce(
+                as_of=row["as_of"],
+                source_title=row["source_title"],
+                age_days=row["age_days"],
+                point=_point(row),
+            )
+        return tuple(found)
+
+    def price(self, sku: str, *, region: str = "", term: str = "on_demand", as_of: dt.date) -> PriceInForce | None:
+        """Return the price of one product in force on a day, None if there is no documented one."""
+        return self.in_force((PriceRequest(sku=sku, region=region, term=term),), as_of)[0]
+
+    def history(
+        self, sku: str, *, region: str = "", term: str = "", with_rejected: bool = False
+    ) -> tuple[PricePoint, ...]:
+        """Return the price points of a product, oldest first within region and term; empty strings mean all."""
+        asked = {"sku": sku, "region": region, "term": term, "with_rejected": with_rejected}
+        return tuple(_point(row) for row in self._rows("pricing/sql/price_history.sql", asked))
+
+    def products(self) -> tuple[Product, ...]:
+        """Return every product, region and term with a chosen price."""
+        return tuple(Product(**row) for row in self._rows("pricing/sql/product.sql", {}))
+
+    def audit(self) -> tuple[AuditFinding, ...]:
+        """Run every audit of `pricing/audits`; an empty result means that the price points are fit for use."""
+        return tuple(
+            AuditFinding(audit=path.stem, **row)
+            for path in files("pricing/audits")
+            for row in self._rows(f"pricing/audits/{path.name}", {})
+        )
+
+    def _rows(self, path: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        cursor = self._connection.execute(statement(path), parameters)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _point(row: dict[str, Any]) -> PricePoint:
+    return PricePoint(**{name: row[name] for name in _POINT_FIELDS})

@@ -1,0 +1,17 @@
+"""SQL statements, which stand in files of their own."""
+
+from functools import cache
+from pathlib import Path
+
+from clusterwright.assets import root
+
+
+@cache
+def statement(path: str) -> str:
+    """Return the text of a statement, for example `pricing/sql/price_in_force.sql`."""
+    return (root() / path).read_text(encoding="utf-8")
+
+
+def files(folder: str) -> tuple[Path, ...]:
+    """Return the statements of a folder, for example `pricing/audits`, by name."""
+    return tuple(sorted((root() / folder).glob("*.sql")))

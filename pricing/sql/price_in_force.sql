@@ -1,0 +1,78 @@
+-- One row is one question (sku, region, term) with the chosen price in force on the day: the point with the latest
+-- `effective_from` that is not after it. A price for the region wins over one that holds everywhere (empty region).
+-- Questions without a price have no row.
+with
+request as (
+    select
+        r.position,
+        r.sku,
+        r.region,
+        r.term,
+        cast($as_of as date) as as_of
+    from (select unnest($requests, recursive := true)) as r
+),
+
+scoped_request as (
+    select
+        position,
+        sku,
+        term,
+        as_of,
+        region,
+        0 as scope_rank
+    from request
+    union all
+    select
+        position,
+        sku,
+        term,
+        as_of,
+        '' as region,
+        1 as scope_rank
+    from request
+    where region <> ''
+),
+
+chosen_point as (
+    select *
+    from price_point
+    where status = 'chosen'
+),
+
+in_force as (
+    select
+        chosen_point.*,
+        scoped_request.position,
+        scoped_request.scope_rank,
+        scoped_request.as_of
+    from scoped_request
+    asof inner join chosen_point
+        on
+            scoped_request.sku = chosen_point.sku
+            and scoped_request.region = chosen_point.region
+            and scoped_request.term = chosen_point.term
+            and scoped_request.as_of >= chosen_point.effective_from
+)
+
+select
+    in_force.position,
+    in_force.as_of,
+    in_force.sku,
+    in_force.region,
+    in_force.term,
+    in_force.charge,
+    in_force.unit,
+    in_force.usd,
+    in_force.effective_from,
+    in_force.last_seen,
+    in_force.source,
+    in_force.locator,
+    in_force.confidence,
+    in_force.status,
+    in_force.note,
+    coalesce(price_source.title || ' (' || price_source.place || ')', in_force.source) as source_title,
+    greatest(0, date_diff('day', in_force.last_seen, in_force.as_of)) as age_days
+from in_force
+left join price_source on in_force.source = price_source.id
+qualify row_number() over (partition by in_force.position order by in_force.scope_rank) = 1
+order by in_force.position
