@@ -1,0 +1,156 @@
+"""The calibrated numbers of `catalog/calibration.csv`: per accelerator generation and software stack, with their error.
+
+A number is looked up from the most to the least specific row: (generation, stack), (generation, any), (default, stack),
+(default, any). A generation that was never measured thus takes the defaults, and their wider band.
+"""
+
+import csv
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from statistics import NormalDist
+
+from clusterwright import assets
+from clusterwright.errors import ClusterwrightError
+from clusterwright.sizing.columns import Tuning
+
+#: Megatron-like: tensor, pipeline and data parallelism with a sharded optimizer.
+MEGATRON = "megatron"
+#: Fully sharded data parallelism (ZeRO-2 and 3) without a pipeline.
+FSDP = "fsdp"
+
+COLUMNS = ("generation", "stack", "name", "value", "unit", "method", "rows", "source", "note")
+_P10_Z = 1.2815515655446004
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Residuals:
+    """Quantiles of ln(measured / predicted tokens per second) over published runs, and how many runs they come from."""
+
+    p10: float
+    p50: float
+    p90: float
+    rows: int
+
+    def at(self, quantile: float) -> float:
+        """Return the residual at a quantile.
+
+        Two half-normals in ln meet at the median and pass through P10 and P90:
+        `p50 + z(quantile)/1.2816 (p90 - p50)` above the median, with `p50 - p10` below it.
+
+        Args:
+            quantile: between 0 and 1, exclusive.
+        """
+        z = NormalDist().inv_cdf(quantile)
+        width = self.p90 - self.p50 if z > 0 else self.p50 - self.p10
+        return self.p50 + z / _P10_Z * width
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StackCalibration:
+    """The numbers of one generation under one stack, and the error they leave."""
+
+    generation: str
+    stack: str
+    tuning: Tuning
+    residuals: Residuals
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reliability:
+    """Failures and checkpoints of a training job.
+
+    Attributes:
+        failures_per_node_day: of each node; failures_per_job_day: of the job whatever its size.
+        restart_s: from the failure to training again: detection, replacement, loading.
+        checkpoint_write_s: time in which storage must take a whole checkpoint, while training waits.
+        checkpoint_read_s: time in which storage must give it back.
+        checkpoint_bytes_per_parameter: size on disk with optimizer state.
+        checkpoints_kept: how many are retained.
+        capacity_headroom: storage bought over storage used.
+    """
+
+    failures_per_node_day: float
+    failures_per_job_day: float
+    restart_s: float
+    checkpoint_write_s: float
+    checkpoint_read_s: float
+    checkpoint_bytes_per_parameter: float
+    checkpoints_kept: float
+    capacity_headroom: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibration:
+    """Every calibrated number by (generation, stack, name)."""
+
+    values: dict[tuple[str, str, str], float]
+    row_counts: dict[tuple[str, str], int]
+
+    def number(self, name: str, *, generation: str, stack: str) -> float:
+        """Return the most specific value of a number.
+
+        Raises:
+            ClusterwrightError: no row of the file gives it.
+        """
+        for key in _specific_to_general(generation, stack):
+            if (*key, name) in self.values:
+                return self.values[*key, name]
+        raise ClusterwrightError(
+            f"catalog/calibration.csv has no {name} for {generation} under {stack}", help="add a row for `default`"
+        )
+
+    def of(self, *, generation: str, stack: str) -> StackCalibration:
+        """Return all numbers of a generation under a stack."""
+
+        def look_up(name: str) -> float:
+            return self.number(name, generation=generation, stack=stack)
+
+        counted = [key for key in _specific_to_general(generation, stack) if (*key, "residual_p50") in self.values]
+        return StackCalibration(
+            generation=generation,
+            stack=stack,
+            tuning=Tuning(**{field.name: look_up(field.name) for field in fields(Tuning)}),
+            residuals=Residuals(
+                p10=look_up("residual_p10"),
+                p50=look_up("residual_p50"),
+                p90=look_up("residual_p90"),
+                rows=self.row_counts.get(counted[0], 0) if counted else 0,
+            ),
+        )
+
+    def reliability(self) -> Reliability:
+        """Return the numbers on failures, checkpoints and storage."""
+        names = (field.name for field in fields(Reliability))
+        return Reliability(**{name: self.number(name, generation="default", stack="any") for name in names})
+
+
+def _specific_to_general(generation: str, stack: str) -> tuple[tuple[str, str], ...]:
+    return ((generation, stack), (generation, "any"), ("default", stack), ("default", "any"))
+
+
+@cache
+def load_calibration(path: Path | None = None) -> Calibration:
+    """Return the calibration, read once per process and file.
+
+    Args:
+        path: a file with the columns of `COLUMNS`; the shipped `catalog/calibration.csv` if None.
+
+    Raises:
+        ClusterwrightError: the file is missing, or a row names no number, or is given twice.
+    """
+    path = path or assets.root() / "catalog" / "calibration.csv"
+    values: dict[tuple[str, str, str], float] = {}
+    counts: dict[tuple[str, str], int] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for line, row in enumerate(csv.DictReader(file), start=2):
+                key = (row["generation"], row["stack"], row["name"])
+                if key in values:
+                    raise ClusterwrightError(f"{path.name}:{line}: {' '.join(key)} is given twice")
+                values[key] = float(row["value"])
+                if row["rows"] and row["name"] == "residual_p50":
+                    counts[key[:2]] = int(row["rows"])
+    except (OSError, KeyError, ValueError) as error:
+        raise ClusterwrightError(f"cannot read the calibration {path.name}: {error}") from error
+    return Calibration(values=values, row_counts=counts)

@@ -1,0 +1,164 @@
+"""Memory of the fullest GPU, term by term, under tensor, sequence, pipeline, context and data parallelism.
+
+Sources: Korthikanti et al. 2022, arXiv 2205.05198 (activations, equations 2 to 6); Megatron-LM
+`theoretical_memory_usage.py` (18 bytes per parameter, or 6 + 12/dp with a sharded optimizer, interleaving); Rajbhandari et
+al. 2020, arXiv 1910.02054 (ZeRO stages).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.sizing.columns import FULL, NONE, Layouts, Shape, Values
+from clusterwright.sizing.records import MemoryPerGpu
+
+WEIGHT_BYTES = 2.0
+GRADIENT_BYTES = 4.0
+#: fp32 copy of the weights (4) and Adam's two moments (8).
+OPTIMIZER_BYTES = 12.0
+#: Contexts of the driver and the collective library: 2 to 6 GiB are reported; allocators lose another 5 to 10 %.
+CONTEXT_BYTES = 3.0 * 2**30
+FRAGMENTATION = 0.05
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryColumns:
+    """Bytes on the fullest GPU by term, as columns; the fields of `MemoryPerGpu`."""
+
+    weights: Values
+    gradients: Values
+    optimizer: Values
+    activations: Values
+    logits: Values
+    communication: Values
+    reserve: Values
+
+    def total(self) -> Values:
+        """Return the sum of all terms in bytes."""
+        states = self.weights + self.gradients + self.optimizer
+        return states + self.activations + self.logits + self.communication + self.reserve
+
+    def row(self, index: int) -> MemoryPerGpu:
+        """Return one layout's terms."""
+        names = ("weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve")
+        return MemoryPerGpu(**{name: float(np.atleast_1d(getattr(self, name))[index]) for name in names})
+
+
+def activation_bytes_per_layer(shape: Shape, *, rows: Values, tp: Values, sp: Values, recompute: Values) -> Values:
+    """Return the bytes one layer keeps for its backward pass, for one micro-batch.
+
+    Without recomputation `s b h (10 + 24/t + 5 a s/(h t))` (Korthikanti eq. 2), the first term divided by `t` as well under
+    sequence parallelism (eq. 4); the `5 a s/h` of the score matrices goes with selective recomputation or a flash
+    attention kernel (eq. 6); with full recomputation only the layer's input stays, `2 s b h`. For any width of query `q`,
+    key `k` and MLP `f`: the 24 h are `4 q + 4 k + 2 f (matrices)`.
+
+    Args:
+        shape: the model.
+        rows: tokens of one micro-batch on one GPU, `s b / cp`.
+        tp: tensor-parallel size.
+        sp: 1 with sequence parallelism, else 0.
+        recompute: index into `RECOMPUTE`.
+    """
+    shard = np.where(np.asarray(sp) > 0, tp, 1.0)
+    whole = 10 * shape.hidden / shard
+    split = (4 * shape.query + 4 * shape.key_value + 2 * shape.ffn * shape.mlp_matrices) / tp
+    scores = np.where(np.asarray(recompute) == NONE, 5 * shape.heads * shape.sequence / tp, 0.0)
+    kept: Values = rows * (whole + split + scores)
+    return np.where(np.asarray(recompute) == FULL, rows * 2 * shape.hidden / shard, kept)
+
+
+def first_stage_in_flight(*, pp: Values, vpp: Values, micro_batches: Values) -> Values:
+    """Return how many micro-batches' activations the first stage holds: `min(m, pp)`, times `1 + (pp-1)/(pp v)`.
+
+    The second factor is the price of interleaving `v > 1` (Korthikanti, section 4.2.3) and never holds more than all
+    micro-batches.
+    """
+    penalty = np.where(np.asarray(vpp) > 1, 1 + (pp - 1) / (pp * vpp), 1.0)
+    return np.minimum(micro_batches, pp * penalty)
+
+
+def last_stage_in_flight(*, pp: Values, vpp: Values, micro_batches: Values) -> Values:
+    """Return how many micro-batches the last stage holds: `(pp (v-1) + 1)/v`, which is 1 without interleaving.
+
+    Warm-up of the interleaved schedule: the last rank runs `(v-1) pp` chunks ahead (Narayanan et al. 2021, section 2.2).
+    """
+    return np.minimum(micro_batches, (pp * (vpp - 1) + 1) / vpp)
+
+
+def logit_bytes(shape: Shape, *, rows: Values, tp: Values) -> Values:
+    """Return the last stage's extra bytes: `4 s b h/t (1 + V/h)`, fp32 logits and the head's input (Korthikanti 4.3)."""
+    return rows * 4 * (shape.hidden + shape.vocab) / tp
+
+
+def stage_layers(shape: Shape, *, pp: Values, vpp: Values) -> tuple[Values, Values]:
+    """Return the layers of a middle stage and of the last stage.
+
+    Where the layers do not divide into `pp v` chunks, the embedding and the head count as a layer each, as Llama 3 was
+    laid out (126 layers in 16 stages of 8; arXiv 2407.21783, section 3.3.2).
+    """
+    uneven = np.where(np.mod(shape.layers, pp * vpp) > 0, 1.0, 0.0)
+    middle = (shape.layers + 2 * uneven) / pp
+    return middle, middle - uneven
+
+
+def stage_parameters(shape: Shape, *, tp: Values, pp: Values, vpp: Values) -> Values:
+    """Return the parameters on one GPU of the fullest stage: its layers, and the larger of the two tables, over `tp`."""
+    middle, last = stage_layers(shape, pp=pp, vpp=vpp)
+    single = shape.table_parameters + shape.untied * shape.head_parameters
+    edge = last * shape.layer_parameters + np.maximum(shape.table_parameters, shape.head_parameters)
+    staged = np.maximum(middle * shape.layer_parameters, edge)
+    return np.where(np.asarray(pp) > 1, staged, shape.layers * shape.layer_parameters + single) / tp
+
+
+def state_bytes_per_parameter(*, shards: Values, zero_stage: Values) -> tuple[Values, Values, Values]:
+    """Return bytes of weights, gradients and optimizer per parameter held: 2 + 4 + 12 = 18 without sharding.
+
+    Stage 1 divides the optimizer by the shards (6 + 12/dp), stage 2 the gradients too, stage 3 the weights too (18/dp).
+    """
+    weights = np.where(np.asarray(zero_stage) >= 3, WEIGHT_BYTES / shards, WEIGHT_BYTES)  # noqa: PLR2004 - ZeRO stages
+    gradients = np.where(np.asarray(zero_stage) >= 2, GRADIENT_BYTES / shards, GRADIENT_BYTES)  # noqa: PLR2004
+    optimizer = np.where(np.asarray(zero_stage) >= 1, OPTIMIZER_BYTES / shards, OPTIMIZER_BYTES)
+    return weights, gradients, optimizer
+
+
+def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values) -> Values:
+    """Return the communication buffers: a gathered activation each way, and under ZeRO-3 two gathered layers.
+
+    FSDP gathers the next layer while one computes (2 x 2 bytes per parameter) and holds one layer's gradients (4 bytes).
+    """
+    activation = 2 * 2 * rows * shape.hidden
+    layer = shape.layer_parameters / layouts.tp
+    gathered = (2 * WEIGHT_BYTES + GRADIENT_BYTES) * layer
+    return activation + np.where(np.asarray(layouts.zero_stage) >= 3, gathered, 0.0)  # noqa: PLR2004 - ZeRO stage
+
+
+def per_gpu(shape: Shape, layouts: Layouts, *, kept: Values, working: Values) -> MemoryColumns:
+    """Return the memory of the fullest GPU: the first stage (most in flight) or the last (logits), whichever is more.
+
+    Args:
+        shape: the model.
+        layouts: the layouts.
+        kept: `activation_bytes_per_layer` of each layout.
+        working: what one layer needs while it is recomputed, bytes (0 without full recomputation).
+    """
+    pp, vpp, count = layouts.pp, layouts.vpp, layouts.micro_batches
+    rows = shape.sequence * layouts.micro_batch / layouts.cp
+    held = stage_parameters(shape, tp=layouts.tp, pp=pp, vpp=vpp)
+    shards = layouts.dp * layouts.cp
+    weights, gradients, optimizer = state_bytes_per_parameter(shards=shards, zero_stage=layouts.zero_stage)
+    middle, last_layers = stage_layers(shape, pp=pp, vpp=vpp)
+    first = kept * middle * first_stage_in_flight(pp=pp, vpp=vpp, micro_batches=count) + working
+    last = kept * last_layers * last_stage_in_flight(pp=pp, vpp=vpp, micro_batches=count) + working
+    logits = logit_bytes(shape, rows=rows, tp=layouts.tp)
+    on_last = last + logits >= first
+    activations = np.where(on_last, last, first)
+    shown = np.where(on_last, logits, 0.0)
+    return MemoryColumns(
+        weights=held * weights,
+        gradients=held * gradients,
+        optimizer=held * optimizer,
+        activations=activations,
+        logits=shown,
+        communication=gathered_bytes(shape, layouts=layouts, rows=rows),
+        reserve=CONTEXT_BYTES + FRAGMENTATION * (activations + shown),
+    )

@@ -1,0 +1,119 @@
+"""The points of a front in full: memory and step time by part, goodput, storage, and days with their band."""
+
+import numpy as np
+
+from clusterwright.catalog.records import NodeType
+from clusterwright.sizing import layouts, memory, step
+from clusterwright.sizing.calibration import Calibration, Residuals, StackCalibration
+from clusterwright.sizing.columns import Device, Layouts, Shape, take
+from clusterwright.sizing.goodput import goodput
+from clusterwright.sizing.records import SizedPoint, StepTime, TrainingJob
+from clusterwright.sizing.storage import storage_need
+from clusterwright.units import SECONDS_PER_DAY
+from clusterwright.workload import training, transformer
+
+#: The optimistic end of the printed band.
+LOW_QUANTILE = 0.1
+#: Parts of a step below this share are not named as limits.
+NAMED_SHARE = 0.02
+_LIMITS = (
+    ("tensor_parallel_s", "tensor-parallel traffic"),
+    ("pipeline_bubble_s", "the pipeline bubble"),
+    ("pipeline_transfer_s", "transfers between pipeline stages"),
+    ("data_parallel_s", "data-parallel traffic"),
+    ("optimizer_s", "the optimizer's update"),
+)
+
+
+def describe(
+    job: TrainingJob,
+    node: NodeType,
+    shape: Shape,
+    device: Device,
+    chosen: Layouts,
+    *,
+    stacks: tuple[StackCalibration, StackCalibration],
+    calibration: Calibration,
+) -> tuple[SizedPoint, ...]:
+    """Return the record of each chosen layout, in their order."""
+    count = int(np.asarray(chosen.tp).size)
+    fsdp = np.asarray(chosen.zero_stage) >= 2  # noqa: PLR2004 - ZeRO stage
+    return tuple(
+        point(job, node, shape, device, take(chosen, row), calibrated=stacks[int(fsdp[row])], calibration=calibration)
+        for row in range(count)
+    )
+
+
+def point(
+    job: TrainingJob,
+    node: NodeType,
+    shape: Shape,
+    device: Device,
+    layout: Layouts,
+    *,
+    calibrated: StackCalibration,
+    calibration: Calibration,
+) -> SizedPoint:
+    """Return one layout's point.
+
+    The step's parts are scaled by the median of measured over predicted time, so that they add up to the median step; the
+    band scales days by the residuals' quantiles: days at quantile `c` are the predicted days times `exp(-r(1-c))`, where `r`
+    is the residual of tokens per second.
+
+    Args:
+        job: the training run.
+        node: the node type.
+        shape: the model's columns.
+        device: the accelerator's columns.
+        layout: one layout, all fields scalars.
+        calibrated: the stack's numbers and residuals.
+        calibration: for failures and storage.
+    """
+    times = step.layer_times(shape, device, calibrated.tuning, layout)
+    parts = step.step_columns(shape, device, calibrated.tuning, layout, times)
+    needed = memory.per_gpu(shape, layout, kept=times.kept_bytes, working=times.working_bytes)
+    median = parts.row(0, scale=median_factor(calibrated.residuals))
+    gpus = int(layouts.gpu_counts(layout))
+    nodes = gpus // node.gpus
+    parameters = float(transformer.parameters(job.model))
+    reliability = calibration.reliability()
+    useful = goodput(reliability, nodes=nodes, parameters=parameters)
+    per_step = training.tokens_per_step(
+        sequence_length=job.sequence_length, global_batch_sequences=job.global_batch_sequences
+    )
+    tokens_per_s = per_step / median.total_s
+    days = job.tokens / tokens_per_s / useful.fraction / SECONDS_PER_DAY
+    flops = transformer.training_flops_per_token(job.model, sequence_length=job.sequence_length)
+    return SizedPoint(
+        node=node,
+        nodes=nodes,
+        gpus=gpus,
+        layout=layouts.layout_at(layout, ()),  # type: ignore[arg-type]
+        memory=needed.row(0),
+        step=median,
+        mfu=flops * tokens_per_s / gpus / float(device.peak_flop_per_s),
+        tokens_per_s_per_gpu=tokens_per_s / gpus,
+        goodput=useful,
+        storage=storage_need(job, reliability, parameters=parameters, tokens_per_s=tokens_per_s),
+        calendar_days=days,
+        calendar_days_low=days * band_factor(calibrated.residuals, quantile=LOW_QUANTILE),
+        calendar_days_high=days * band_factor(calibrated.residuals, quantile=job.confidence),
+        limited_by=limits(median),
+    )
+
+
+def median_factor(residuals: Residuals) -> float:
+    """Return the median of measured over predicted step time, `exp(-p50)` of the residuals of tokens per second."""
+    return float(np.exp(-residuals.p50))
+
+
+def band_factor(residuals: Residuals, *, quantile: float) -> float:
+    """Return the quantile of time over its median: `exp(p50 - r(1 - quantile))`."""
+    return float(np.exp(residuals.p50 - residuals.at(1 - quantile)))
+
+
+def limits(parts: StepTime) -> tuple[str, ...]:
+    """Return what takes a named share of the step besides computation, largest first, in words."""
+    total = parts.total_s
+    shares = sorted(((getattr(parts, name) / total, words) for name, words in _LIMITS), reverse=True)
+    return tuple(f"{words} ({share:.0%} of the step)" for share, words in shares if share >= NAMED_SHARE)

@@ -1,0 +1,195 @@
+"""Seconds of one optimizer step: a table of layer times first, then what depends on pipeline and data parallelism.
+
+The first level depends on tensor, sequence and context parallelism, micro-batch and recomputation only, so it is computed
+once per distinct combination; the second level is a few cheap operations per layout.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.sizing import collectives, compute, memory, pipeline
+from clusterwright.sizing.columns import FULL, SELECTIVE, Device, Layouts, Shape, Tuning, Values
+from clusterwright.sizing.records import StepTime
+
+#: All-reduces of one layer and micro-batch under tensor parallelism: two forward, two backward (Megatron-LM, 1909.08053).
+TENSOR_ALL_REDUCES = 4.0
+#: Weights travel as bf16, gradients as fp32.
+GATHER_BYTES = 2.0
+SCATTER_BYTES = 4.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerTimes:
+    """The first level: one layer and one micro-batch on one GPU, and the memory that layer keeps.
+
+    Attributes:
+        compute_s: forward, backward and recomputation; exchange_s: exposed tensor- and context-parallel traffic.
+        head_s: output matrix and loss on the last stage.
+        kept_bytes: activations kept per layer; working_bytes: extra while a layer is recomputed.
+    """
+
+    compute_s: Values
+    exchange_s: Values
+    head_s: Values
+    kept_bytes: Values
+    working_bytes: Values
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepColumns:
+    """Seconds of one step by part, as columns; the fields of `StepTime`."""
+
+    compute_s: Values
+    tensor_parallel_s: Values
+    pipeline_bubble_s: Values
+    pipeline_transfer_s: Values
+    data_parallel_s: Values
+    optimizer_s: Values
+
+    def total_s(self) -> Values:
+        """Return the sum of all parts."""
+        inside = self.compute_s + self.tensor_parallel_s + self.pipeline_bubble_s + self.pipeline_transfer_s
+        return inside + self.data_parallel_s + self.optimizer_s
+
+    def row(self, index: int, *, scale: float = 1.0) -> StepTime:
+        """Return one layout's parts, multiplied by `scale`."""
+        names = (
+            "compute_s", "tensor_parallel_s", "pipeline_bubble_s", "pipeline_transfer_s", "data_parallel_s",
+            "optimizer_s",
+        )  # fmt: skip
+        return StepTime(**{name: scale * float(np.atleast_1d(getattr(self, name))[index]) for name in names})
+
+
+def tensor_exchange_s(
+    shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values, recompute: Values
+) -> Values:
+    """Return exposed seconds of tensor-parallel traffic of one layer and micro-batch.
+
+    Four all-reduces of `2 rows h` bytes (six with full recomputation) inside the scale-up domain; with sequence
+    parallelism each is a reduce-scatter and an all-gather of the same volume (Korthikanti et al. 2022, section 4.2.2).
+    """
+    reductions = TENSOR_ALL_REDUCES + np.where(np.asarray(recompute) == FULL, 2.0, 0.0)
+    one = collectives.ring_all_reduce(
+        size_bytes=2 * rows * shape.hidden,
+        ranks=tp,
+        bytes_per_s=device.scale_up_bytes_per_s * tuning.scale_up_fraction,
+        latency_s=tuning.scale_up_latency_s,
+    )
+    return reductions * one * (1 - tuning.tensor_overlap)
+
+
+def context_exchange_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values, cp: Values) -> Values:
+    """Return exposed seconds of context-parallel traffic of one layer and micro-batch.
+
+    Keys and values of `2 x 2 k rows/t` bytes pass round a ring of `cp` ranks forward, and with their gradients backward:
+    three times `(cp-1)` blocks (ring attention, arXiv 2310.01889). Inside the scale-up domain where `tp cp` fits.
+    """
+    inside = tp * cp <= device.scale_up_gpus
+    bandwidth = np.where(
+        inside,
+        device.scale_up_bytes_per_s * tuning.scale_up_fraction,
+        device.network_bytes_per_s * tuning.network_fraction,
+    )
+    latency = np.where(inside, tuning.scale_up_latency_s, tuning.network_latency_s)
+    block = 2 * 2 * shape.key_value * rows / tp
+    return 3 * (cp - 1) * (block / bandwidth + latency) * (1 - tuning.tensor_overlap)
+
+
+def layer_times(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts) -> LayerTimes:
+    """Return the first level for every layout given; pipeline and data parallelism do not matter here."""
+    rows = shape.sequence * layouts.micro_batch / layouts.cp
+    tp, sp, recompute = layouts.tp, layouts.sp, layouts.recompute
+    kept = memory.activation_bytes_per_layer(shape, rows=rows, tp=tp, sp=sp, recompute=recompute)
+    working = memory.activation_bytes_per_layer(shape, rows=rows, tp=tp, sp=sp, recompute=SELECTIVE)
+    return LayerTimes(
+        compute_s=compute.layer_compute_s(shape, device, tuning, rows=rows, tp=tp, sp=sp, recompute=recompute),
+        exchange_s=tensor_exchange_s(shape, device, tuning, rows=rows, tp=tp, recompute=recompute)
+        + context_exchange_s(shape, device, tuning, rows=rows, tp=tp, cp=layouts.cp),
+        head_s=compute.head_compute_s(shape, device, tuning, rows=rows, tp=tp),
+        kept_bytes=kept,
+        working_bytes=np.where(np.asarray(recompute) == FULL, working, 0.0),
+    )
+
+
+def exposed_s(*, traffic_s: Values, window_s: Values, overlap: Values) -> Values:
+    """Return what remains of traffic after computation has hidden a share of it: `t - overlap min(t, window)`."""
+    return traffic_s - overlap * np.minimum(traffic_s, window_s)
+
+
+def data_parallel_s(
+    device: Device, tuning: Tuning, layouts: Layouts, *, parameters: Values, micro_batch_s: Values
+) -> Values:
+    """Return exposed seconds of gradient reduction and weight gathering per step.
+
+    Stage 0 and 1: a reduce-scatter of fp32 gradients and an all-gather, once per step (of gradients for stage 0, of bf16
+    weights above); stage 2 reduces every micro-batch; stage 3 also gathers twice every micro-batch. Hidden at most behind
+    one micro-batch's computation (per micro-batch for stage 3).
+
+    Args:
+        device: links.
+        tuning: calibrated numbers.
+        layouts: the layouts.
+        parameters: parameters of one GPU's stage before sharding over data-parallel ranks.
+        micro_batch_s: computation of one micro-batch on one stage.
+    """
+    ranks = layouts.dp * layouts.cp
+    local = np.maximum(1.0, np.minimum(ranks, np.floor(device.scale_up_gpus / layouts.tp)))
+
+    def half(byte_count: float) -> Values:
+        return collectives.hierarchical_half(
+            size_bytes=byte_count * parameters,
+            local_ranks=local,
+            remote_ranks=np.maximum(1.0, ranks / local),
+            scale_up_bytes_per_s=device.scale_up_bytes_per_s * tuning.scale_up_fraction,
+            network_bytes_per_s=device.network_bytes_per_s * tuning.network_fraction,
+            scale_up_latency_s=tuning.scale_up_latency_s,
+            network_latency_s=tuning.network_latency_s,
+        )
+
+    scatter, gather = half(SCATTER_BYTES), half(GATHER_BYTES)
+    count, stage = layouts.micro_batches, np.asarray(layouts.zero_stage)
+    once = scatter + np.where(stage >= 1, gather, scatter)
+    grown = np.where(stage >= 2, count * scatter + gather, once)  # noqa: PLR2004 - ZeRO stages
+    traffic = np.where(stage >= 3, count * (scatter + 2 * gather), grown)  # noqa: PLR2004
+    window = micro_batch_s * np.where(stage >= 2, count, 1.0)  # noqa: PLR2004
+    return exposed_s(traffic_s=traffic, window_s=window, overlap=tuning.data_overlap)
+
+
+def step_columns(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts, layer: LayerTimes) -> StepColumns:
+    """Return the second level: seconds of one step by part, for every layout.
+
+    The slowest stage sets the pace: `T = m t_slow + (pp-1)/v t_stage + transfers + data parallel + optimizer`, where the
+    last stage computes the output head besides its layers.
+    """
+    pp, vpp, count = layouts.pp, layouts.vpp, layouts.micro_batches
+    middle, last = memory.stage_layers(shape, pp=pp, vpp=vpp)
+    one_layer = layer.compute_s + layer.exchange_s
+    stage_s = middle * one_layer
+    head_extra = np.maximum(0.0, (last - middle) * one_layer + layer.head_s)
+    crosses = layouts.tp * layouts.cp * layouts.dp * pp > device.scale_up_gpus
+    link = np.where(
+        crosses,
+        device.network_bytes_per_s * tuning.network_fraction,
+        device.scale_up_bytes_per_s * tuning.scale_up_fraction,
+    )
+    transfers = pipeline.transfer_s(
+        rows=shape.sequence * layouts.micro_batch / layouts.cp,
+        hidden=shape.hidden,
+        tp=layouts.tp,
+        pp=pp,
+        vpp=vpp,
+        micro_batches=count,
+        bytes_per_s=link,
+        latency_s=np.where(crosses, tuning.network_latency_s, tuning.scale_up_latency_s),
+    )
+    parameters = memory.stage_parameters(shape, tp=layouts.tp, pp=pp, vpp=vpp)
+    shards = np.where(np.asarray(layouts.zero_stage) >= 1, layouts.dp * layouts.cp, 1.0)
+    return StepColumns(
+        compute_s=count * (middle * layer.compute_s + head_extra),
+        tensor_parallel_s=count * middle * layer.exchange_s,
+        pipeline_bubble_s=pipeline.bubble_s(pp=pp, vpp=vpp, micro_batch_s=stage_s),
+        pipeline_transfer_s=transfers * (1 - tuning.pipeline_overlap),
+        data_parallel_s=data_parallel_s(device, tuning, layouts, parameters=parameters, micro_batch_s=stage_s),
+        optimizer_s=compute.optimizer_s(device, parameters=parameters / shards),
+    )
