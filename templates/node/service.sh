@@ -35,7 +35,7 @@ wait_for() {
     local what="$1" deadline
     shift
     deadline=$((SECONDS + CLUSTERWRIGHT_WAIT_S))
-    until "$@" 2>/dev/null; do
+    until "$@" >/dev/null 2>&1; do
         if [ "$SECONDS" -ge "$deadline" ]; then
             # Once more, now with its own message.
             "$@" || fail "$what did not come up within $CLUSTERWRIGHT_WAIT_S s"

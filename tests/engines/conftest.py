@@ -1,0 +1,27 @@
+"""Real engines (slurmctld, LibreOffice, Chromium …) and what happens where one is missing."""
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def require_engine() -> Callable[..., None]:
+    """Return a function that checks that programs are installed.
+
+    A missing one skips the test with the reason, or fails it where `CLUSTERWRIGHT_REQUIRE_ENGINES=1` says that every
+    engine has to be there (continuous integration).
+    """
+
+    def require(*programs: str, working: bool = True, reason: str = "") -> None:
+        missing = [program for program in programs if shutil.which(program) is None]
+        if not missing and working:
+            return
+        message = f"not installed: {', '.join(missing)}" if missing else reason
+        if os.environ.get("CLUSTERWRIGHT_REQUIRE_ENGINES") == "1":
+            pytest.fail(f"{message} (tests/engines/packages.txt lists the Debian packages)")
+        pytest.skip(message)
+
+    return require

@@ -1,0 +1,267 @@
+"""The node bootstrap on real slurmctld, slurmd and munged: five machines made of Linux namespaces on this host."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.engine
+
+NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
+MACHINE = Path(__file__).with_name("machine.sh")
+ADDRESSES = {"head": "10.77.0.1"} | {f"node{i}": f"10.77.0.{10 + i}" for i in range(1, 5)}
+NODES = [name for name in ADDRESSES if name != "head"]
+GPUS_PER_NODE = 8
+FABRIC_INTERFACES = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """A set of namespaces with their first process."""
+
+    holder: subprocess.Popen[str]
+    pid: int
+    sysfs: Path
+
+    def run(self, *command: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+        """Run a command inside the machine."""
+        return subprocess.run(
+            ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--net", "--pid", "--", *command],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def bootstrap(self) -> subprocess.CompletedProcess[str]:
+        """Run the entry script as user-data does."""
+        return self.run("bash", str(NODE_SCRIPTS / "bootstrap.sh"))
+
+
+def node_env(*, role: str, secret: Path, devices: Path, sysfs: Path) -> str:
+    """Return the environment file of one machine."""
+    variables = {
+        "CLOUD": "local",
+        "ROLE": role,
+        "CLUSTER_NAME": "trial",
+        "PARTITION": "gpu",
+        "CONTROLLER_ADDRESS": ADDRESSES["head"],
+        "SECRET_ID": secret,
+        "NODE_COUNT": len(NODES),
+        "GPUS_PER_NODE": GPUS_PER_NODE,
+        "GPU_TYPE": "h100",
+        "FABRIC": "efa",
+        "FABRIC_INTERFACES": FABRIC_INTERFACES,
+        "SCRATCH_PATH": "/var/scratch",
+        "BUCKET": "s3://trial-data",
+        "WAIT_S": 20,
+        "SKIP_PACKAGES": 1,
+        "CONFINEMENT": "none",
+        "DEVICES": devices,
+        "SYSFS": sysfs,
+    }
+    return "".join(f"CLUSTERWRIGHT_{name}='{value}'\n" for name, value in variables.items())
+
+
+def add_efa_device(sysfs: Path, index: int) -> None:
+    """Put one EFA device into a copy of the kernel's device tree."""
+    driver = sysfs / "bus" / "efa"
+    driver.mkdir(parents=True, exist_ok=True)
+    device = sysfs / "class" / "infiniband" / f"rdmap{index}" / "device"
+    device.mkdir(parents=True)
+    (device / "driver").symlink_to(driver)
+
+
+def start_machine(name: str, folder: Path, secret: Path, devices: Path) -> Machine:
+    """Start the namespaces of one machine and wait until they are set up."""
+    sysfs = folder / name
+    for index in range(FABRIC_INTERFACES):
+        add_efa_device(sysfs, index)
+    role = "controller" if name == "head" else "compute"
+    env, hosts = folder / f"{name}.env", folder / "hosts"
+    env.write_text(node_env(role=role, secret=secret, devices=devices, sysfs=sysfs))
+    hosts.write_text(
+        "".join(f"{address} {host}\n" for host, address in {"localhost": "127.0.0.1", **ADDRESSES}.items())
+    )
+    spaces = ["--mount", "--uts", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    holder = subprocess.Popen(
+        ["unshare", *spaces, "bash", str(MACHINE), name, str(env), str(hosts)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "ready\n"
+    children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+    return Machine(holder=holder, pid=int(children[0]), sysfs=sysfs)
+
+
+def connect(machines: dict[str, Machine]) -> None:
+    """Join the machines by a bridge that lives in the controller's namespace: the host's network is not touched."""
+    head = machines["head"].pid
+    in_head = ["nsenter", f"--target={head}", "--net", "ip"]
+    subprocess.run([*in_head, "link", "add", "br0", "type", "bridge"], check=True)
+    subprocess.run([*in_head, "address", "add", f"{ADDRESSES['head']}/24", "dev", "br0"], check=True)
+    subprocess.run([*in_head, "link", "set", "br0", "up"], check=True)
+    for name in NODES:
+        peer = ["type", "veth", "peer", "name", "eth0", "netns", str(machines[name].pid)]
+        subprocess.run([*in_head, "link", "add", name, *peer], check=True)
+        subprocess.run([*in_head, "link", "set", name, "master", "br0", "up"], check=True)
+        in_node = ["nsenter", f"--target={machines[name].pid}", "--net", "ip"]
+        subprocess.run([*in_node, "address", "add", f"{ADDRESSES[name]}/24", "dev", "eth0"], check=True)
+        subprocess.run([*in_node, "link", "set", "eth0", "up"], check=True)
+
+
+def namespaces_work() -> bool:
+    """Tell whether this user may make the namespaces, a bridge and device files."""
+    command = ["unshare", "--mount", "--uts", "--net", "--pid", "--fork", "ip", "link", "add", "br0", "type", "bridge"]
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def machines(
+    tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]
+) -> Iterator[dict[str, Machine]]:
+    """Return five fresh machines; everything that runs in them ends with the module."""
+    require_engine("slurmctld", "slurmd", "srun", "munged", "unshare", "nsenter", "ip")
+    require_engine(working=namespaces_work(), reason="needs root and Linux namespaces with a bridge")
+    folder = tmp_path_factory.mktemp("site")
+    # slurmctld runs as another user and looks at the device files.
+    for parent in [folder, *folder.parents[:2]]:
+        parent.chmod(0o755)
+    devices = folder / "dev"
+    devices.mkdir()
+    for index in range(GPUS_PER_NODE):
+        # Slurm asks for character devices; 195 is the number of NVIDIA's driver, which is not needed.
+        os.mknod(devices / f"nvidia{index}", mode=0o020666, device=os.makedev(195, index))
+    started: dict[str, Machine] = {}
+    try:
+        for name in ADDRESSES:
+            started[name] = start_machine(name, folder, folder / "secret", devices)
+        connect(started)
+        yield started
+    finally:
+        for machine in started.values():
+            machine.holder.kill()
+            machine.holder.communicate(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def cluster(machines: dict[str, Machine]) -> dict[str, Machine]:
+    """Return the machines after each has run its bootstrap, the controller first."""
+    for name, machine in machines.items():
+        result = machine.bootstrap()
+        assert result.returncode == 0, f"{name}: {result.stderr}"
+    return machines
+
+
+def snapshot(machine: Machine) -> str:
+    """Return owner, mode and time of every file the bootstrap installs, and the daemons with their process ids."""
+    files = "/etc/slurm /etc/munge /etc/clusterwright /etc/profile.d/clusterwright.sh /run/clusterwright"
+    script = f"find {files} -type f -printf '%p %u %m %T@\\n' | sort; pgrep --list-name '^(munged|slurmctld|slurmd)$'"
+    return machine.run("bash", "-c", script).stdout
+
+
+def test_every_node_joins_under_its_own_host_name(cluster: dict[str, Machine]) -> None:
+    """Four dynamic nodes named after their machines are idle in the partition, each with its GPUs and address."""
+    result = cluster["head"].run("sinfo", "--noheader", "--Node", "--format=%N %P %T %G")
+    assert result.stdout.split("\n")[:-1] == [f"{name} gpu* idle gpu:h100:8" for name in NODES]
+    shown = cluster["head"].run("scontrol", "show", "node", "node3", "-o").stdout
+    assert "DYNAMIC_NORM" in shown
+    assert f"NodeAddr={ADDRESSES['node3']} " in shown
+
+
+def test_a_job_runs_on_all_four_nodes_with_all_gpus(cluster: dict[str, Machine]) -> None:
+    """A four-node job starts one task per node and sees all eight GPUs of each."""
+    script = 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
+    result = cluster["head"].run("srun", "--nodes=4", "--gres=gpu:h100:8", "bash", "-c", script)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.split("\n")[:-1]) == [f"{name} 0,1,2,3,4,5,6,7" for name in NODES]
+
+
+def test_a_compute_node_can_submit_too(cluster: dict[str, Machine]) -> None:
+    """A configless node finds the controller without a Slurm file of its own."""
+    result = cluster["node2"].run("srun", "--nodes=4", "hostname")
+    assert sorted(result.stdout.split()) == NODES, result.stderr
+    assert cluster["node2"].run("test", "-e", "/etc/slurm/slurm.conf").returncode == 1
+
+
+@pytest.mark.parametrize("request_", [["--nodes=5"], ["--nodes=4", "--gres=gpu:h100:9"], ["--gres=gpu:a100:1"]])
+def test_more_than_there_is_gets_refused(cluster: dict[str, Machine], request_: list[str]) -> None:
+    """A fifth node, a ninth GPU and a GPU of another type are refused at once."""
+    result = cluster["head"].run("srun", "--immediate=1", *request_, "hostname")
+    assert result.returncode != 0
+    assert "Unable to allocate resources" in result.stderr
+
+
+def test_all_machines_share_the_key_that_the_controller_made(cluster: dict[str, Machine]) -> None:
+    """The key in the secret is on every machine, readable by munge alone, and replaces the package's own."""
+    keys = {machine.run("sha256sum", "/etc/munge/munge.key").stdout for machine in cluster.values()}
+    assert len(keys) == 1
+    own = subprocess.run(["sha256sum", "/etc/munge/munge.key"], capture_output=True, text=True, check=False)
+    assert keys != {own.stdout}
+    assert cluster["node1"].run("stat", "--format=%U %a", "/etc/munge/munge.key").stdout == "munge 400\n"
+    assert "munge.key" not in cluster["node1"].run("cat", "/etc/clusterwright/node.env").stdout
+    credential = cluster["node1"].run("munge", "--no-input").stdout
+    assert cluster["node4"].run("bash", "-c", f"unmunge <<<'{credential}'").returncode == 0
+
+
+def test_slurm_listens_on_the_cluster_address_only(cluster: dict[str, Machine]) -> None:
+    """Each daemon is bound to its machine's own address, never to all interfaces."""
+    for name, port in {"head": 6817, "node1": 6818}.items():
+        listening = cluster[name].run("ss", "--listening", "--tcp", "--numeric", "--no-header").stdout
+        assert [line.split()[3] for line in listening.splitlines()] == [f"{ADDRESSES[name]}:{port}"]
+
+
+@pytest.mark.parametrize("name", ["head", "node1"])
+def test_a_second_run_changes_nothing(cluster: dict[str, Machine], name: str) -> None:
+    """Running the bootstrap again leaves every file, its time, and every daemon as it was."""
+    before = snapshot(cluster[name])
+    assert "munged" in before
+    assert ("slurmctld" if name == "head" else "slurmd") in before
+    result = cluster[name].bootstrap()
+    assert result.returncode == 0, result.stderr
+    assert snapshot(cluster[name]) == before
+
+
+def test_a_node_that_lost_a_fabric_device_is_drained_and_cannot_rejoin(cluster: dict[str, Machine]) -> None:
+    """Slurm's health check drains the node with the reason, and its bootstrap refuses until the device is back."""
+    node = cluster["node4"]
+    lost = node.sysfs / "class" / "infiniband" / "rdmap3"
+    lost.rename(node.sysfs / "rdmap3")
+    check = node.run("bash", str(NODE_SCRIPTS / "health_check.sh"))
+    refused = node.bootstrap()
+    reason = cluster["head"].run("sinfo", "--noheader", "--list-reasons", "--format=%N %E").stdout
+    short = cluster["head"].run("srun", "--immediate=1", "--nodes=4", "hostname")
+    (node.sysfs / "rdmap3").rename(lost)
+    healthy = node.run("bash", str(NODE_SCRIPTS / "health_check.sh"))
+    cluster["head"].run("scontrol", "update", "nodename=node4", "state=resume")
+    assert check.returncode == 3
+    assert reason == "node4 fabric: 3 of 4 efa devices\n"
+    assert refused.returncode == 3
+    assert "3 of 4 efa devices" in refused.stderr
+    assert "TCP" in refused.stderr
+    assert short.returncode != 0
+    assert healthy.returncode == 0
+    assert cluster["head"].run("srun", "--nodes=4", "hostname").returncode == 0
+
+
+def test_jobs_learn_where_storage_and_data_are(cluster: dict[str, Machine]) -> None:
+    """A login shell on a node knows the scratch path and the bucket."""
+    shell = cluster["node1"].run("bash", "-lc", 'echo "$CLUSTERWRIGHT_SCRATCH_PATH $CLUSTERWRIGHT_BUCKET"')
+    assert shell.stdout == "/var/scratch s3://trial-data\n"
+
+
+def test_slurm_settings_that_gpu_clusters_depend_on(cluster: dict[str, Machine]) -> None:
+    """The running controller is configless, with room for replacements and no inherited limit on pinned memory."""
+    config = cluster["head"].run("scontrol", "show", "config").stdout
+    values = dict(line.split("=", 1) for line in config.replace(" ", "").splitlines() if "=" in line)
+    assert values["SlurmctldParameters"] == "enable_configless"
+    assert values["MaxNodeCount"] == "8"
+    assert values["SelectType"] == "select/cons_tres"
+    assert values["AuthType"] == "auth/munge"
+    assert values["PropagateResourceLimitsExcept"] == "MEMLOCK"
+    assert values["HealthCheckProgram"] == str(NODE_SCRIPTS / "health_check.sh")
