@@ -81,5 +81,3 @@ def schema(of: str) -> None:
     else:
         raise InputError(f"there is no schema of {of!r}", help="blueprint or plan")
     print(json.dumps(json_schema(), indent=2))  # noqa: T201
-
-

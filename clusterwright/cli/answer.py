@@ -1,0 +1,124 @@
+"""The commands that answer: plan, compare, explain."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clusterwright.blueprint.load import LoadedBlueprint, load
+from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.resolve import resolve
+from clusterwright.blueprint.schema import TARGETS
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, Finding, InputError, RuleError
+from clusterwright.plan.decide import Progress, decide
+from clusterwright.plan.document import dumps
+from clusterwright.plan.record import Plan
+
+
+def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None) -> Plan:
+    """Load, check and decide.
+
+    Args:
+        path: the blueprint.
+        set_values: `path=value` overrides.
+        on: one target, or `all`.
+        progress: told what is being done.
+
+    Raises:
+        InputError: the file or a name in it is wrong; RuleError: the job fits nowhere.
+    """
+    loaded = load(path, tuple(set_values or ()))
+    loaded = _only(loaded, on)
+    catalogue = load_catalogue()
+    resolved = resolve(loaded.blueprint, catalogue)
+    if isinstance(resolved, tuple):
+        raise loaded.error(resolved)
+    try:
+        return decide(loaded.blueprint, resolved, catalogue, progress=progress)
+    except RuleError as error:
+        raise loaded.error(tuple(_problem(item) for item in error.findings), exit_code=EXIT_RULE_FAILED) from None
+
+
+def _problem(finding: Finding) -> Problem:
+    return Problem(path=finding.path, message=finding.message, help=finding.help, id=finding.id)
+
+
+def _only(loaded: LoadedBlueprint, on: str) -> LoadedBlueprint:
+    if on == "all":
+        return loaded
+    if on not in TARGETS:
+        raise InputError(f"there is no target {on!r}", help=f"one of {', '.join(TARGETS)} or all")
+    if getattr(loaded.blueprint.targets, on) is None:
+        raise InputError(f"the blueprint has no target {on!r}", help=f"add targets.{on} to {loaded.document.name}")
+    targets = loaded.blueprint.targets.model_copy(update={name: None for name in TARGETS if name != on})
+    return LoadedBlueprint(blueprint=loaded.blueprint.model_copy(update={"targets": targets}), document=loaded.document)
+
+
+@contextmanager
+def progress_display(*, quiet: bool) -> Iterator[Progress]:
+    """Show on stderr what is being done, while it takes time; nothing if quiet or not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading the blueprint") as status:
+        yield status.update
+
+
+def plan(path: Path, on: str, set_values: list[str] | None, *, as_json: bool, quiet: bool) -> int:
+    """Print the plan; return the exit code."""
+    with progress_display(quiet=quiet or as_json) as progress:
+        result = plan_of(path, set_values, on, progress=progress)
+    if as_json:
+        print(dumps(result))  # noqa: T201 - the result
+    else:
+        from clusterwright.cli.show import plan_text
+
+        print(plan_text(result, path))  # noqa: T201
+    return exit_code(result)
+
+
+def exit_code(result: Plan) -> int:
+    """Return 1 if a rule failed, else 0."""
+    return EXIT_RULE_FAILED if result.findings else EXIT_FINE
+
+
+def compare(path: Path, set_values: list[str] | None, *, as_json: bool) -> int:
+    """Print renting against owning; return the exit code."""
+    from clusterwright.cli import show
+
+    result = plan_of(path, set_values)
+    if as_json:
+        print(json.dumps(show.comparison_json(result), indent=1, allow_nan=False))  # noqa: T201
+    else:
+        print(show.comparison_text(result))  # noqa: T201
+    return exit_code(result)
+
+
+def explain(path: Path, number: str | None, on: str, set_values: list[str] | None, *, as_json: bool) -> int:
+    """Print where a number comes from; return the exit code."""
+    from dataclasses import asdict
+
+    from clusterwright.cli.show import explanation_text
+    from clusterwright.plan.explain import explanations, find
+
+    result = plan_of(path, set_values, on)
+    target = on if on != "all" else (result.recommended or result.options[0].target)
+    known = explanations(result, target)
+    if number is None:
+        listed = {entry.number: entry.title for entry in known}
+        if as_json:
+            print(json.dumps({"schema": 1, "target": target, "numbers": listed}, indent=1))  # noqa: T201
+        else:
+            width = max(len(name) for name in listed)
+            print("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items()))  # noqa: T201
+        return EXIT_FINE
+    entry = find(known, number)
+    if as_json:
+        print(json.dumps({"schema": 1, "target": target, **asdict(entry)}, indent=1, allow_nan=False))  # noqa: T201
+    else:
+        print(explanation_text(entry, target))  # noqa: T201
+    return EXIT_FINE

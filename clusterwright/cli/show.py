@@ -1,0 +1,232 @@
+"""The answer as text for a terminal: the answer, what limits it, the comparison, assumptions, next commands."""
+
+import io
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from clusterwright.plan.explain import Explanation
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import NAME_OF_TARGET, days_text, money, percent, sentence_of_answer
+
+_BAR = 24
+_BLOCKS = "█▓▒░▞▚·"
+
+
+def plan_text(plan: Plan, path: Path) -> str:
+    """Return the plan for a terminal (colours only where the terminal shows them)."""
+    shown = plan.option(plan.recommended) or plan.options[0]
+    parts = [
+        _heading(plan),
+        *_block("Answer", sentence_of_answer(plan)),
+        *_block("Memory", _memory_bar(shown)),
+        *_block("Limited by", f"{'; '.join(shown.limited_by)}", f"explain: clusterwright explain {path} mfu"),
+        "",
+        _comparison(plan),
+        "",
+        *_breakevens(plan),
+        *_block("Assumed", *_assumed(plan)),
+        *_block("Not counted", "; ".join(plan.not_counted)),
+        *_findings(plan),
+        *_block(
+            "Next",
+            f"clusterwright build {path} -o out/       every file: stacks, documents, report",
+            f"clusterwright explain {path}            where each number comes from",
+            f"clusterwright compare {path}            rent against own, month by month",
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _heading(plan: Plan) -> str:
+    work = plan.workload
+    goal = ""
+    if plan.goals.finish_within_days is not None:
+        goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)} confidence"
+    size = f"{work.parameters / 1e9:,.1f} B parameters · {work.tokens / 1e9:,.0f} B tokens"
+    return f"{plan.name}   {work.model_name} · {size} · {work.precision}{goal}"
+
+
+def _block(title: str, *lines: str) -> list[str]:
+    return [f"  {title if index == 0 else '':<12} {line}" for index, line in enumerate(lines)]
+
+
+def _memory_bar(option: Option) -> str:
+    terms = _memory_terms(option)
+    total = option.memory_bytes_per_gpu.total
+    bar = ""
+    for (_, size), block in zip(terms, _BLOCKS, strict=False):
+        bar += block * round(_BAR * size / option.hbm_bytes_per_gpu)
+    bar = bar[:_BAR].ljust(_BAR, " ")
+    listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(terms, _BLOCKS, strict=False))
+    return f"{total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU  [{bar}]  {listed}"
+
+
+def _memory_terms(option: Option) -> list[tuple[str, float]]:
+    memory = option.memory_bytes_per_gpu
+    terms = [
+        (name, getattr(memory, name))
+        for name in ("weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve")
+    ]
+    return [(name, size) for name, size in terms if size > 0]
+
+
+def _table(columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[str]]) -> str:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title, justify in columns:
+        table.add_column(title, justify="left" if justify == "left" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    stream = io.StringIO()
+    width = max(shutil.get_terminal_size((140, 40)).columns, 140)
+    colour = os.isatty(1) and not os.environ.get("NO_COLOR")
+    Console(file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False).print(table)
+    return "\n".join(f"  {line.rstrip()}" for line in stream.getvalue().rstrip("\n").splitlines())
+
+
+def _comparison(plan: Plan) -> str:
+    months = f"{plan.economics.horizon_months:.0f} months"
+    columns = [
+        ("Where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""), ("goodput", ""),
+        ("this run", ""), (months, ""), ("buy now", ""), ("USD/GPU-h", ""), ("priced", ""), ("", "left"),
+    ]  # fmt: skip
+    return _table(columns, (_row(plan, option) for option in plan.options))
+
+
+def _row(plan: Plan, option: Option) -> list[str]:
+    notes = []
+    if option.target == plan.recommended:
+        notes.append("◀ cheapest run")
+    if not option.meets_goal:
+        notes.append("misses the goal")
+    if option.missing:
+        notes.append(f"no price for {len(option.missing)} lines")
+    return [
+        f"{NAME_OF_TARGET[option.target]} {option.instance}",
+        f"{option.nodes:,}",
+        f"{option.gpus:,}",
+        f"{option.calendar_days:.1f} ({option.calendar_days_low:.1f}–{option.calendar_days_high:.1f})",
+        percent(option.mfu),
+        percent(option.goodput),
+        money(option.run_usd),
+        money(option.horizon_usd),
+        money(option.capex_usd) if option.capex_usd != 0 else "–",
+        "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}",
+        percent(option.priced_share),
+        ", ".join(notes),
+    ]
+
+
+def _breakevens(plan: Plan) -> list[str]:
+    lines = [breakeven_text(plan, index) for index in range(len(plan.breakevens))]
+    return _block("Breakeven", *lines) if lines else []
+
+
+def breakeven_text(plan: Plan, index: int) -> str:
+    """Return one breakeven as a sentence: month with its band, and utilisation."""
+    entry = plan.breakevens[index]
+    against = NAME_OF_TARGET[entry.rented_key.split("/")[0]]
+    if entry.months is None:
+        return f"against {against}: none within the horizon ({entry.reason})"
+    low = "?" if entry.months_low is None else f"{entry.months_low:.0f}"
+    high = "later" if entry.months_high is None else f"{entry.months_high:.0f}"
+    above = "" if entry.utilisation is None else f"; owning costs less above {percent(entry.utilisation)} utilisation"
+    return f"against {against}: month {entry.months:.0f} ({low}–{high}){above}"
+
+
+def _assumed(plan: Plan) -> list[str]:
+    assumed = {line.line.item: line for option in plan.options for line in option.lines if line.basis == "assumed"}
+    parameters = [entry for entry in plan.parameters if entry.basis == "assumed"]
+    names = [line.line.item for line in assumed.values()]
+    shown = "; ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")  # noqa: PLR2004
+    values = ", ".join(f"{entry.key} {entry.value:g}" for entry in parameters[:6])
+    return [
+        f"prices of {len(names)} items: {shown}" if names else "no price: every one is documented",
+        f"{len(parameters)} economic values: {values}{' …' if len(parameters) > 6 else ''}",  # noqa: PLR2004
+        f"prices as of {plan.as_of}; catalogue {plan.catalogue}; day band from published runs (docs/accuracy.md)",
+    ]
+
+
+def _findings(plan: Plan) -> list[str]:
+    lines = []
+    for finding in plan.findings:
+        lines += _block("Failed", f"[{finding.id}] {finding.message}", f"help: {finding.help}")
+    return lines
+
+
+def comparison_text(plan: Plan) -> str:
+    """Return renting against owning for a terminal: totals, what they consist of, breakeven."""
+    rows = []
+    for option in plan.options:
+        parts = ", ".join(f"{entry.category} {money(entry.usd)}" for entry in option.horizon_breakdown[:5])
+        rows.append(
+            [
+                f"{NAME_OF_TARGET[option.target]} {option.instance}",
+                money(option.run_usd),
+                _band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+                money(option.npv_usd),
+                money(option.capex_usd) if option.capex_usd != 0 else "–",
+                percent(option.busy_fraction),
+                percent(option.horizon_priced_share),
+                parts,
+            ]
+        )
+    months = f"{plan.economics.horizon_months:.0f} months"
+    columns = [
+        ("Where", "left"), ("this run", ""), (f"{months} (low–high)", ""), ("NPV", ""), ("buy now", ""), ("busy", ""),
+        ("priced", ""), ("horizon consists of", "left"),
+    ]  # fmt: skip
+    runs = plan.options[0].runs_in_horizon
+    counted = (
+        f"{percent(plan.economics.utilisation)} utilisation, {percent(plan.economics.discount_rate)} discount rate, "
+        f"prices as of {plan.as_of}"
+    )
+    lines = [
+        f"{plan.name}: the same work for all, {runs:.1f} runs in {months} ({counted})",
+        "",
+        _table(columns, rows),
+        "",
+        *_breakevens(plan),
+        *_findings(plan),
+    ]
+    for option in plan.options:
+        lines += _block("No price", *(f"{option.target}: {entry.item}: {entry.reason}" for entry in option.missing))
+    return "\n".join(lines)
+
+
+def _band(value: float | None, low: float | None, high: float | None) -> str:
+    return money(value) if low is None or high is None else f"{money(value)} ({money(low)}–{money(high)})"
+
+
+def comparison_json(plan: Plan) -> dict[str, Any]:
+    """Return the comparison as JSON, units in the keys."""
+    names = (
+        "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "horizon_usd", "horizon_usd_low",
+        "horizon_usd_high", "capex_usd", "npv_usd", "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction",
+        "priced_share", "horizon_priced_share",
+    )  # fmt: skip
+    from dataclasses import asdict
+
+    return {
+        "schema": 1,
+        "name": plan.name,
+        "as_of": plan.as_of,
+        "recommended": plan.recommended,
+        "economics": asdict(plan.economics),
+        "options": [{name: getattr(option, name) for name in names} for option in plan.options],
+        "breakevens": [asdict(entry) for entry in plan.breakevens],
+    }
+
+
+def explanation_text(entry: Explanation, target: str) -> str:
+    """Return one number's derivation for a terminal."""
+    lines = [f"{entry.title} ({NAME_OF_TARGET[target]}): {entry.value}", "", *_block("Equation", *entry.equation)]
+    width = max((len(item.name) for item in entry.inputs), default=0)
+    lines += _block("Inputs", *(f"{item.name:<{width}}  {item.value}   {item.source}" for item in entry.inputs))
+    lines += _block("Sources", *entry.sources)
+    return "\n".join(lines)

@@ -1,0 +1,188 @@
+"""The Plan: the contract between deciding and writing. Everything after it reads the Plan, never the blueprint."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clusterwright.errors import Finding
+from clusterwright.facility.bill import Bill
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, StepTime, StorageNeed
+from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkloadSummary:
+    """The workload as it was sized.
+
+    Attributes:
+        parameters: exact count of the model; flop_per_token: training FLOPs per token, forward and backward, with full
+            (not causal) attention, the convention of `mfu`.
+    """
+
+    kind: str
+    model: str
+    model_name: str
+    parameters: int
+    flop_per_token: float
+    tokens: float
+    sequence_length: int
+    global_batch_sequences: int
+    precision: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalSummary:
+    """What must be met: calendar days at a confidence (0 to 1), and USD for one run; None where there is no goal."""
+
+    finish_within_days: float | None
+    confidence: float
+    budget_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EconomicsSummary:
+    """What money was counted with; see `tco.records.Economics`."""
+
+    horizon_months: float
+    utilisation: float
+    discount_rate: float
+    hours_per_month: float
+    power_price_usd_per_kwh: float | None
+    pue: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterNames:
+    """Validated names that reach Slurm, hosts and cloud resources; tags as (key, value)."""
+
+    name: str
+    partition: str
+    host_prefix: str
+    tags: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrontPoint:
+    """A cluster size that was not chosen: days as in `Option`, cost of one run in USD."""
+
+    nodes: int
+    gpus: int
+    calendar_days: float
+    calendar_days_high: float
+    mfu: float
+    meets_goal: bool
+    run_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """One target, sized, billed and costed.
+
+    Attributes:
+        target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
+        region, zone, capacity, reservation: of clouds, else empty.
+        memory_bytes_per_gpu: of the fullest GPU, by term; hbm_bytes_per_gpu: what it has.
+        mfu: model FLOP/s (full attention) over the dense peak of the precision.
+        goodput: productive share of calendar time; failures: what is behind it.
+        calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the goal's confidence.
+        run_usd … priced_share: see `tco.records.CandidateCost`.
+        it_power_w: nameplate load of owned hardware, None for rented.
+        front: the other cluster sizes that no size beats in both nodes and days.
+    """
+
+    target: str
+    instance: str
+    region: str
+    zone: str
+    capacity: str
+    reservation: str
+    accelerator: str
+    accelerator_name: str
+    nodes: int
+    gpus: int
+    gpus_per_node: int
+    layout: Layout
+    memory_bytes_per_gpu: MemoryPerGpu
+    hbm_bytes_per_gpu: float
+    step: StepTime
+    mfu: float
+    tokens_per_s_per_gpu: float
+    goodput: float
+    failures: Goodput
+    storage: StorageNeed
+    calendar_days: float
+    calendar_days_low: float
+    calendar_days_high: float
+    meets_goal: bool
+    limited_by: tuple[str, ...]
+    term: str
+    run_usd: float | None
+    run_usd_low: float | None
+    run_usd_high: float | None
+    horizon_usd: float | None
+    horizon_usd_low: float | None
+    horizon_usd_high: float | None
+    capex_usd: float | None
+    npv_usd: float | None
+    usd_per_gpu_hour: float | None
+    runs_in_horizon: float
+    busy_fraction: float
+    priced_share: float | None
+    horizon_priced_share: float | None
+    capex_priced_share: float | None
+    missing: tuple[MissingPrice, ...]
+    lines: tuple[PricedLine, ...]
+    run_breakdown: tuple[CategoryCost, ...]
+    horizon_breakdown: tuple[CategoryCost, ...]
+    it_power_w: float | None
+    unknown_power_items: tuple[str, ...]
+    facility: OnPremDesign | None
+    front: tuple[FrontPoint, ...]
+
+    @property
+    def bill(self) -> Bill:
+        """The bill behind the priced lines."""
+        return Bill(
+            target=self.target,
+            lines=tuple(line.line for line in self.lines),
+            it_power_w=self.it_power_w,
+            unknown_power_items=self.unknown_power_items,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """The decision, and everything that deliverables are made from.
+
+    Attributes:
+        schema: version of this record's JSON form.
+        clusterwright, catalogue: versions of the program and of the facts.
+        as_of: day whose prices hold, ISO 8601.
+        recommended: target whose run costs least among those that meet the goals, empty if there is none.
+        options: one per target, in the blueprint's order of clouds, then on premises.
+        breakevens: owning against each rented target, on the horizon view.
+        parameters: economic values that were used, with reason and source.
+        findings: rules that failed; empty when every goal is met.
+        not_counted: what the dollars leave out, in words.
+    """
+
+    schema: Literal[1]
+    clusterwright: str
+    catalogue: str
+    name: str
+    description: str
+    as_of: str
+    workload: WorkloadSummary
+    goals: GoalSummary
+    economics: EconomicsSummary
+    cluster: ClusterNames
+    recommended: str
+    options: tuple[Option, ...]
+    breakevens: tuple[Breakeven, ...]
+    parameters: tuple[Parameter, ...]
+    findings: tuple[Finding, ...]
+    not_counted: tuple[str, ...]
+
+    def option(self, target: str) -> Option | None:
+        """Return the option of a target, None if the blueprint does not have it."""
+        return next((option for option in self.options if option.target == target), None)

@@ -1,0 +1,80 @@
+"""The plan's numbers as words, the same wherever they are shown."""
+
+from clusterwright.plan.record import Option, Plan
+from clusterwright.sizing.records import Layout
+
+NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
+_MILLION = 1e6
+_WHOLE_DOLLARS = 1e4
+
+
+def money(usd: float | None) -> str:
+    """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
+
+    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9)
+    ('$2.14 M', '$12,345', 'unknown', '$1,500 M')
+    """
+    if usd is None:
+        return "unknown"
+    if abs(usd) >= _MILLION:
+        digits = 2 if abs(usd) < 100 * _MILLION else 0
+        return f"${usd / _MILLION:,.{digits}f} M"
+    return f"${usd:,.0f}" if abs(usd) >= _WHOLE_DOLLARS else f"${usd:,.2f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share (0 to 1) as whole percent; `unknown` for None.
+
+    >>> percent(0.414), percent(None)
+    ('41 %', 'unknown')
+    """
+    return "unknown" if share is None else f"{share * 100:.0f} %"
+
+
+def days_text(days: float) -> str:
+    """Return days as text, without decimals where they are whole.
+
+    >>> days_text(30.0), days_text(1.0), days_text(27.94)
+    ('30 days', '1 day', '27.9 days')
+    """
+    number = f"{days:.0f}" if abs(days - round(days)) < 1e-9 else f"{days:.1f}"  # noqa: PLR2004 - rounding noise
+    return f"{number} day{'' if number == '1' else 's'}"
+
+
+def layout_text(layout: Layout) -> str:
+    """Return a layout in the field's shorthand: `TP 8 × PP 4 × DP 13, micro-batch 1, selective recompute`."""
+    parts = [f"TP {layout.tp}", f"PP {layout.pp}", f"DP {layout.dp}"]
+    parts += [f"{name} {size}" for name, size in (("CP", layout.cp), ("EP", layout.ep)) if size > 1]
+    extras = [f"micro-batch {layout.micro_batch}", f"{layout.recompute} recompute"]
+    if layout.vpp > 1:
+        extras.append(f"{layout.vpp} chunks interleaved")
+    if layout.zero_stage > 0:
+        extras.append(f"ZeRO {layout.zero_stage}")
+    return f"{' × '.join(parts)}, {', '.join(extras)}"
+
+
+def cluster_text(option: Option) -> str:
+    """Return the cluster in words: `52 × p5.48xlarge (416 H100 SXM)`."""
+    return f"{option.nodes:,} × {option.instance} ({option.gpus:,} {option.accelerator_name})"
+
+
+def days_band_text(option: Option) -> str:
+    """Return calendar days with their band: `27.9 days (25.2 to 29.8)`."""
+    return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
+
+
+def sentence_of_answer(plan: Plan) -> str:
+    """Return the answer in one sentence."""
+    option = plan.option(plan.recommended)
+    if option is None:
+        return "no target meets the goals with known prices; see what failed below"
+    verb = "buy" if option.target == "onprem" else "rent"
+    where = NAME_OF_TARGET[option.target] + (f" {option.region}" if option.region else "")
+    early = ""
+    if plan.goals.finish_within_days is not None:
+        spare = plan.goals.finish_within_days - option.calendar_days
+        early = f", {spare:.1f} days before the goal" if spare >= 0 else ""
+    return (
+        f"{verb} {cluster_text(option)} {'' if option.target == 'onprem' else 'on '}{where}: "
+        f"{days_band_text(option)}{early}, {money(option.run_usd)} for this run · {layout_text(option.layout)}"
+    )
