@@ -62,9 +62,10 @@ data = Data(
         lustre_group_id=groups.lustre_id,
         cluster_group_id=groups.cluster_id,
         storage=settings.shared_storage,
+        # The file system is refused at creation, after minutes, while its group lacks the Lustre ports.
+        after=[groups],
     ),
-    # The file system is refused at creation, after minutes, while its group lacks the Lustre ports.
-    pulumi.ResourceOptions(providers=[provider], depends_on=[groups]),
+    in_region,
 )
 roles = {
     role: MachineRole(
@@ -93,7 +94,7 @@ boot = MachineBoot(
     bucket_name=data.bucket_name,
 )
 # A machine that boots before its way out, its endpoints or its permissions exist fails its bootstrap.
-ready = pulumi.ResourceOptions(providers=[provider], depends_on=[network, groups, endpoints, *roles.values()])
+ready: list[pulumi.Resource] = [network, groups, endpoints, *roles.values()]
 controller = Controller(
     f"{name}-controller",
     ControllerArgs(
@@ -109,8 +110,9 @@ controller = Controller(
         user_data_base64=boot.user_data_base64("controller"),
         alert_topic_arns=alerts.topic_arns,
         tags=tags,
+        after=ready,
     ),
-    ready,
+    in_region,
 )
 image_id = resolve_image(settings.node_type.image, provider)
 nodes = Nodes(
@@ -129,8 +131,9 @@ nodes = Nodes(
         key_arn=keys.key_arn,
         user_data_base64=boot.user_data_base64("compute"),
         tags=tags,
+        after=ready,
     ),
-    ready,
+    in_region,
 )
 
 pulumi.export("controller_instance_id", controller.instance_id)

@@ -89,12 +89,13 @@ class Values:
         return network
 
     def section(self, key: str) -> "Values":
-        """Read a nested object."""
+        """Read a nested object; when it is missing, that is the one problem, and not every field in it."""
         value = self.values.get(key)
-        if not isinstance(value, Mapping):
-            self.fail(key, f"needs an object, got {_shown(value)}")
-            value = {}
-        return Values(values=cast("Mapping[str, object]", value), problems=self.problems, path=f"{self.path}{key}.")
+        if isinstance(value, Mapping):
+            nested = cast("Mapping[str, object]", value)
+            return Values(values=nested, problems=self.problems, path=f"{self.path}{key}.")
+        self.fail(key, f"needs an object, got {_shown(value)}")
+        return Values(values={}, problems=[])
 
     def refuse_unknown(self, known: Collection[str]) -> None:
         """Note keys that nothing reads: a misspelt key must not be ignored silently."""

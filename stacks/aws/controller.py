@@ -26,6 +26,7 @@ class ControllerArgs:
     user_data_base64: pulumi.Input[str]
     alert_topic_arns: Sequence[pulumi.Input[str]]
     tags: dict[str, str]
+    after: Sequence[pulumi.Resource]
 
 
 class Controller(pulumi.ComponentResource):
@@ -64,6 +65,7 @@ class Controller(pulumi.ComponentResource):
                 # fixed, so a replacement can come only after it is gone.
                 ignore_changes=["user_data_base64", *args.image_changes_to_ignore],
                 delete_before_replace=True,
+                depends_on=args.after,
             ),
         )
         aws.cloudwatch.MetricAlarm(

@@ -1,5 +1,6 @@
 """What outlives the nodes: the bucket and the Lustre file system that mirrors two of its folders."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -28,6 +29,7 @@ class DataArgs:
     lustre_group_id: pulumi.Input[str]
     cluster_group_id: pulumi.Input[str]
     storage: SharedStorage
+    after: Sequence[pulumi.Resource]
 
 
 class Data(pulumi.ComponentResource):
@@ -175,7 +177,7 @@ class Data(pulumi.ComponentResource):
             automatic_backup_retention_days=0,
             log_configuration=aws.fsx.LustreFileSystemLogConfigurationArgs(level="WARN_ERROR", destination=logs.arn),
             tags={"Name": name},
-            opts=pulumi.ResourceOptions(parent=self, protect=True),
+            opts=pulumi.ResourceOptions(parent=self, protect=True, depends_on=args.after),
         )
 
     def _link(

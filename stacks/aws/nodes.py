@@ -32,6 +32,7 @@ class NodesArgs:
     key_arn: pulumi.Input[str]
     user_data_base64: pulumi.Input[str]
     tags: Mapping[str, str]
+    after: Sequence[pulumi.Resource]
 
 
 def group_sizes(node_count: int, largest: int) -> list[int]:
@@ -45,7 +46,6 @@ class Nodes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("clusterwright:aws:Nodes", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
         tags = {**args.tags, "Name": name}
         template = aws.ec2.LaunchTemplate(
             f"{name}-template",
@@ -88,7 +88,7 @@ class Nodes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=list(args.image_changes_to_ignore)),
         )
         groups = [
-            self._group(f"{name}-group-{index}", args, template, size, tags, child)
+            self._group(f"{name}-group-{index}", args, template, size, tags)
             for index, size in enumerate(group_sizes(args.node_count, args.max_nodes_per_group))
         ]
         self.group_names: list[pulumi.Output[str]] = [group.name for group in groups]
@@ -106,14 +106,13 @@ class Nodes(pulumi.ComponentResource):
         )
         return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)
 
-    @staticmethod
-    def _group(  # noqa: PLR0913, PLR0917 - a private step of the constructor
+    def _group(
+        self,
         name: str,
         args: NodesArgs,
         template: aws.ec2.LaunchTemplate,
         size: int,
         tags: Mapping[str, str],
-        opts: pulumi.ResourceOptions,
     ) -> aws.autoscaling.Group:
         return aws.autoscaling.Group(
             name,
@@ -134,7 +133,7 @@ class Nodes(pulumi.ComponentResource):
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
                 for key, value in sorted(tags.items())
             ],
-            opts=opts,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=args.after),
         )
 
 

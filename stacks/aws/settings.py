@@ -131,7 +131,9 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
     settings = Settings(
         cluster_name=(name := values.text("clusterName", NAME, f"a name like {NAME}")),
         region=region,
-        availability_zone=values.text("availabilityZone", rf"{re.escape(region)}[a-z]", f"a zone of region {region}"),
+        availability_zone=values.text(
+            "availabilityZone", rf"{re.escape(region) or '[a-z0-9-]+'}[a-z]", f"a zone of region {region}"
+        ),
         addresses=_addresses(values, node_count, shared_storage),
         node_count=node_count,
         max_nodes_per_group=values.whole("maxNodesPerGroup", 1, 500, default=64),
@@ -160,6 +162,7 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
 
 def _node_type(values: Values) -> NodeType:
     values.refuse_unknown(NODE_TYPE_KEYS)
+    read_so_far = len(values.problems)
     fabric = values.choice("fabric", ("efa", "none"))
     facts = FabricFacts(
         network_cards=values.whole("networkCards", 1, 64),
@@ -167,10 +170,12 @@ def _node_type(values: Values) -> NodeType:
         card_zero_has_fabric=values.flag("cardZeroHasFabric"),
         max_interfaces_per_card=values.whole("maxInterfacesPerCard", 1, 64),
     )
-    for problem in fabric_problems(facts):
-        values.fail("fabricInterfaces", problem)
-    if (fabric == "efa") != (facts.fabric_interfaces > 0):
-        values.fail("fabric", f"is {fabric}, which contradicts fabricInterfaces {facts.fabric_interfaces}")
+    # Values that could not be read would only make the rules between them complain too.
+    if len(values.problems) == read_so_far:
+        for problem in fabric_problems(facts):
+            values.fail("fabricInterfaces", problem)
+        if (fabric == "efa") != (facts.fabric_interfaces > 0):
+            values.fail("fabric", f"is {fabric}, which contradicts fabricInterfaces {facts.fabric_interfaces}")
     return NodeType(
         instance_type=values.text("instanceType", INSTANCE_TYPE, "an EC2 instance type"),
         gpus_per_node=values.whole("gpusPerNode", 0, 16),
@@ -186,12 +191,15 @@ def _node_type(values: Values) -> NodeType:
 
 def _shared_storage(values: Values) -> SharedStorage:
     values.refuse_unknown(SHARED_STORAGE_KEYS)
+    read_so_far = len(values.problems)
     storage = SharedStorage(
         capacity_gib=values.whole("capacityGib", 1, 2**31),
         throughput_mb_per_s_per_tib=values.whole("throughputMbPerSPerTib", 1, 10**6),
         mount_path=values.text("mountPath", r"(/[a-z][a-z0-9_-]*)+", "an absolute path such as /shared", "/shared"),
         efa_enabled=values.flag("efaEnabled", default=False),
     )
+    if len(values.problems) > read_so_far:
+        return storage
     if storage.throughput_mb_per_s_per_tib not in EFA_STEP_GIB:
         tiers = ", ".join(str(tier) for tier in EFA_STEP_GIB)
         values.fail("throughputMbPerSPerTib", f"needs one of {tiers}, got {storage.throughput_mb_per_s_per_tib}")

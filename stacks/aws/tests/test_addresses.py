@@ -1,0 +1,28 @@
+"""Checks the division of the network and the count of addresses."""
+
+import ipaddress
+
+from addresses import addresses_needed, divide
+
+
+def test_halves_do_not_overlap() -> None:
+    """Nodes get the lower half, the NAT gateway a /28 of the upper one."""
+    plan = divide(ipaddress.IPv4Network("10.64.0.0/16"))
+    assert str(plan.nodes) == "10.64.0.0/17"
+    assert str(plan.public) == "10.64.128.0/28"
+    assert not plan.nodes.overlaps(plan.public)
+    assert plan.node_subnet_addresses == 2**15 - 5
+
+
+def test_smallest_network() -> None:
+    """A /26 is still divided into subnets that AWS accepts, with the controller inside."""
+    plan = divide(ipaddress.IPv4Network("10.0.0.0/26"))
+    assert (plan.nodes.prefixlen, plan.public.prefixlen) == (27, 28)
+    assert plan.controller in plan.nodes
+    # AWS keeps the first four addresses of a subnet.
+    assert int(plan.controller) - int(plan.nodes.network_address) >= 4
+
+
+def test_fabric_interfaces_take_no_address() -> None:
+    """A p5 node with 33 interfaces takes one address: 48 nodes, controller, 7 endpoints, 1,200 GiB of Lustre."""
+    assert addresses_needed(node_count=48, lustre_capacity_gib=1200, interface_endpoints=7) == 48 + 1 + 7 + 5
