@@ -77,7 +77,7 @@ class Reader:
             return 0
         return value
 
-    def optional_text(self, key: str, *, pattern: str, expected: str) -> str | None:
+    def optional_text(self, key: str, *, pattern: str | None = None, expected: str = "text") -> str | None:
         """A string, or None when it is missing or empty."""
         return (
             None if not self.has(key) or self._values[key] == "" else self.text(key, pattern=pattern, expected=expected)

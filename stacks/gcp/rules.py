@@ -62,7 +62,8 @@ def _fabric(node_type: "NodeType") -> list[str]:
         "gpuNetworks": (pattern.extra_gvnic_networks, node_type.gpu_networks),
         "rdmaSubnets": (pattern.rdma_subnets, node_type.rdma_subnets),
         "rdma": (pattern.rdma_subnets > 0, node_type.rdma),
-        "mtu": (pattern.mtu_bytes or node_type.mtu_bytes, node_type.mtu_bytes),
+        # An unreadable MTU is 0 and has been reported already.
+        "mtu": ((pattern.mtu_bytes if node_type.mtu_bytes else None) or node_type.mtu_bytes, node_type.mtu_bytes),
     }
     found = [
         f"nodeType.{key}: {machine_type} needs {str(want).lower()}, got {str(got).lower()}"
@@ -75,7 +76,7 @@ def _fabric(node_type: "NodeType") -> list[str]:
 
 
 def _image(node_type: "NodeType") -> list[str]:
-    if node_type.fabric != "tcpx":
+    if limits.FABRIC_OF_MACHINE_TYPE.get(node_type.instance_type) != "tcpx":
         return [] if node_type.image else ["nodeType.image: is required"]
     own_image = "projects/YOUR-PROJECT/global/images/YOUR-IMAGE"
     reason = (

@@ -194,7 +194,7 @@ def _read_node_type(reader: Reader) -> NodeType:
         memory_mib=section.integer("memoryMib", minimum=1),
         fabric=fabric,
         # A missing image gets its message from the rules, which know what kind of image the fabric needs.
-        image=section.text("image") if section.has("image") else "",
+        image=section.optional_text("image") or "",
         nic_type=section.choice("nicType", ("GVNIC", "MRDMA"), default="GVNIC"),
         gpu_networks=section.integer("gpuNetworks", default=0),
         mtu_bytes=section.integer(
@@ -229,11 +229,12 @@ def _read_capacity(reader: Reader, node_type: NodeType) -> Capacity:
             "reservationBound", default=limits.family_of(node_type.instance_type) in limits.BOUND_RESERVATION_FAMILIES
         ),
         flex_start_run_s=run_hours * 3600 if model == "flex-start" else None,
-        placement_max_distance=reader.integer(
-            "placementMaxDistance", minimum=limits.MAX_DISTANCE_MIN, maximum=limits.MAX_DISTANCE_MAX
+        placement_max_distance=(
+            reader.integer("placementMaxDistance", minimum=limits.MAX_DISTANCE_MIN, maximum=limits.MAX_DISTANCE_MAX)
+            if reader.has("placementMaxDistance")
+            else 0
         )
-        if reader.has("placementMaxDistance")
-        else None,
+        or None,
     )
 
 

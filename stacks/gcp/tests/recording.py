@@ -201,13 +201,13 @@ def run_with(project: Path, changes: Mapping[str, Any], monitor: RecordingMonito
 
 
 @functools.cache
-def _run_once(project: Path, frozen: tuple[tuple[str, Any], ...]) -> Recording:
-    return run_with(project, dict(frozen))
+def _run_once(project: Path, changes_json: str) -> Recording:
+    return run_with(project, json.loads(changes_json))
 
 
 def scenario(project: Path, **changes: Any) -> Recording:  # noqa: ANN401
-    """Run a scenario, once for all tests that look at it. A double underscore in a name stands for the dot of a field."""
-    return _run_once(project, tuple((path.replace("__", "."), value) for path, value in changes.items()))
+    """Run a scenario, once for all tests that look at it. In a name two underscores stand for the dot of a field."""
+    return _run_once(project, json.dumps({path.replace("__", "."): value for path, value in changes.items()}))
 
 
 def every_text(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON

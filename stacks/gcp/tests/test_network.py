@@ -4,7 +4,6 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-
 from recording import MACHINE_TYPES, NODE_TYPES, scenario
 
 NETWORK = "gcp:compute/network:Network"

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from recording import MACHINE_TYPES, Recording, scenario
 
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
@@ -163,7 +162,7 @@ def test_new_template_leaves_running_nodes_alone(project: Path) -> None:
 
 
 def test_zero_nodes_keep_the_cluster(project: Path) -> None:
-    """nodeCount 0 stops the nodes and leaves template, data and controller."""
+    """NodeCount 0 stops the nodes and leaves template, data and controller."""
     recording = scenario(project, nodeCount=0)
     assert recording.one(GROUP).inputs["targetSize"] == 0
     assert recording.one("gcp:lustre/instance:Instance")
