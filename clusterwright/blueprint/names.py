@@ -2,7 +2,7 @@
 
 import re
 
-_NAME = re.compile(r"[a-z]([a-z0-9-]{0,30}[a-z0-9])?")
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,29}[a-z0-9])?")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:+-]{0,199}")
 _TAG_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _TAG_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,62}|")
@@ -11,7 +11,7 @@ _TAG_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,62}|")
 def _name(text: str, what: str) -> str:
     if _NAME.fullmatch(text) is None:
         raise ValueError(
-            f"{text!r} cannot be a {what}: up to 32 lower-case letters, digits and hyphens, "
+            f"{text!r} cannot be a {what}: up to 31 lower-case letters, digits and hyphens, "
             "a letter first, no hyphen last"
         )
     return text

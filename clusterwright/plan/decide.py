@@ -15,7 +15,7 @@ from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cloud_bill import cloud_bill
+from clusterwright.facility.cloud_bill import FileSystem, choose_file_system, cloud_bill
 from clusterwright.facility.design import OnPremDesign, Site, design_onprem
 from clusterwright.plan.record import (
     ClusterNames,
@@ -31,7 +31,7 @@ from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.tco.records import Candidate, CandidateCost, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_DAY, SECONDS_PER_HOUR
-from clusterwright.workload.transformer import flop_per_token, parameters
+from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 #: Terms under which rented compute nodes are paid, by how their capacity is obtained.
 TERM_OF_CAPACITY = {
@@ -60,6 +60,7 @@ class _Choice:
     point: SizedPoint
     bill: Bill
     design: OnPremDesign | None
+    file_system: FileSystem | None
     key: str
     term: str | None
     meets_goal: bool
@@ -185,22 +186,21 @@ def _as_of(economics: Economics) -> dt.date:
 
 def _choices(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget) -> list[_Choice]:
     asked = getattr(blueprint.targets, target.target)
-    front = search(
-        job=replace(job, max_nodes=asked.max_nodes), node=target.node, calibration=load_calibration(target.node)
-    )
+    front = search(job=replace(job, max_nodes=asked.max_nodes), node=target.node, calibration=load_calibration())
     goal_days = _days(blueprint.goals.finish_within)
     meeting = [point for point in front.points if goal_days is None or point.calendar_days_high <= goal_days]
     # Where no size meets the goal, the fastest is shown with what is missing.
     points = meeting or [min(front.points, key=lambda point: point.calendar_days_high)]
     choices = []
     for point in points:
-        bill, design = _bill(blueprint, catalogue, target, point)
+        bill, design, file_system = _bill(blueprint, catalogue, target, point)
         choices.append(
             _Choice(
                 resolved=target,
                 point=point,
                 bill=bill,
                 design=design,
+                file_system=file_system,
                 key=f"{target.target}/{point.nodes}",
                 term=None if target.system else TERM_OF_CAPACITY[asked.capacity],
                 meets_goal=bool(meeting),
@@ -211,10 +211,12 @@ def _choices(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
 
 def _bill(
     blueprint: Blueprint, catalogue: Catalogue, target: ResolvedTarget, point: SizedPoint
-) -> tuple[Bill, OnPremDesign | None]:
+) -> tuple[Bill, OnPremDesign | None, FileSystem | None]:
     if target.system is None:
         asked: CloudTarget = getattr(blueprint.targets, target.target)
-        return cloud_bill(cloud=target.target, region=asked.region, point=point), None
+        file_system = choose_file_system(cloud=target.target, need=point.storage)
+        bill = cloud_bill(cloud=target.target, region=asked.region, point=point, file_system=file_system)
+        return bill, None, file_system
     site = Site(
         rack_power_w=blueprint.site.rack_power,
         rack_height_u=blueprint.site.rack_height,
@@ -224,7 +226,7 @@ def _bill(
     design = design_onprem(
         system=target.system, nodes=point.nodes, storage=point.storage, site=site, catalogue=catalogue
     )
-    return design.bill, design
+    return design.bill, design, None
 
 
 def _candidate(choice: _Choice) -> Candidate:
@@ -293,6 +295,7 @@ def _option(
         it_power_w=choice.bill.it_power_w,
         unknown_power_items=choice.bill.unknown_power_items,
         facility=choice.design,
+        file_system=choice.file_system,
         front=tuple(
             FrontPoint(
                 nodes=other.point.nodes,
@@ -315,7 +318,7 @@ def _workload(workload: Train, resolved: Resolved) -> WorkloadSummary:
         model=resolved.model.id,
         model_name=resolved.model.name,
         parameters=parameters(resolved.model),
-        flop_per_token=flop_per_token(resolved.model, sequence_length=workload.sequence_length, causal=False),
+        flop_per_token=training_flops_per_token(resolved.model, sequence_length=workload.sequence_length, causal=False),
         tokens=workload.tokens,
         sequence_length=workload.sequence_length,
         global_batch_sequences=workload.global_batch,

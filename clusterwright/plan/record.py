@@ -5,6 +5,7 @@ from typing import Literal
 
 from clusterwright.errors import Finding
 from clusterwright.facility.bill import Bill
+from clusterwright.facility.cloud_bill import FileSystem
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, StepTime, StorageNeed
 from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
@@ -87,6 +88,7 @@ class Option:
         calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the goal's confidence.
         run_usd … priced_share: see `tco.records.CandidateCost`.
         it_power_w: nameplate load of owned hardware, None for rented.
+        facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
         front: the other cluster sizes that no size beats in both nodes and days.
     """
 
@@ -137,6 +139,7 @@ class Option:
     it_power_w: float | None
     unknown_power_items: tuple[str, ...]
     facility: OnPremDesign | None
+    file_system: FileSystem | None
     front: tuple[FrontPoint, ...]
 
     @property

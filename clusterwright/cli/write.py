@@ -1,0 +1,74 @@
+"""The commands that write deliverables: build, stack, onprem, report. Each prints the answer, then where the files are."""
+
+from pathlib import Path
+
+from clusterwright.blueprint.resolve import CLOUDS
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.cli.answer import exit_code, plan_of, progress_display
+from clusterwright.errors import InputError, RuleError
+from clusterwright.outputs import folder
+from clusterwright.outputs.folder import File
+from clusterwright.plan.record import Plan
+
+
+def build(path: Path, output: Path, set_values: list[str] | None, *, force: bool, quiet: bool) -> int:
+    """Write everything for every target; return the exit code."""
+    from clusterwright.cli.show import plan_text
+    from clusterwright.outputs.deliverables import everything
+
+    with progress_display(quiet=quiet) as progress:
+        plan = plan_of(path, set_values, progress=progress)
+        files = everything(plan, load_catalogue(), progress=progress)
+        progress(f"writing {len(files)} files")
+        written = folder.write(output, files, force=force)
+    print(plan_text(plan, path))  # noqa: T201 - the result
+    _say(written)
+    return exit_code(plan)
+
+
+def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
+    """Write one cloud's project; return the exit code."""
+    from clusterwright.outputs.stack import stack_files
+
+    if on not in CLOUDS:
+        raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
+    plan = plan_of(path, set_values, on)
+    _refuse_failed(plan)
+    return _write(plan, output, stack_files(plan, plan.options[0], load_catalogue()), force=force)
+
+
+def onprem(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
+    """Write the on-premises documents; return the exit code."""
+    from clusterwright.outputs.deliverables import onprem_files
+
+    plan = plan_of(path, set_values, "onprem")
+    _refuse_failed(plan)
+    return _write(plan, output, onprem_files(plan, plan.options[0], load_catalogue()), force=force)
+
+
+def report(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
+    """Write the cost report and the workbook; return the exit code."""
+    from clusterwright.outputs.deliverables import report_files
+
+    plan = plan_of(path, set_values)
+    return _write(plan, output, report_files(plan), force=force)
+
+
+def _refuse_failed(plan: Plan) -> None:
+    """Refuse to write files of a cluster that does not do what was asked.
+
+    Raises:
+        RuleError: a rule failed.
+    """
+    if plan.findings:
+        raise RuleError(plan.findings)
+
+
+def _write(plan: Plan, output: Path, files: dict[str, File], *, force: bool) -> int:
+    _say(folder.write(output, files, force=force))
+    return exit_code(plan)
+
+
+def _say(written: folder.Written) -> None:
+    what = "nothing changed" if written.changed == 0 else f"{written.changed} written"
+    print(f"\n{written.folder}: {written.files} files, {what}")  # noqa: T201

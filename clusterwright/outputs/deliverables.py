@@ -1,0 +1,46 @@
+"""Which files belong to a plan, by path within the output folder."""
+
+from collections.abc import Callable
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.summary import readme
+from clusterwright.plan.document import dumps
+from clusterwright.plan.record import Option, Plan
+
+Progress = Callable[[str], None]
+
+
+def everything(plan: Plan, catalogue: Catalogue, *, progress: Progress = lambda _: None) -> dict[str, File]:
+    """Return every file of a plan: plan.json, README, a folder per target, and the cost report."""
+    from clusterwright.outputs.stack import stack_files  # noqa: PLC0415 - only what is asked for is loaded
+
+    files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan))}
+    for option in plan.options:
+        progress(f"writing {option.target}")
+        if option.facility is not None:
+            files |= _under("onprem", onprem_files(plan, option, catalogue))
+        else:
+            files |= _under(option.target, stack_files(plan, option, catalogue))
+    progress("drawing the report")
+    return files | _under("tco", report_files(plan))
+
+
+def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
+    return {f"{folder}/{name}": file for name, file in files.items()}
+
+
+def onprem_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the on-premises documents and the Slurm files."""
+    from clusterwright.outputs.onprem import onprem_documents  # noqa: PLC0415
+    from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
+
+    return onprem_documents(plan, option, catalogue) | slurm_files(plan, option, catalogue)
+
+
+def report_files(plan: Plan) -> dict[str, File]:
+    """Return the cost report and the workbook."""
+    from clusterwright.outputs.report import report_html  # noqa: PLC0415
+    from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
+
+    return {"report.html": text(report_html(plan)), "tco.xlsx": File(content=workbook_xlsx(plan))}

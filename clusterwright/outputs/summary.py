@@ -1,0 +1,139 @@
+"""`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
+
+from clusterwright.outputs.stack import TO_FILL_IN
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import (
+    NAME_OF_TARGET,
+    cluster_text,
+    days_band_text,
+    days_text,
+    layout_text,
+    money,
+    percent,
+    sentence_of_answer,
+)
+
+
+def readme(plan: Plan) -> str:
+    """Return the Markdown text."""
+    sections = [
+        [f"# {plan.name}", "", plan.description] if plan.description else [f"# {plan.name}"],
+        ["## Decision", "", _capital(sentence_of_answer(plan)) + ".", "", *_comparison(plan)],
+        ["## Why", "", *_reasons(plan)],
+        *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
+        ["## What it rests on", "", *_basis(plan)],
+        ["## Not counted", "", *(f"- {item}" for item in plan.not_counted), *_missing(plan)],
+        ["## What is here", "", *_contents(plan)],
+        ["## Next", "", *_next(plan)],
+    ]
+    return "\n\n".join("\n".join(section) for section in sections)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _comparison(plan: Plan) -> list[str]:
+    months = f"{plan.economics.horizon_months:.0f} months"
+    rows = [
+        f"| Where | Cluster | Days (low to high) | This run | {months} | Buy now | USD per GPU-hour | Priced |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for option in plan.options:
+        mark = " **(cheapest run)**" if option.target == plan.recommended else ""
+        hour = "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}"
+        rows.append(
+            f"| {NAME_OF_TARGET[option.target]}{mark} | {cluster_text(option)} | {days_band_text(option)} "
+            f"| {money(option.run_usd)} | {money(option.horizon_usd)} "
+            f"| {money(option.capex_usd) if option.capex_usd else '–'} | {hour} | {percent(option.priced_share)} |"
+        )
+    return rows
+
+
+def _reasons(plan: Plan) -> list[str]:
+    goal = (
+        f"the goal of {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)} confidence"
+        if plan.goals.finish_within_days is not None
+        else "no goal for time"
+    )
+    lines = [
+        (
+            "Per target, every cluster size that no other beats in both nodes and calendar days was priced; "
+            f"among those that meet {goal}, the one whose run costs least was taken."
+        ),
+        "",
+    ]
+    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {_reason(option)}" for option in plan.options]
+    for entry in plan.breakevens:
+        owned, rented = (NAME_OF_TARGET[key.split("/")[0]] for key in (entry.owned_key, entry.rented_key))
+        when = f"month {entry.months:.0f}" if entry.months is not None else f"no breakeven ({entry.reason})"
+        lines.append(f"- Owning ({owned}) against renting from {rented}: {when}.")
+    return lines
+
+
+def _reason(option: Option) -> str:
+    memory = option.memory_bytes_per_gpu.total / 1e9
+    return (
+        f"{layout_text(option.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
+        f"{percent(option.mfu)} of peak, goodput {percent(option.goodput)}; limited by {', '.join(option.limited_by)}."
+    )
+
+
+def _failed(plan: Plan) -> list[str]:
+    return [f"- `{finding.id}` {finding.message}. {_capital(finding.help)}." for finding in plan.findings]
+
+
+def _basis(plan: Plan) -> list[str]:
+    assumed = sorted({line.line.item for option in plan.options for line in option.lines if line.basis == "assumed"})
+    lines = [
+        f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
+        "- Day bands come from the residuals of published runs; the median is P50, the low end P10.",
+        f"- {percent(plan.economics.utilisation)} utilisation, {percent(plan.economics.discount_rate)} discount rate, "
+        f"{plan.economics.horizon_months:.0f} months of {plan.economics.hours_per_month:.0f} hours.",
+    ]
+    lines += [
+        f"- {entry.key} = {entry.value:g} {entry.unit} ({entry.basis}: {entry.reason})"
+        for entry in plan.parameters
+        if entry.basis == "assumed"
+    ]
+    if assumed:
+        lines.append(f"- Assumed prices, no document: {'; '.join(assumed)}.")
+    return lines
+
+
+def _missing(plan: Plan) -> list[str]:
+    lines = [
+        f"- {NAME_OF_TARGET[option.target]}: {entry.item} has no price ({entry.reason}), so its totals are unknown"
+        for option in plan.options
+        for entry in option.missing
+    ]
+    power = [item for option in plan.options for item in option.unknown_power_items]
+    if power:
+        lines.append(f"- power of parts whose rating no source gives: {', '.join(sorted(set(power)))}")
+    return lines
+
+
+def _contents(plan: Plan) -> list[str]:
+    lines = ["- `plan.json`: every number below, versioned; its JSON Schema: `clusterwright schema plan`"]
+    for option in plan.options:
+        if option.target == "onprem":
+            lines.append("- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, Slurm files")
+        else:
+            lines.append(f"- `{option.target}/`: Pulumi project; its README says how to bring it up and clean up")
+    lines.append(
+        "- `tco/report.html`: comparison with charts, one file without network requests; `tco/tco.xlsx`: the same"
+    )
+    return lines
+
+
+def _next(plan: Plan) -> list[str]:
+    option = plan.option(plan.recommended)
+    lines = ["- open `tco/report.html`"]
+    if option is not None and option.target != "onprem":
+        steps = "; ".join(f"`{command}`" for command, _ in TO_FILL_IN[option.target])
+        first = f" after {steps}" if steps else ""
+        lines.append(f"- `cd {option.target} && pulumi stack init {plan.cluster.name} && pulumi preview`{first}")
+    if plan.option("onprem") is not None:
+        lines.append("- send `onprem/bill_of_materials.xlsx` to a vendor; items marked assumed need a quote")
+    lines.append("- `clusterwright explain BLUEPRINT run_usd` shows where a number comes from")
+    return lines
