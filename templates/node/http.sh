@@ -6,10 +6,10 @@ set -euo pipefail
 http() {
     local method="$1" url="$2" header="$3" body="${4:-}" answer code arguments=()
     if [ -n "$body" ]; then
-        arguments=(--header 'Content-Type: application/json' --data-binary @<(printf '%s' "$body"))
+        arguments=(--header 'Content-Type: application/json' --data-binary @-)
     fi
     answer="$(curl --silent --show-error --max-time 20 --request "$method" --header @<(printf '%s\n' "$header") \
-        "${arguments[@]}" --write-out '\n%{http_code}' "$url")" || return 1
+        "${arguments[@]}" --write-out '\n%{http_code}' "$url" <<<"$body")" || return 1
     code="${answer##*$'\n'}"
     case "$code" in
     2??) printf '%s' "${answer%$'\n'*}" ;;
