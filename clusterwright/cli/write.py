@@ -1,4 +1,4 @@
-"""The commands that write deliverables: build, stack, onprem, report. Each prints the answer, then where the files are."""
+"""The commands that write deliverables: build, stack, onprem, report. Each says where the files are."""
 
 from pathlib import Path
 

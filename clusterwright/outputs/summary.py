@@ -85,11 +85,14 @@ def _failed(plan: Plan) -> list[str]:
 
 def _basis(plan: Plan) -> list[str]:
     assumed = sorted({line.line.item for option in plan.options for line in option.lines if line.basis == "assumed"})
+    horizon = (
+        f"{percent(plan.economics.discount_rate)} discount rate, {plan.economics.horizon_months:.0f} months of "
+        f"{plan.economics.hours_per_month:.0f} hours"
+    )
     lines = [
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
         "- Day bands come from the residuals of published runs; the median is P50, the low end P10.",
-        f"- {percent(plan.economics.utilisation)} utilisation, {percent(plan.economics.discount_rate)} discount rate, "
-        f"{plan.economics.horizon_months:.0f} months of {plan.economics.hours_per_month:.0f} hours.",
+        f"- {percent(plan.economics.utilisation)} utilisation, {horizon}.",
     ]
     lines += [
         f"- {entry.key} = {entry.value:g} {entry.unit} ({entry.basis}: {entry.reason})"
