@@ -140,7 +140,7 @@ if settings.spending is not None:
         ),
     )
 
-pulumi.export("controller", controller.instance.name)
+pulumi.export("controllerName", controller.instance.name)
 pulumi.export("controllerAddress", str(settings.controller_address))
 pulumi.export(
     "login",

@@ -90,6 +90,10 @@ def test_controller_is_a_hardened_private_machine(project: Path) -> None:
     (interface,) = controller["networkInterfaces"]
     assert interface["networkIp"] == "10.0.0.10" == recording.outputs["controllerAddress"]
     assert recording.one("gcp:compute/address:Address").inputs["addressType"] == "INTERNAL"
+    assert recording.outputs["controllerName"] == "gpt3-controller"
+    assert recording.outputs["login"] == (
+        "gcloud compute ssh gpt3-controller --tunnel-through-iap --zone us-central1-a --project my-training-project"
+    )
     assert controller["bootDisk"]["kmsKeySelfLink"] == "id-of-gpt3-data"
     assert controller["shieldedInstanceConfig"] == {
         "enableSecureBoot": True,
