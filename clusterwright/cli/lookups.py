@@ -1,0 +1,185 @@
+"""The commands that look things up: facts and prices."""
+
+import datetime as dt
+import json
+from dataclasses import asdict, fields
+from typing import Any
+
+from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
+
+
+def facts(name: str | None, *, conflicts: bool, as_json: bool) -> int:
+    """List entities, or show one with its sources; return the exit code.
+
+    Raises:
+        InputError: nothing has that name.
+    """
+    from clusterwright.catalog import lookup
+    from clusterwright.catalog.load import load
+
+    catalogue = load()
+    if name is None and not conflicts:
+        groups = _groups(catalogue)
+        if as_json:
+            _print_json({"catalogue": catalogue.version, **{kind: sorted(entries) for kind, entries in groups.items()}})
+            return EXIT_FINE
+        for kind, entries in groups.items():
+            print(f"{kind} ({len(entries)})")  # noqa: T201 - the result
+            print("\n".join(f"  {line}" for line in _columns(sorted(entries))))  # noqa: T201
+        print("\nshow one: clusterwright facts h100-sxm-80gb     disputed: clusterwright facts --conflicts")  # noqa: T201
+        return EXIT_FINE
+    entity = None if name is None else lookup.entity_id(catalogue, name)
+    claims = [claim for claim in catalogue.claims if entity is None or claim.entity == entity]
+    if conflicts:
+        disputed = {(claim.entity, claim.attribute) for claim in claims if claim.status == "rejected"}
+        claims = [claim for claim in claims if (claim.entity, claim.attribute) in disputed]
+    record = None if entity is None else _record(catalogue, entity)
+    if as_json:
+        sources = {claim.source: asdict(catalogue.sources[claim.source]) for claim in claims}
+        if record is not None and getattr(record, "source", "") in catalogue.sources:
+            sources[record.source] = asdict(catalogue.sources[record.source])
+        shown = asdict(record) if record is not None else None
+        _print_json(
+            {"entity": entity, "record": shown, "claims": [asdict(item) for item in claims], "sources": sources}
+        )
+        return EXIT_FINE
+    if record is not None and not conflicts:
+        _show_record(catalogue, record, claims)
+    _show_claims(catalogue, claims, conflicts=conflicts)
+    return EXIT_FINE
+
+
+def _groups(catalogue: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - Catalogue, loaded lazily
+    return {
+        "accelerators": catalogue.accelerators,
+        "systems": catalogue.systems,
+        "instances": catalogue.instances,
+        "switches": catalogue.switches,
+        "parts": catalogue.parts,
+        "models": catalogue.models,
+    }
+
+
+def _record(catalogue: Any, entity: str) -> Any:  # noqa: ANN401
+    return next((entries[entity] for entries in _groups(catalogue).values() if entity in entries), None)
+
+
+def _columns(names: list[str], width: int = 110) -> list[str]:
+    widest = max((len(name) for name in names), default=0) + 2
+    per_line = max(1, width // widest)
+    return [
+        "".join(f"{name:<{widest}}" for name in names[start : start + per_line]).rstrip()
+        for start in range(0, len(names), per_line)
+    ]
+
+
+def _show_record(catalogue: Any, record: Any, claims: list[Any]) -> None:  # noqa: ANN401
+    chosen = {claim.attribute: claim for claim in claims if claim.status == "chosen"}
+    width = max(len(field.name) for field in fields(record))
+    print(f"{record.id}\n")  # noqa: T201
+    for field in fields(record):
+        value = getattr(record, field.name)
+        claim = chosen.get(field.name)
+        source = f"   {claim.value} {claim.unit} [{claim.source}]" if claim else ""
+        print(f"  {field.name:<{width}}  {_shown(value)}{source}")  # noqa: T201
+    source = catalogue.sources.get(getattr(record, "source", ""))
+    if source is not None:
+        print(f"\n  source: {source.title}, {source.where} ({source.date}, {source.confidence})")  # noqa: T201
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401
+    if value is None:
+        return "unknown"
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value) or "–"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _show_claims(catalogue: Any, claims: list[Any], *, conflicts: bool) -> None:  # noqa: ANN401
+    if not claims:
+        if conflicts:
+            print("no source disputes these facts")  # noqa: T201
+        return
+    print("" if conflicts else "\nclaims")  # noqa: T201
+    last = None
+    for claim in sorted(claims, key=lambda item: (item.entity, item.attribute, item.status)):
+        if (claim.entity, claim.attribute) != last:
+            print(f"  {claim.entity} {claim.attribute}")  # noqa: T201
+            last = (claim.entity, claim.attribute)
+        source = catalogue.sources[claim.source]
+        place = f", {claim.locator}" if claim.locator else ""
+        print(f"    {claim.status:<8}  {claim.value} {claim.unit}   {source.title}{place} ({source.date})")  # noqa: T201
+        if claim.note:
+            print(f"              {claim.note}")  # noqa: T201
+
+
+def prices(sku: str | None, as_of: str | None, *, history: bool, as_json: bool) -> int:
+    """List the price book or one product's prices; return the exit code.
+
+    Raises:
+        InputError: the day cannot be read, or no product has that name.
+        MissingFactError: the product has no price on that day.
+    """
+    from clusterwright.pricing.book import PriceBook
+    from clusterwright.pricing.records import PriceRequest
+
+    book = PriceBook.open()
+    day = book.newest_day if as_of is None else _day(as_of)
+    products = book.products()
+    if sku is not None:
+        products = tuple(entry for entry in products if entry.sku == sku) or _no_product(sku, products)
+    if history:
+        rows = [
+            asdict(point)
+            for entry in products
+            for point in book.history(entry.sku, region=entry.region, term=entry.term, with_rejected=True)
+        ]
+    else:
+        found = book.in_force(
+            [PriceRequest(sku=entry.sku, region=entry.region, term=entry.term) for entry in products], day
+        )
+        rows = [asdict(price.point) | {"age_days": price.age_days} for price in found if price is not None]
+    if sku is not None and not rows:
+        raise MissingFactError(
+            f"{sku} has no documented price on {day}", help=f"see its history: clusterwright prices {sku} --history"
+        )
+    if as_json:
+        _print_json({"as_of": day.isoformat(), "prices": rows})
+    else:
+        _show_prices(rows, day)
+    return EXIT_FINE
+
+
+def _show_prices(rows: list[dict[str, Any]], day: dt.date) -> None:
+    print(f"prices as of {day}, USD per unit and charge period")  # noqa: T201
+    for row in rows:
+        place = row["region"] or "–"
+        mark = "" if row["status"] == "chosen" else f"  {row['status']}: {row['note']}"
+        print(  # noqa: T201
+            f"  {row['sku']:<34} {place:<16} {row['term']:<15} {row['usd']:>14,.4f}  {row['unit']} {row['charge']:<8}"
+            f"  from {row['effective_from']}, seen until {row['last_seen']}  [{row['source']}]{mark}"
+        )
+
+
+def _no_product(sku: str, products: tuple[Any, ...]) -> tuple[Any, ...]:
+    from difflib import get_close_matches
+
+    names = sorted({entry.sku for entry in products})
+    close = get_close_matches(sku, names, n=3, cutoff=0.4)
+    raise InputError(
+        f"the price book has no product {sku!r}",
+        help=f"did you mean {' or '.join(close)}?" if close else "list them: clusterwright prices",
+    )
+
+
+def _day(text: str) -> dt.date:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a day", help="write it as 2026-10-01") from None
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    print(json.dumps({"schema": 1, **value}, indent=1, allow_nan=False, default=str))  # noqa: T201
