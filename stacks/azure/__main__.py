@@ -92,7 +92,7 @@ def user_data(role: str, identity_client_id: pulumi.Output[str]) -> pulumi.Outpu
 
 
 # Machines can read their disks and the secret only once these grants and private names are there.
-ready = pulumi.ResourceOptions(depends_on=[roles, data.disk_encryption_grant, data.secret_endpoint])
+ready: list[pulumi.Resource] = [roles, data.disk_encryption_grant, data.secret_endpoint]
 controller = Controller(
     name,
     ControllerArgs(
@@ -109,9 +109,9 @@ controller = Controller(
         admin_username=settings.admin_username,
         admin_ssh_public_key=settings.admin_ssh_public_key,
         custom_data=user_data("controller", roles.controller_client_id),
+        after=ready,
         tags=tags,
     ),
-    opts=ready,
 )
 nodes = Nodes(
     name,
@@ -131,10 +131,10 @@ nodes = Nodes(
         admin_username=settings.admin_username,
         admin_ssh_public_key=settings.admin_ssh_public_key,
         custom_data=user_data("compute", roles.compute_client_id),
+        # After the controller, whose fixed address a node could take otherwise.
+        after=[*ready, controller],
         tags=tags,
     ),
-    # After the controller, whose fixed address a node could take otherwise.
-    opts=pulumi.ResourceOptions.merge(ready, pulumi.ResourceOptions(depends_on=[controller])),
 )
 if settings.budget:
     Budget(

@@ -49,7 +49,7 @@ def lustre_prefix(capacity_tib: int) -> int:
 
 
 def address_plan(virtual_network: IPv4Network, capacity_tib: int) -> AddressPlan:
-    """Cut the virtual network: the lower half for nodes; file system, private endpoints and Bastion in the upper half."""
+    """Cut the virtual network: lower half for nodes, upper half for file system, private endpoints and Bastion."""
     nodes, services = virtual_network.subnets(prefixlen_diff=1)
     lustre = next(services.subnets(new_prefix=lustre_prefix(capacity_tib)))
     rest = IPv4Network((int(lustre.broadcast_address) + 1, 24))

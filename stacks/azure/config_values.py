@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 _MISSING = "is missing"
 
@@ -77,7 +78,7 @@ class Fields:
             return least
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             self.refuse(key, f"must be a whole number from {least} to {most}, not {value!r}")
-            return least
+            return least if default is None else default
         return value
 
     def amount(self, key: str) -> float:
@@ -106,5 +107,7 @@ class Fields:
                 key, f"{_MISSING}; it must be an object" if value is None else f"must be an object, not {value!r}"
             )
             value = {}
-        entries = {str(name): item for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return Fields(values=entries, path=f"{self._key(key)}.", errors=self.errors)
+        entries = cast("Mapping[object, object]", value)
+        return Fields(
+            values={str(name): item for name, item in entries.items()}, path=f"{self._key(key)}.", errors=self.errors
+        )

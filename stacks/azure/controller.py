@@ -1,6 +1,6 @@
 """The Slurm controller: one small virtual machine without a public address."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -28,6 +28,7 @@ class ControllerArgs:
     admin_username: str
     admin_ssh_public_key: str
     custom_data: pulumi.Input[str]
+    after: Sequence[pulumi.Resource]
     tags: Mapping[str, str]
 
 
@@ -110,7 +111,10 @@ class Controller(pulumi.ComponentResource):
             # Azure cannot change custom data of a machine that exists. The new one takes over the interface, so the old
             # one has to go first.
             opts=pulumi.ResourceOptions(
-                parent=self, replace_on_changes=["osProfile.customData"], delete_before_replace=True
+                parent=self,
+                depends_on=list(args.after),
+                replace_on_changes=["osProfile.customData"],
+                delete_before_replace=True,
             ),
         )
         self.machine_id = machine.id

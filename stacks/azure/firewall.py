@@ -71,7 +71,7 @@ def _nothing_else_in() -> network.SecurityRuleArgs:
 
 
 def nodes_rules(plan: AddressPlan) -> list[network.SecurityRuleArgs]:
-    """Controller and GPU nodes: everything among themselves (srun and NCCL take any port), Lustre, SSH from Bastion."""
+    """Let controller and nodes talk among themselves on any port (srun and NCCL need it), to Lustre and to Bastion."""
     nodes = str(plan.nodes)
     return [
         _rule("nodes-among-themselves", priority=100, direction=_INBOUND, source=nodes, destination=nodes),
@@ -91,7 +91,7 @@ def nodes_rules(plan: AddressPlan) -> list[network.SecurityRuleArgs]:
 
 
 def endpoints_rules(plan: AddressPlan) -> list[network.SecurityRuleArgs]:
-    """Private endpoints of key vaults and storage: HTTPS from nodes and from the file system."""
+    """Let nodes and the file system reach the private endpoints of key vaults and storage by HTTPS."""
     endpoints = str(plan.endpoints)
     return [
         _tcp(
@@ -107,7 +107,7 @@ def endpoints_rules(plan: AddressPlan) -> list[network.SecurityRuleArgs]:
 
 
 def lustre_rules(plan: AddressPlan, location: str) -> list[network.SecurityRuleArgs]:
-    """Azure Managed Lustre: what the service itself needs, no more.
+    """Let Azure Managed Lustre have what the service itself needs, no more.
 
     Source: Microsoft, "Configure a network security group for Azure Managed Lustre file systems", 2024-11-08 (service
     tags, ports, time server and telemetry range).

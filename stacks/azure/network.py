@@ -1,4 +1,4 @@
-"""Private network: subnets, security groups, one way out (NAT), one way in (Bastion), private names for Azure services."""
+"""Private network: subnets, security groups, one way out (NAT), one way in (Bastion), private names for services."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ class Network(pulumi.ComponentResource):
         )
 
     def _bastion(self, after: Sequence[pulumi.Resource]) -> network.BastionHost:
-        # Bastion is a managed service with its own security: it brings its address, and its subnet takes no NAT gateway.
+        # Bastion is a managed service with its own security: it has its own address, and its subnet no NAT gateway.
         subnet = network.Subnet(
             f"{self._name}-bastion",
             resource_group_name=self._args.resource_group_name,

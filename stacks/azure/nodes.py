@@ -1,6 +1,6 @@
 """GPU nodes: one scale set is one InfiniBand domain, so a cluster is one scale set wherever that is possible."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -34,6 +34,7 @@ class NodesArgs:
     admin_username: str
     admin_ssh_public_key: str
     custom_data: pulumi.Input[str]
+    after: Sequence[pulumi.Resource]
     tags: Mapping[str, str]
 
 
@@ -62,7 +63,7 @@ class Nodes(pulumi.ComponentResource):
                 ),
                 virtual_machine_profile=_profile(f"{name[:_NAME_LETTERS].rstrip('-')}-g{index}", args),
                 tags=args.tags,
-                opts=pulumi.ResourceOptions(parent=self),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=list(args.after)),
             ).name
             for index, size in enumerate(args.scale_set_sizes)
         ]

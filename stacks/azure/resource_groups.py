@@ -54,6 +54,6 @@ def lock_data_group(
         f"{name}-data-lock",
         scope=groups.data_id,
         level=authorization.LockLevel.CAN_NOT_DELETE,
-        notes="Data sets, checkpoints and encryption keys of the cluster. Remove this lock only to delete them for good.",
+        notes="Data sets, checkpoints and keys of the cluster. Remove this lock only to delete them for good.",
         opts=pulumi.ResourceOptions(parent=groups, depends_on=list(after)),
     )

@@ -21,6 +21,19 @@ TOP_LEVEL_KEYS = (
     "budgetUsdPerMonth", "alertEmail", "budgetStartMonth", "tags",
 )  # fmt: skip
 
+NODE_TYPE_KEYS = (
+    "instanceType", "gpusPerNode", "gpuType", "cpus", "memoryMib", "fabric", "fabricInterfaces", "maxNodesPerScaleSet",
+    "image",
+)  # fmt: skip
+SHARED_STORAGE_KEYS = (
+    "capacityTib", "throughputMbPerSPerTib", "mountPath", "maintenanceDay", "maintenanceTimeUtc", "hydrateFromBucket",
+    "importPrefix", "hpcCachePrincipalId",
+)  # fmt: skip
+
+# Azure's limits: Microsoft, "Use tags to organize your Azure resources"; DNS zones take the fewest tags.
+MOST_TAGS = 15
+LONGEST_TAG_VALUE = 256
+
 # Tier in MB/s per TiB -> (least, most, step) in TiB. Microsoft, "Create an Azure Managed Lustre file system", 2024-11.
 # Azure rounds other values up in silence; here they are refused, because the step can cost thousands a month.
 LUSTRE_CAPACITY_TIB = {40: (48, 768, 48), 125: (16, 128, 16), 250: (8, 128, 8), 500: (4, 128, 4)}
@@ -108,26 +121,14 @@ def _image(fields: Fields, key: str) -> Image:
     if version.lower() == "latest":
         fields.refuse(
             key,
-            "the version `latest` is refused: nodes added later would get another driver than the first ones; list the "
-            f"versions with `az vm image list --publisher {publisher} --offer {offer} --sku {sku} --all --output table`",
+            "the version `latest` is refused: nodes added later could get another driver than the first; list "
+            f"the versions with `az vm image list --publisher {publisher} --offer {offer} --sku {sku} --all`",
         )
     return Image(publisher=publisher, offer=offer, sku=sku, version=version)
 
 
 def _node_type(fields: Fields) -> NodeType:
-    fields.only(
-        (
-            "instanceType",
-            "gpusPerNode",
-            "gpuType",
-            "cpus",
-            "memoryMib",
-            "fabric",
-            "fabricInterfaces",
-            "maxNodesPerScaleSet",
-            "image",
-        )  # fmt: skip
-    )
+    fields.only(NODE_TYPE_KEYS)
     fabric = fields.choice("fabric", among=("infiniband", "none"))
     gpus_per_node = fields.integer("gpusPerNode", least=1, most=16)
     return NodeType(
@@ -150,7 +151,7 @@ def _capacity(fields: Fields, node_type: NodeType) -> str:
     if str(fields.values.get("capacity")) == "capacity-block":
         fields.refuse("capacity", "capacity-block is an offer of AWS; here choose on-demand or spot")
         return ""
-    capacity = fields.choice("capacity", among=("on-demand", "reservation", "spot"))
+    capacity = fields.choice("capacity", among=("on-demand", "reservation", "spot"), default="on-demand")
     if capacity != "reservation":
         if fields.has("reservationId"):
             fields.refuse("reservationId", f"has no meaning with capacity {capacity or 'unset'}; remove it")
@@ -158,8 +159,8 @@ def _capacity(fields: Fields, node_type: NodeType) -> str:
     if node_type.fabric == "infiniband" or not re.fullmatch(RESERVABLE_GPU_SIZES, node_type.instance_type):
         fields.refuse(
             "capacity",
-            f"reservation is not possible for {node_type.instance_type}: on-demand capacity reservation takes no ND size "
-            "and no single placement group, which InfiniBand needs (Microsoft, 2026-02-17); use on-demand or spot",
+            f"reservation is not possible for {node_type.instance_type}: on-demand capacity reservation takes no ND "
+            "size and no single placement group, which InfiniBand needs (Microsoft, 2026-02-17); use on-demand or spot",
         )
     fields.text(
         "reservationId",
@@ -170,18 +171,7 @@ def _capacity(fields: Fields, node_type: NodeType) -> str:
 
 
 def _shared_storage(fields: Fields) -> SharedStorage:
-    fields.only(
-        (
-            "capacityTib",
-            "throughputMbPerSPerTib",
-            "mountPath",
-            "maintenanceDay",
-            "maintenanceTimeUtc",
-            "hydrateFromBucket",
-            "importPrefix",
-            "hpcCachePrincipalId",
-        )  # fmt: skip
-    )
+    fields.only(SHARED_STORAGE_KEYS)
     tier = int(fields.choice("throughputMbPerSPerTib", among=[str(tier) for tier in LUSTRE_CAPACITY_TIB]) or 0)
     least, most, step = LUSTRE_CAPACITY_TIB.get(tier, (1, 768, 1))
     capacity_tib = fields.integer("capacityTib", least=least, most=most)
@@ -189,8 +179,8 @@ def _shared_storage(fields: Fields) -> SharedStorage:
         higher = -(-capacity_tib // step) * step
         fields.refuse(
             "capacityTib",
-            f"{capacity_tib} TiB is not a multiple of {step} TiB, the step of the {tier} MB/s per TiB tier; Azure would "
-            f"round it up to {higher} TiB and charge for that: write {higher - step or least} or {higher}",
+            f"{capacity_tib} TiB is not a multiple of {step} TiB, the step of the {tier} MB/s per TiB tier; Azure "
+            f"would round it up to {higher} TiB and charge for that: write {higher - step} or {higher}",
         )
     hydrate = fields.flag("hydrateFromBucket", default=False)
     principal = ""
@@ -268,7 +258,11 @@ def _budget(fields: Fields) -> BudgetSettings | None:
 def _tags(fields: Fields, cluster_name: str) -> Mapping[str, str]:
     tags = {CLUSTER_TAG: cluster_name, "managed-by": "clusterwright"}
     for key, value in fields.values.items():
-        if not isinstance(value, str) or len(value) > 256 or not re.fullmatch(r"[^<>%&\\?/\x00-\x1f]{1,128}", key):
+        if (
+            not isinstance(value, str)
+            or len(value) > LONGEST_TAG_VALUE
+            or not re.fullmatch(r"[^<>%&\\?/\x00-\x1f]{1,128}", key)
+        ):
             fields.refuse(
                 key, "is not a tag that Azure takes: name up to 128 characters without <>%&\\?/, text value up to 256"
             )
@@ -276,8 +270,8 @@ def _tags(fields: Fields, cluster_name: str) -> Mapping[str, str]:
             fields.refuse(key, "is set by the stack itself")
         else:
             tags[key] = value
-    if len(tags) > 15:
-        fields.refuse("", "has more than 13 tags; some resource types, such as private DNS zones, take 15 with our two")
+    if len(tags) > MOST_TAGS:
+        fields.refuse("", f"has too many tags: private DNS zones take {MOST_TAGS}, two of which the stack sets")
     return tags
 
 
@@ -286,10 +280,10 @@ def _check_counts(fields: Fields, settings: Settings) -> None:
     if settings.node_count > most and settings.node_type.fabric == "infiniband" and not settings.allow_split_fabric:
         fields.refuse(
             "nodeCount",
-            f"{settings.node_count} nodes need {len(settings.scale_set_sizes)} scale sets of at most {most}, and InfiniBand "
-            "does not reach from one scale set to another, so no job could use all nodes. Ask Azure support for larger "
-            f"scale sets (up to {MOST_NODES_PER_SCALE_SET}) and raise nodeType.maxNodesPerScaleSet, take fewer nodes, or set "
-            "allowSplitFabric: true if every job fits into one scale set",
+            f"{settings.node_count} nodes need {len(settings.scale_set_sizes)} scale sets of at most {most}, and "
+            "InfiniBand does not reach from one scale set to another, so no job could use all nodes. Ask Azure support "
+            f"for larger scale sets (up to {MOST_NODES_PER_SCALE_SET}) and raise nodeType.maxNodesPerScaleSet, take "
+            "fewer nodes, or set allowSplitFabric: true if every job fits into one scale set",
         )
     if settings.node_count > settings.addresses.node_addresses:
         fields.refuse(

@@ -103,6 +103,6 @@ def custom_data(environment: NodeEnvironment, scripts: Mapping[str, str]) -> str
     encoded = base64.b64encode(cloud_config(environment, scripts).encode()).decode()
     if len(encoded) > CUSTOM_DATA_LIMIT_BYTES:
         raise UserDataError(
-            f"custom data is {len(encoded)} bytes; Azure accepts {CUSTOM_DATA_LIMIT_BYTES}. Shorten the scripts in node/."
+            f"custom data is {len(encoded)} bytes; Azure takes {CUSTOM_DATA_LIMIT_BYTES}. Shorten the scripts in node/"
         )
     return encoded

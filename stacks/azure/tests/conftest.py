@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from recording import PROJECT, Program, changed, node_folder, run_program
 
 

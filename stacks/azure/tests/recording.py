@@ -70,8 +70,11 @@ class Program:
     resources: list[Recorded] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Recorded]:
-        """Return the resources whose type ends with `kind`, by name."""
-        return sorted((r for r in self.resources if r.type.endswith(f":{kind}")), key=lambda r: r.name)
+        """Return Azure's resources of one kind, by name."""
+        return sorted(
+            (r for r in self.resources if r.type.startswith("azure-native:") and r.type.endswith(f":{kind}")),
+            key=lambda r: r.name,
+        )
 
     def one(self, kind: str, ending: str = "") -> Recorded:
         """Return the only resource of a kind whose name ends with `ending`."""
@@ -110,7 +113,7 @@ class _Mocks(pulumi_mocks.Mocks):
         return f"{SUBSCRIPTION}/resourceGroups/test/providers/{kind}/{args.name}", _outputs(args)
 
     def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
-        if args.token != "azure-native:authorization:getClientConfig":  # noqa: S105 -- a function's token, not a secret
+        if args.token != "azure-native:authorization:getClientConfig":
             raise AssertionError(f"unexpected call of {args.token}")
         return {
             "clientId": "client",
@@ -151,15 +154,16 @@ class _Monitor(pulumi_mocks.MockMonitor):
         return answer
 
 
-def run_program(folder: Path, values: Mapping[str, Any]) -> Program:
+def run_program(folder: Path, values: Mapping[str, Any], record: Program | None = None) -> Program:
     """Run `__main__.py` of an assembled project with configuration values as Pulumi hands them over: as text."""
-    program = Program()
+    program = record or Program()
     config = {
         f"{NAMESPACE}:{key}": value if isinstance(value, str) else json.dumps(value) for key, value in values.items()
     }
 
     def inner() -> None:
-        asyncio.set_event_loop(asyncio.new_event_loop())
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
         set_all_config(config)
         set_mocks(_Mocks(), project=NAMESPACE, stack="test", preview=False, monitor=_Monitor(program))
 
@@ -167,7 +171,10 @@ def run_program(folder: Path, values: Mapping[str, Any]) -> Program:
         def run() -> None:
             runpy.run_path(str(folder / "__main__.py"), run_name="__main__")
 
-        run()
+        try:
+            run()
+        finally:
+            loop.close()
 
     # Pulumi keeps its settings in context variables and an event loop per thread: a thread of its own for each run.
     with ThreadPoolExecutor(max_workers=1) as executor:
