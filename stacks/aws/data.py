@@ -37,23 +37,24 @@ class Data(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("clusterwright:aws:Data", name, None, opts)
-        bucket = self._bucket(name, args)
+        bucket, access = self._bucket(name, args)
         file_system = self._file_system(name, args)
         imported = aws.fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=IMPORT_EVENTS)
         exported = aws.fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=EXPORT_EVENTS)
-        self._link(
+        # One after the other, and only on a bucket whose access is settled: FSx fails links that are made at once.
+        datasets = _link(
             f"{name}-datasets",
             file_system,
             bucket,
-            "datasets",
             aws.fsx.DataRepositoryAssociationS3Args(auto_import_policy=imported),
+            pulumi.ResourceOptions(parent=self, depends_on=[access]),
         )
-        self._link(
+        _link(
             f"{name}-checkpoints",
             file_system,
             bucket,
-            "checkpoints",
             aws.fsx.DataRepositoryAssociationS3Args(auto_export_policy=exported),
+            pulumi.ResourceOptions(parent=self, depends_on=[access, datasets]),
         )
         self.bucket_name: pulumi.Output[str] = bucket.bucket
         self.bucket_arn: pulumi.Output[str] = bucket.arn
@@ -69,7 +70,7 @@ class Data(pulumi.ComponentResource):
             }
         )
 
-    def _bucket(self, name: str, args: DataArgs) -> aws.s3.Bucket:
+    def _bucket(self, name: str, args: DataArgs) -> tuple[aws.s3.Bucket, aws.s3.BucketPolicy]:
         child = pulumi.ResourceOptions(parent=self)
         bucket = aws.s3.Bucket(
             f"{name}-bucket",
@@ -130,7 +131,7 @@ class Data(pulumi.ComponentResource):
             ],
             opts=child,
         )
-        aws.s3.BucketPolicy(
+        access = aws.s3.BucketPolicy(
             f"{name}-bucket",
             bucket=bucket.id,
             policy=document(
@@ -146,7 +147,7 @@ class Data(pulumi.ComponentResource):
             # S3 refuses concurrent changes of a bucket's access settings.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[access_block]),
         )
-        return bucket
+        return bucket, access
 
     def _file_system(self, name: str, args: DataArgs) -> aws.fsx.LustreFileSystem:
         logs = aws.cloudwatch.LogGroup(
@@ -180,22 +181,23 @@ class Data(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, protect=True, depends_on=args.after),
         )
 
-    def _link(
-        self,
-        name: str,
-        file_system: aws.fsx.LustreFileSystem,
-        bucket: aws.s3.Bucket,
-        folder: str,
-        mirrored: aws.fsx.DataRepositoryAssociationS3Args,
-    ) -> None:
-        """Mirror one folder of the bucket on the file system."""
-        aws.fsx.DataRepositoryAssociation(
-            name,
-            file_system_id=file_system.id,
-            file_system_path=f"/{folder}",
-            data_repository_path=pulumi.Output.concat("s3://", bucket.bucket, f"/{folder}"),
-            batch_import_meta_data_on_create=True,
-            delete_data_in_filesystem=False,
-            s3=mirrored,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+
+def _link(
+    name: str,
+    file_system: aws.fsx.LustreFileSystem,
+    bucket: aws.s3.Bucket,
+    mirrored: aws.fsx.DataRepositoryAssociationS3Args,
+    opts: pulumi.ResourceOptions,
+) -> aws.fsx.DataRepositoryAssociation:
+    """Mirror on the file system the folder of the bucket that the last word of the name says."""
+    folder = name.rsplit("-", 1)[1]
+    return aws.fsx.DataRepositoryAssociation(
+        name,
+        file_system_id=file_system.id,
+        file_system_path=f"/{folder}",
+        data_repository_path=pulumi.Output.concat("s3://", bucket.bucket, f"/{folder}"),
+        batch_import_meta_data_on_create=True,
+        delete_data_in_filesystem=False,
+        s3=mirrored,
+        opts=opts,
+    )

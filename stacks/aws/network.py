@@ -55,6 +55,14 @@ class Network(pulumi.ComponentResource):
             tags={"Name": f"{name}-nodes"},
             opts=child,
         )
+        kept = aws.ec2.SubnetCidrReservation(
+            f"{name}-kept",
+            subnet_id=nodes.id,
+            cidr_block=str(args.addresses.kept),
+            reservation_type="explicit",
+            description="Fixed addresses, the controller's among them",
+            opts=child,
+        )
         gateway = aws.ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags={"Name": name}, opts=child)
         public_routes = _route_table(f"{name}-public", vpc, public, child)
         internet_route = aws.ec2.Route(
@@ -93,7 +101,8 @@ class Network(pulumi.ComponentResource):
         )
         _flow_log(name, args, vpc, child)
         self.vpc_id: pulumi.Output[str] = vpc.id
-        self.node_subnet_id: pulumi.Output[str] = nodes.id
+        # Whatever takes addresses of the subnet waits for the reservation too, so that none takes the controller's.
+        self.node_subnet_id: pulumi.Output[str] = pulumi.Output.all(nodes.id, kept.id).apply(lambda ids: ids[0])
         self.register_outputs({"vpc_id": self.vpc_id, "node_subnet_id": self.node_subnet_id})
 
 

@@ -227,7 +227,7 @@ def _capacity(values: Values, node_count: int) -> Capacity:
 
 
 def _addresses(values: Values, node_count: int, storage: SharedStorage) -> AddressPlan:
-    plan = divide(values.private_network("vpcCidr", 16, 26, "10.64.0.0/16"))
+    plan = divide(values.private_network("vpcCidr", 16, 25, "10.64.0.0/16"))
     needed = addresses_needed(
         node_count=node_count,
         lustre_capacity_gib=storage.capacity_gib,
@@ -236,7 +236,7 @@ def _addresses(values: Values, node_count: int, storage: SharedStorage) -> Addre
     if needed > plan.node_subnet_addresses:
         values.fail(
             "vpcCidr",
-            f"{plan.vpc} leaves {plan.node_subnet_addresses} addresses for nodes, controller, endpoints and Lustre, "
+            f"{plan.vpc} leaves {plan.node_subnet_addresses} addresses for nodes, endpoints and Lustre, "
             f"which need {needed}",
         )
     return plan

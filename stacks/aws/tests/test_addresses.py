@@ -11,18 +11,20 @@ def test_halves_do_not_overlap() -> None:
     assert str(plan.nodes) == "10.64.0.0/17"
     assert str(plan.public) == "10.64.128.0/28"
     assert not plan.nodes.overlaps(plan.public)
-    assert plan.node_subnet_addresses == 2**15 - 5
+    assert plan.node_subnet_addresses == 2**15 - 5 - 16
 
 
 def test_smallest_network() -> None:
-    """A /26 is still divided into subnets that AWS accepts, with the controller inside."""
-    plan = divide(ipaddress.IPv4Network("10.0.0.0/26"))
-    assert (plan.nodes.prefixlen, plan.public.prefixlen) == (27, 28)
-    assert plan.controller in plan.nodes
+    """A /25 is still divided into subnets that AWS accepts, with the controller in the kept range."""
+    plan = divide(ipaddress.IPv4Network("10.0.0.0/25"))
+    assert (plan.nodes.prefixlen, plan.public.prefixlen) == (26, 28)
+    assert str(plan.kept) == "10.0.0.16/28"
+    assert plan.kept.subnet_of(plan.nodes)
+    assert plan.controller in plan.kept
     # AWS keeps the first four addresses of a subnet.
     assert int(plan.controller) - int(plan.nodes.network_address) >= 4
 
 
 def test_fabric_interfaces_take_no_address() -> None:
-    """A p5 node with 33 interfaces takes one address: 48 nodes, controller, 7 endpoints, 1,200 GiB of Lustre."""
-    assert addresses_needed(node_count=48, lustre_capacity_gib=1200, interface_endpoints=7) == 48 + 1 + 7 + 5
+    """A p5 node with 33 interfaces takes one address: 48 nodes, 7 endpoints, 1,200 GiB of Lustre."""
+    assert addresses_needed(node_count=48, lustre_capacity_gib=1200, interface_endpoints=7) == 48 + 7 + 5

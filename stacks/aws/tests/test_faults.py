@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import audit
+import audit_security
 from recording import Recording, run_program
 from shapes import shape_problems
 
@@ -42,27 +43,27 @@ FAULTS: list[tuple[str, str, str, Callable[[Recording], list[str]]]] = [
     ("security.py", 'ALL_PROTOCOLS = "-1"', 'ALL_PROTOCOLS = "tcp"', audit.fabric_rule_problems),
     ("security.py", "(1018, 1023)", "(1021, 1023)", audit.lustre_rule_problems),
     ("security.py", 'self._allow(f"lustre-cluster-{first}", "tcp", (first, last), source=lustre, target=cluster)', "", audit.lustre_rule_problems),
-    ("security.py", 'referenced_security_group_id=cluster.id,\n            ip_protocol="tcp"', 'cidr_ipv4="0.0.0.0/0",\n            ip_protocol="tcp"', audit.exposure_problems),
-    ("network.py", "map_public_ip_on_launch=False", "map_public_ip_on_launch=True", audit.exposure_problems),
-    ("controller.py", "associate_public_ip_address=False", "associate_public_ip_address=True", audit.exposure_problems),
-    ("data.py", "restrict_public_buckets=True", "restrict_public_buckets=False", audit.exposure_problems),
-    ("nodes.py", 'encrypted="true"', 'encrypted="false"', audit.encryption_problems),
-    ("controller.py", "encrypted=True", "encrypted=False", audit.encryption_problems),
-    ("data.py", 'sse_algorithm="aws:kms"', 'sse_algorithm="AES256"', audit.encryption_problems),
-    ("data.py", "            kms_key_id=args.key_arn,\n            # Backups", "            # Backups", audit.encryption_problems),
-    ("keys.py", "enable_key_rotation=True", "enable_key_rotation=False", audit.encryption_problems),
-    ("keys.py", "kms_key_id=key.arn,", "", audit.encryption_problems),
-    ("controller.py", 'http_tokens="required"', 'http_tokens="optional"', audit.metadata_problems),
-    ("nodes.py", 'http_tokens="required"', 'http_tokens="optional"', audit.metadata_problems),
+    ("security.py", 'referenced_security_group_id=cluster.id,\n            ip_protocol="tcp"', 'cidr_ipv4="0.0.0.0/0",\n            ip_protocol="tcp"', audit_security.exposure_problems),
+    ("network.py", "map_public_ip_on_launch=False", "map_public_ip_on_launch=True", audit_security.exposure_problems),
+    ("controller.py", "associate_public_ip_address=False", "associate_public_ip_address=True", audit_security.exposure_problems),
+    ("data.py", "restrict_public_buckets=True", "restrict_public_buckets=False", audit_security.exposure_problems),
+    ("nodes.py", 'encrypted="true"', 'encrypted="false"', audit_security.encryption_problems),
+    ("controller.py", "encrypted=True", "encrypted=False", audit_security.encryption_problems),
+    ("data.py", 'sse_algorithm="aws:kms"', 'sse_algorithm="AES256"', audit_security.encryption_problems),
+    ("data.py", "            kms_key_id=args.key_arn,\n            # Backups", "            # Backups", audit_security.encryption_problems),
+    ("keys.py", "enable_key_rotation=True", "enable_key_rotation=False", audit_security.encryption_problems),
+    ("keys.py", "kms_key_id=key.arn,", "", audit_security.encryption_problems),
+    ("controller.py", 'http_tokens="required"', 'http_tokens="optional"', audit_security.metadata_problems),
+    ("nodes.py", 'http_tokens="required"', 'http_tokens="optional"', audit_security.metadata_problems),
     ("nodes.py", "return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)", "return None", audit.placement_problems),
     ("nodes.py", "max_size=size", "max_size=size + 1", groups),
     ("nodes.py", 'suspended_processes=["AZRebalance"]', "suspended_processes=[]", groups),
     ("nodes.py", "version=template.latest_version.apply(str)", 'version="$Latest"', groups),
-    ("roles.py", '"s3:GetObject"', '"s3:*"', audit.permission_problems),
-    ("roles.py", '"ec2:DescribeTags"', '"ec2:TerminateInstances"', audit.permission_problems),
-    ("roles.py", "resources=[args.secret_arn]", 'resources=["*"]', audit.permission_problems),
-    ("roles.py", "if args.writes_secret:", "if True:", audit.permission_problems),
-    ("keys.py", 'conditions={"StringEquals": in_account, "ArnLike": scaling},', "", audit.permission_problems),
+    ("roles.py", '"s3:GetObject"', '"s3:*"', audit_security.permission_problems),
+    ("roles.py", '"ec2:DescribeTags"', '"ec2:TerminateInstances"', audit_security.permission_problems),
+    ("roles.py", "resources=[args.secret_arn]", 'resources=["*"]', audit_security.permission_problems),
+    ("roles.py", "if args.writes_secret:", "if True:", audit_security.permission_problems),
+    ("keys.py", 'conditions={"StringEquals": in_account, "ArnLike": scaling},', "", audit_security.permission_problems),
     ("nodes.py", 'tags = {**args.tags, "Name": name}', 'tags = {"Name": name}', tags),
     ("nodes.py", '("instance", "volume", "network-interface")', '("instance",)', tags),
     ("nodes.py", "propagate_at_launch=True", "propagate_at_launch=False", tags),
@@ -72,6 +73,8 @@ FAULTS: list[tuple[str, str, str, Callable[[Recording], list[str]]]] = [
     ("data.py", "protect=True, depends_on=args.after", "protect=True", audit.order_problems),
     ("controller.py", "depends_on=args.after,", "", audit.order_problems),
     ("nodes.py", "parent=self, depends_on=args.after", "parent=self", audit.order_problems),
+    ("network.py", "pulumi.Output.all(nodes.id, kept.id).apply(lambda ids: ids[0])", "nodes.id", audit.order_problems),
+    ("data.py", "depends_on=[access, datasets]", "depends_on=[access]", audit.order_problems),
     ("nodes.py", 'ebs_optimized="true"', "ebs_optimized=True", shape_problems),
     ("data.py", "storage_capacity=args.storage.capacity_gib", "storage_capacity=str(args.storage.capacity_gib)", shape_problems),
     ("network.py", 'tags={"Name": name}', 'tags={"Name": 1}', shape_problems),
@@ -119,4 +122,4 @@ def test_secret_value_is_noticed(faulty: Callable[[str, str, str], Recording]) -
     version = 'aws.secretsmanager.SecretVersion("v", secret_id=secret.id, secret_string="k")\n        '
     anchor = "aws.secretsmanager.SecretPolicy("
     recording = faulty("keys.py", anchor, version + anchor)
-    assert len(audit.secret_problems(recording)) >= 2
+    assert len(audit_security.secret_problems(recording)) >= 2

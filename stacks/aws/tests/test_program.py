@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import audit
+import audit_security
 from recording import Recording, engine_config, run_program, scenario
 from settings import INTERFACE_ENDPOINTS
 from shapes import shape_problems
@@ -77,13 +78,13 @@ def test_every_rule_holds(project: Path, instance_type: str, node_count: int, mo
         *audit.interface_problems(recording, PATTERNS[instance_type]),
         *audit.fabric_rule_problems(recording),
         *audit.lustre_rule_problems(recording),
-        *audit.exposure_problems(recording),
-        *audit.encryption_problems(recording),
-        *audit.metadata_problems(recording),
+        *audit_security.exposure_problems(recording),
+        *audit_security.encryption_problems(recording),
+        *audit_security.metadata_problems(recording),
         *audit.placement_problems(recording),
         *audit.group_problems(recording, node_count),
-        *audit.permission_problems(recording),
-        *audit.secret_problems(recording),
+        *audit_security.permission_problems(recording),
+        *audit_security.secret_problems(recording),
         *audit.text_problems(recording),
         *audit.tag_problems(recording, TAGS),
         *audit.protection_problems(recording),
@@ -110,7 +111,7 @@ def test_machines_boot_with_the_right_values(
             f"CLUSTERWRIGHT_ROLE='{role}'",
             "CLUSTERWRIGHT_CLUSTER_NAME='gpt3'",
             "CLUSTERWRIGHT_PARTITION='gpu'",
-            "CLUSTERWRIGHT_CONTROLLER_ADDRESS='10.64.0.10'",
+            "CLUSTERWRIGHT_CONTROLLER_ADDRESS='10.64.0.20'",
             "CLUSTERWRIGHT_REGION='us-east-1'",
             "CLUSTERWRIGHT_SECRET_ID='arn:aws:secretsmanager:us-east-1:123456789012:gpt3-keys-auth-key'",
             f"CLUSTERWRIGHT_NODE_COUNT='{max(node_count, 1)}'",
@@ -249,8 +250,10 @@ def test_parameter_image_is_resolved_once_and_a_pinned_one_followed(project: Pat
 def test_controller_has_a_fixed_address(example: Recording) -> None:
     """Nodes find the controller at the address they were told, also after it was replaced."""
     controller = example.one(audit.INSTANCE)
-    assert controller.inputs["privateIp"] == "10.64.0.10"
+    assert controller.inputs["privateIp"] == "10.64.0.20"
     assert controller.deleted_before_replacement
+    reservation = example.one("aws:ec2/subnetCidrReservation:SubnetCidrReservation").inputs
+    assert (reservation["cidrBlock"], reservation["reservationType"]) == ("10.64.0.16/28", "explicit")
 
 
 def test_cluster_without_fabric_has_one_private_interface(project: Path) -> None:
