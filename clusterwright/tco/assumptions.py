@@ -1,0 +1,178 @@
+"""Values that no document gives: `tco/assumptions.csv`, and the economic parameters that follow from them."""
+
+import csv
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from clusterwright.assets import root
+from clusterwright.errors import InputError, MissingFactError
+from clusterwright.tco.records import Assumption, Economics, Parameter
+
+#: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
+_PARAMETERS = (
+    "power_price_usd_per_kwh",
+    "pue",
+    "load_power_fraction",
+    "idle_power_fraction",
+    "colocation_usd_per_kw_month",
+    "installation_fraction",
+    "spares_fraction",
+    "support_fraction_per_year",
+    "staff_fte_per_gpu",
+    "staff_usd_per_fte_year",
+)
+_RESALE_POINTS = (
+    (36.0, "resale_fraction_36_months"),
+    (60.0, "resale_fraction_60_months"),
+    (84.0, "resale_fraction_84_months"),
+)
+
+
+@cache
+def assumptions(path: Path | None = None) -> Mapping[str, Assumption]:
+    """Return the assumptions by key.
+
+    Args:
+        path: a CSV file like `tco/assumptions.csv`, which is the default.
+
+    Raises:
+        MissingFactError: a row is not readable, appears twice, or its values are not in order.
+    """
+    place = root() / "tco" / "assumptions.csv" if path is None else path
+    found: dict[str, Assumption] = {}
+    with place.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            assumption = _assumption(row, place)
+            if assumption.key in found:
+                raise MissingFactError(
+                    f"{place.name}: {assumption.key} stands there twice", help="keep one of the rows"
+                )
+            found[assumption.key] = assumption
+    return found
+
+
+def _assumption(row: dict[str, str], place: Path) -> Assumption:
+    try:
+        low, base, high = (float(row[name]) for name in ("low", "base", "high"))
+        read = Assumption(
+            key=row["key"],
+            low=low,
+            base=base,
+            high=high,
+            unit=row["unit"],
+            charge=row["charge"],
+            cost_rises_with=row["cost_rises_with"],
+            reason=row["reason"],
+            source=row["source"],
+            date=row["date"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise MissingFactError(
+            f"{place.name}: the row of {row.get('key')!r} cannot be read: {error}", help="correct the row"
+        ) from error
+    if not 0 <= low <= base <= high or not all((read.reason, read.source, read.date)):
+        raise MissingFactError(
+            f"{place.name}: {read.key} needs 0 <= low <= base <= high, a reason, a source and a date",
+            help="correct the row",
+        )
+    return read
+
+
+def parameters(
+    economics: Economics, known: Mapping[str, Assumption], skus: Collection[str] = ()
+) -> tuple[Parameter, ...]:
+    """Return the economic values of the cash flow: given in the blueprint, overridden, or assumed.
+
+    `low` is the value that makes the cost lowest, `high` the one that makes it highest.
+
+    Args:
+        economics: may override any assumption, and the price of any sku.
+        known: the assumptions.
+        skus: what the bills consist of.
+
+    Raises:
+        InputError: an override names neither.
+    """
+    given = dict(economics.overrides)
+    names = {*known, *skus, "resale_fraction"}
+    for key in given:
+        if key not in names:
+            close = get_close_matches(key, sorted(names), n=1)
+            raise InputError(
+                f"there is no assumption {key!r}",
+                help=f"did you mean {close[0]!r}?" if close else "the names are in tco/assumptions.csv",
+            )
+    if economics.power_price_usd_per_kwh is not None:
+        given["power_price_usd_per_kwh"] = economics.power_price_usd_per_kwh
+    if economics.pue is not None:
+        given["pue"] = economics.pue
+    return (*(_parameter(key, given, known) for key in _PARAMETERS), _resale(economics.horizon_months, given, known))
+
+
+def _parameter(key: str, given: Mapping[str, float], known: Mapping[str, Assumption]) -> Parameter:
+    assumption = known[key]
+    if key in given:
+        return _given(key, given[key], assumption.unit)
+    dear_is_high = assumption.cost_rises_with == "value"
+    return Parameter(
+        key=key,
+        value=assumption.base,
+        low=assumption.low if dear_is_high else assumption.high,
+        high=assumption.high if dear_is_high else assumption.low,
+        unit=assumption.unit,
+        basis="assumed",
+        reason=assumption.reason,
+        source=assumption.source,
+        date=assumption.date,
+    )
+
+
+def _given(key: str, value: float, unit: str) -> Parameter:
+    return Parameter(
+        key=key, value=value, low=value, high=value, unit=unit, basis="given", reason="given by the user",
+        source="blueprint",
+    )  # fmt: skip
+
+
+def _resale(horizon_months: float, given: Mapping[str, float], known: Mapping[str, Assumption]) -> Parameter:
+    """Return the share of the purchase that resale brings at the end of the horizon."""
+    if "resale_fraction" in given:
+        return _given("resale_fraction", given["resale_fraction"], "share of purchase")
+    points = [_parameter(key, given, known) for _, key in _RESALE_POINTS]
+    months = [month for month, _ in _RESALE_POINTS]
+    nearest = min(zip(months, points, strict=True), key=lambda point: abs(point[0] - horizon_months))[1]
+    return Parameter(
+        key="resale_fraction",
+        value=resale_fraction(horizon_months, dict(zip(months, (point.value for point in points), strict=True))),
+        low=resale_fraction(horizon_months, dict(zip(months, (point.low for point in points), strict=True))),
+        high=resale_fraction(horizon_months, dict(zip(months, (point.high for point in points), strict=True))),
+        unit="share of purchase",
+        basis=nearest.basis,
+        reason=f"after {horizon_months:g} months, by a straight line between the points; {nearest.reason}",
+        source=nearest.source,
+        date=nearest.date,
+    )
+
+
+def resale_fraction(months: float, fraction_by_month: Mapping[float, float]) -> float:
+    """Return the share of the purchase price (0 to 1) that equipment brings after some months.
+
+    A straight line between the points, from 1 at the purchase; the last point's share afterwards.
+
+    Args:
+        months: age of the equipment in months.
+        fraction_by_month: share by age in months.
+
+    >>> resale_fraction(36, {36: 0.3, 60: 0.1})
+    0.3
+    >>> resale_fraction(48, {36: 0.3, 60: 0.1})
+    0.2
+    """
+    before_month, before = 0.0, 1.0
+    for month, fraction in sorted(fraction_by_month.items()):
+        if months <= month:
+            return before + (fraction - before) * (months - before_month) / (month - before_month)
+        before_month, before = month, fraction
+    return before

@@ -1,0 +1,216 @@
+"""Cost: one cash flow for all candidates in DuckDB, and every metric a query over it. Definitions: `docs/tco.md`."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.errors import InputError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
+from clusterwright.pricing.statements import files, statement
+from clusterwright.tco.assumptions import assumptions, parameters
+from clusterwright.tco.priced_lines import price_lines
+from clusterwright.tco.records import (
+    Breakeven,
+    Candidate,
+    CandidateCost,
+    CashFlowRow,
+    CumulativePoint,
+    Economics,
+    Parameter,
+    PricedLine,
+)
+from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Row = dict[str, Any]
+
+
+def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
+    """Return what each candidate costs, in order.
+
+    Args:
+        candidates: compared with each other; all do the same number of runs in the horizon.
+        economics: what money is counted with.
+        book: documented prices.
+
+    Raises:
+        InputError: an economic value is out of range, or two candidates share a key.
+    """
+    return Ledger(candidates, economics, book).costs()
+
+
+class Ledger:
+    """The cash flow of some candidates, and the questions it answers.
+
+    Attributes:
+        as_of: day whose prices were used.
+        parameters: economic values that were used, with where they come from.
+        lines: the priced bill of each candidate, by key.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> None:
+        _check(candidates, economics)
+        known = assumptions()
+        skus = {line.sku for candidate in candidates for line in candidate.bill.lines}
+        self.economics = economics
+        self.candidates = tuple(candidates)
+        self.as_of: dt.date = economics.as_of or book.newest_day
+        self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
+        priced = price_lines(self.candidates, economics, book, known, self.as_of)
+        self.lines: dict[str, tuple[PricedLine, ...]] = {
+            candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
+        }
+        self._connection = self._fill()
+
+    def costs(self) -> tuple[CandidateCost, ...]:
+        """Return what each candidate costs, in the order they were given."""
+        return candidate_costs(
+            self.candidates,
+            self.economics,
+            self.lines,
+            work=self._rows("tco/sql/candidate_work.sql"),
+            totals=self._rows("tco/sql/candidate_total.sql"),
+            categories=self._rows("tco/sql/category_total.sql"),
+        )
+
+    def breakevens(self) -> tuple[Breakeven, ...]:
+        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out."""
+        return breakevens(
+            months=self._rows("tco/sql/breakeven_month.sql"),
+            utilisations=self._rows("tco/sql/breakeven_utilisation.sql"),
+            horizon_months=self.economics.horizon_months,
+        )
+
+    def cumulative(self) -> tuple[CumulativePoint, ...]:
+        """Return the cash paid up to each month, for the breakeven curve, unknown prices left out."""
+        return cumulative_points(self._rows("tco/sql/cumulative.sql"))
+
+    def cash_flow_rows(self, key: str | None = None) -> tuple[CashFlowRow, ...]:
+        """Return the dated rows of the base scenario, by candidate and month; of one candidate if a key is given."""
+        rows = self._rows("tco/sql/cash_flow_row.sql", {"key": key or ""})
+        return tuple(CashFlowRow(month=row.pop("month_end"), **row) for row in rows)
+
+    def audit(self) -> tuple[Row, ...]:
+        """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
+        return tuple(
+            {"audit": path.stem, **row} for path in files("tco/audits") for row in self._rows(f"tco/audits/{path.name}")
+        )
+
+    def _fill(self) -> "DuckDBPyConnection":
+        import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
+
+        connection = duckdb.connect(config={"threads": 1})
+        unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
+        tables = {
+            "candidate": [_candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
+            "priced_line": [
+                row
+                for candidate in self.candidates
+                if candidate.key not in unknown
+                for row in _line_rows(candidate, self.lines[candidate.key])
+            ],
+            "parameter": [row for parameter in self.parameters for row in _parameter_rows(parameter)],
+        }
+        for name, rows in tables.items():
+            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
+        self._connection = connection
+        self._create("work")
+        self._create("cash_flow")
+        self._create("cumulative")
+        return connection
+
+    def _create(self, name: str) -> None:
+        text = statement(f"tco/sql/{name}.sql")
+        self._connection.execute(f"create table {name} as {text}", self._used(text))
+
+    def _used(self, text: str) -> Row:
+        values: Row = {
+            "horizon_months": self.economics.horizon_months,
+            "hours_per_month": self.economics.hours_per_month,
+            "utilisation": self.economics.utilisation,
+            "discount_rate": self.economics.discount_rate,
+            "reference_days": self.economics.reference_days,
+        }
+        return {name: value for name, value in values.items() if f"${name}" in text}
+
+    def _rows(self, path: str, more: Row | None = None) -> list[Row]:
+        text = statement(path)
+        cursor = self._connection.execute(text, self._used(text) | (more or {}))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _check(candidates: Sequence[Candidate], economics: Economics) -> None:
+    keys = [candidate.key for candidate in candidates]
+    if len(set(keys)) < len(keys):
+        raise InputError("two candidates have the same key", help="give each its own")
+    for candidate in candidates:
+        if not candidate.calendar_days > 0:
+            raise InputError(f"{candidate.key}: a run takes more than 0 days", help="give the calendar days of a run")
+        if candidate.term is not None and candidate.term not in TERMS:
+            raise InputError(f"{candidate.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
+    if economics.term not in TERMS:
+        raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
+    for name, allowed, fits in (
+        ("horizon_months", "above 0 and at most 240", 0 < economics.horizon_months <= 240),  # noqa: PLR2004 - 20 years
+        ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
+        ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
+        ("hours_per_month", "above 0", economics.hours_per_month > 0),
+        ("reference_days", "above 0", economics.reference_days is None or economics.reference_days > 0),
+    ):
+        if not fits:
+            raise InputError(f"{name} is {getattr(economics, name)}", help=f"it must be {allowed}")
+
+
+def _candidate_row(candidate: Candidate, priced: bool) -> Row:
+    return {
+        "key": candidate.key,
+        "owned": candidate.owned,
+        "priced": priced,
+        "gpus": float(candidate.gpus),
+        "calendar_days": candidate.calendar_days,
+        "it_power_w": candidate.bill.it_power_w,
+    }
+
+
+def _line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
+    return [
+        {
+            "key": candidate.key,
+            "item": priced.line.item,
+            "category": priced.line.category,
+            "charge": priced.line.charge,
+            "scales_with": priced.line.scales_with,
+            "committed": priced.term in COMMITTED_TERMS,
+            "quantity": float(priced.line.quantity),
+            "unit_usd": priced.unit_usd,
+            "unit_usd_low": priced.unit_usd_low,
+            "unit_usd_high": priced.unit_usd_high,
+            "basis": priced.basis,
+            "source": priced.source,
+            "price_date": priced.price_date,
+            "confidence": priced.confidence,
+        }
+        for priced in lines
+    ]
+
+
+def _parameter_rows(parameter: Parameter) -> list[Row]:
+    values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
+    kept = asdict(parameter)
+    return [
+        {
+            "scenario": scenario,
+            "key": parameter.key,
+            "value": value,
+            "basis": kept["basis"],
+            "source": kept["source"],
+            "price_date": kept["date"],
+            "confidence": "high" if parameter.basis == "given" else "low",
+        }
+        for scenario, value in values.items()
+    ]

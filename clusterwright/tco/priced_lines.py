@@ -1,0 +1,158 @@
+"""Bill lines meet prices: documented ones first, then assumptions, else unknown."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+from clusterwright.facility.bill import BillLine
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import PriceInForce, PriceRequest
+from clusterwright.tco.records import Assumption, Candidate, Economics, PricedLine
+
+_GIB_BYTES = 2.0**30
+_GB_BYTES = 1e9
+#: Terms under which an assumption may stand in for a missing price: the plain list price and the plain purchase.
+_PLAIN_TERMS = ("on_demand", "purchase")
+
+
+def term_of(line: BillLine, candidate: Candidate, economics: Economics) -> str:
+    """Return the term a line is priced under: rented GPU nodes by the chosen term, everything else at list price."""
+    if line.charge == "once":
+        return "purchase"
+    if line.category == "compute" and line.scales_with == "nodes" and line.charge == "hourly":
+        return candidate.term or economics.term
+    return "on_demand"
+
+
+def price_lines(
+    candidates: Sequence[Candidate],
+    economics: Economics,
+    book: PriceBook,
+    known: Mapping[str, Assumption],
+    as_of: dt.date,
+) -> tuple[tuple[PricedLine, ...], ...]:
+    """Return the priced bill of each candidate, in order.
+
+    A documented price in force on the day is used; else the assumption for the sku, but never for spot or a commitment;
+    else the line is unknown and says why.
+    """
+    terms = [[term_of(line, candidate, economics) for line in candidate.bill.lines] for candidate in candidates]
+    requests = tuple(
+        dict.fromkeys(
+            PriceRequest(sku=line.sku, region=line.region, term=term)
+            for candidate, line_terms in zip(candidates, terms, strict=True)
+            for line, term in zip(candidate.bill.lines, line_terms, strict=True)
+        )
+    )
+    prices = dict(zip(requests, book.in_force(requests, as_of), strict=True))
+    overrides = dict(economics.overrides)
+    return tuple(
+        tuple(
+            _priced(
+                line,
+                term,
+                price=prices[PriceRequest(sku=line.sku, region=line.region, term=term)],
+                assumption=known.get(line.sku) if term in _PLAIN_TERMS else None,
+                override=overrides.get(line.sku),
+                hours_per_month=economics.hours_per_month,
+            )
+            for line, term in zip(candidate.bill.lines, line_terms, strict=True)
+        )
+        for candidate, line_terms in zip(candidates, terms, strict=True)
+    )
+
+
+def _priced(
+    line: BillLine,
+    term: str,
+    *,
+    price: PriceInForce | None,
+    assumption: Assumption | None,
+    override: float | None,
+    hours_per_month: float,
+) -> PricedLine:
+    if override is not None:
+        return _line(line, term, (override, override, override), "given", note="given by the user", source="blueprint")
+    if price is not None:
+        point = price.point
+        factor = _factor(line, point.charge, point.unit, hours_per_month)
+        if factor is not None:
+            usd = point.usd * factor
+            return PricedLine(
+                line=line,
+                term=term,
+                unit_usd=usd,
+                unit_usd_low=usd,
+                unit_usd_high=usd,
+                basis="documented",
+                price_date=point.effective_from.isoformat(),
+                last_seen=point.last_seen,
+                source=f"{price.source_title}, {point.locator}" if point.locator else price.source_title,
+                confidence=point.confidence,
+                note=point.note,
+            )
+    if assumption is not None:
+        factor = _factor(line, assumption.charge, assumption.unit, hours_per_month)
+        if factor is not None:
+            band = (assumption.base * factor, assumption.low * factor, assumption.high * factor)
+            return _line(
+                line,
+                term,
+                band,
+                "assumed",
+                note=assumption.reason,
+                source=assumption.source,
+                price_date=assumption.date,
+            )
+    return _line(line, term, None, "unknown", note=_reason(line, term, price, assumption))
+
+
+def _line(
+    line: BillLine,
+    term: str,
+    band: tuple[float, float, float] | None,
+    basis: str,
+    *,
+    note: str,
+    source: str = "",
+    price_date: str = "",
+) -> PricedLine:
+    base, low, high = band or (None, None, None)
+    return PricedLine(
+        line=line,
+        term=term,
+        unit_usd=base,
+        unit_usd_low=low,
+        unit_usd_high=high,
+        basis=basis,
+        price_date=price_date,
+        last_seen=None,
+        source=source,
+        confidence={"given": "high", "assumed": "low"}.get(basis, ""),
+        note=note,
+    )
+
+
+def _factor(line: BillLine, charge: str, unit: str, hours_per_month: float) -> float | None:
+    """Return what turns a price per (charge, unit) into one per the line's, None where they do not fit."""
+    periods = {
+        ("hourly", "hourly"): 1.0,
+        ("monthly", "monthly"): 1.0,
+        ("once", "once"): 1.0,
+        ("hourly", "monthly"): 1.0 / hours_per_month,
+        ("monthly", "hourly"): hours_per_month,
+    }
+    units = {("GB", "GiB"): _GB_BYTES / _GIB_BYTES, ("GiB", "GB"): _GIB_BYTES / _GB_BYTES}
+    period = periods.get((line.charge, charge))
+    amount = 1.0 if line.unit == unit else units.get((line.unit, unit))
+    return None if period is None or amount is None else period * amount
+
+
+def _reason(line: BillLine, term: str, price: PriceInForce | None, assumption: Assumption | None) -> str:
+    if price is not None:
+        return f"the price is per {price.point.unit}, {price.point.charge}; the bill counts {line.unit}, {line.charge}"
+    if assumption is not None:
+        return (
+            f"the assumption is per {assumption.unit}, {assumption.charge}; the bill counts {line.unit}, {line.charge}"
+        )
+    place = f" in {line.region}" if line.region else ""
+    return f"no documented {term.replace('_', '-')} price{place}, and no row in tco/assumptions.csv"

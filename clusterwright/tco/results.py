@@ -1,0 +1,145 @@
+"""Rows of the metric queries become records; unknown stays None."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clusterwright.tco.records import (
+    Breakeven,
+    Candidate,
+    CandidateCost,
+    CategoryCost,
+    CumulativePoint,
+    Economics,
+    MissingPrice,
+    PricedLine,
+)
+
+Row = Mapping[str, Any]
+_SCENARIOS = ("base", "low", "high")
+#: Slack for busy fractions that are 1 but for rounding.
+_ROUNDING = 1e-9
+
+
+def candidate_costs(
+    candidates: Sequence[Candidate],
+    economics: Economics,
+    lines: Mapping[str, tuple[PricedLine, ...]],
+    *,
+    work: Sequence[Row],
+    totals: Sequence[Row],
+    categories: Sequence[Row],
+) -> tuple[CandidateCost, ...]:
+    """Put the totals of all scenarios of each candidate together with its priced lines."""
+    work_by_key = {row["key"]: row for row in work}
+    total_by_key = {(row["key"], row["scenario"]): row for row in totals}
+    categories_by_key: dict[str, list[Row]] = defaultdict(list)
+    for row in categories:
+        categories_by_key[row["key"]].append(row)
+    return tuple(
+        _candidate_cost(
+            candidate,
+            term=candidate.term or economics.term,
+            lines=lines[candidate.key],
+            work=work_by_key[candidate.key],
+            totals={scenario: total_by_key.get((candidate.key, scenario), {}) for scenario in _SCENARIOS},
+            categories=categories_by_key[candidate.key],
+        )
+        for candidate in candidates
+    )
+
+
+def _candidate_cost(
+    candidate: Candidate,
+    *,
+    term: str,
+    lines: tuple[PricedLine, ...],
+    work: Row,
+    totals: Mapping[str, Row],
+    categories: Sequence[Row],
+) -> CandidateCost:
+    base, low, high = (totals[scenario] for scenario in _SCENARIOS)
+    feasible = not candidate.owned or work["busy_fraction"] <= 1 + _ROUNDING
+    run_usd = base.get("run_usd")
+    return CandidateCost(
+        key=candidate.key,
+        target=candidate.target,
+        owned=candidate.owned,
+        nodes=candidate.nodes,
+        gpus=candidate.gpus,
+        calendar_days=candidate.calendar_days,
+        term="purchase" if candidate.owned else term,
+        run_usd=run_usd,
+        run_usd_low=low.get("run_usd"),
+        run_usd_high=high.get("run_usd"),
+        horizon_usd=base.get("horizon_usd") if feasible else None,
+        horizon_usd_low=low.get("horizon_usd") if feasible else None,
+        horizon_usd_high=high.get("horizon_usd") if feasible else None,
+        capex_usd=base.get("capex_usd"),
+        capex_usd_low=low.get("capex_usd"),
+        capex_usd_high=high.get("capex_usd"),
+        npv_usd=base.get("npv_usd") if feasible else None,
+        npv_usd_low=low.get("npv_usd") if feasible else None,
+        npv_usd_high=high.get("npv_usd") if feasible else None,
+        usd_per_gpu_hour=None if run_usd is None else run_usd / (candidate.gpus * candidate.calendar_days * 24),
+        runs_in_horizon=work["runs"],
+        busy_fraction=work["busy_fraction"],
+        priced_share=base.get("run_priced_share"),
+        horizon_priced_share=base.get("horizon_priced_share") if feasible else None,
+        capex_priced_share=base.get("capex_priced_share"),
+        missing=tuple(
+            MissingPrice(sku=line.line.sku, item=line.line.item, region=line.line.region, reason=line.note)
+            for line in lines
+            if line.unit_usd is None
+        ),
+        lines=lines,
+        run_breakdown=_breakdown(categories, "run"),
+        horizon_breakdown=_breakdown(categories, "horizon") if feasible else (),
+    )
+
+
+def _breakdown(categories: Sequence[Row], view: str) -> tuple[CategoryCost, ...]:
+    costs = [
+        CategoryCost(category=row["category"], usd=row[f"{view}_usd"], priced_usd=row[f"{view}_priced_usd"])
+        for row in categories
+    ]
+    return tuple(sorted(costs, key=lambda cost: (-abs(cost.usd), cost.category)))
+
+
+def breakevens(*, months: Sequence[Row], utilisations: Sequence[Row], horizon_months: float) -> tuple[Breakeven, ...]:
+    """Put breakeven month and utilisation of each pair together, and say why one is None."""
+    by_pair: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
+    for row in months:
+        by_pair[row["owned_key"], row["rented_key"]][row["scenario"]] = row["months"]
+    return tuple(_breakeven(row, by_pair[row["owned_key"], row["rented_key"]], horizon_months) for row in utilisations)
+
+
+def _breakeven(row: Row, months: Mapping[str, float | None], horizon_months: float) -> Breakeven:
+    found = row["utilisation"]
+    reasons = []
+    if months["base"] is None:
+        reasons.append(f"the money is not back within {horizon_months:g} months")
+    if found is None:
+        reasons.append("renting costs less at every utilisation")
+    elif found > 1:
+        reasons.append("renting costs less even at full utilisation")
+    return Breakeven(
+        owned_key=row["owned_key"],
+        rented_key=row["rented_key"],
+        months=months["base"],
+        months_low=months["low"],
+        months_high=months["high"],
+        utilisation=None if found is None or found > 1 else found,
+        reason="; ".join(reasons),
+    )
+
+
+def cumulative_points(rows: Sequence[Row]) -> tuple[CumulativePoint, ...]:
+    """Put the three scenarios of each candidate and month side by side."""
+    by_point: dict[tuple[str, float], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        by_point[row["key"], row["month_end"]][row["scenario"]] = row["usd"]
+    return tuple(
+        CumulativePoint(key=key, month=month, usd=usd["base"], usd_low=usd["low"], usd_high=usd["high"])
+        for (key, month), usd in sorted(by_point.items())
+    )

@@ -1,0 +1,261 @@
+-- One row is one dated, tagged amount of one candidate in one scenario (base, or every assumption at its cheap `low` or
+-- dear `high` end). USD paid are positive. Month 0 is the purchase; month n is paid at the end of month n; a last part
+-- of a month counts by its length. `held` costs run on while the cluster waits for work.
+with
+rate as (
+    select
+        scenario,
+        max(value) filter (where key = 'power_price_usd_per_kwh') as power_price_usd_per_kwh,
+        max(value) filter (where key = 'pue') as pue,
+        max(value) filter (where key = 'load_power_fraction') as load_power_fraction,
+        max(value) filter (where key = 'idle_power_fraction') as idle_power_fraction,
+        max(value) filter (where key = 'colocation_usd_per_kw_month') as colocation_usd_per_kw_month,
+        max(value) filter (where key = 'installation_fraction') as installation_fraction,
+        max(value) filter (where key = 'spares_fraction') as spares_fraction,
+        max(value) filter (where key = 'support_fraction_per_year') as support_fraction_per_year,
+        max(value) filter (where key = 'staff_fte_per_gpu') as staff_fte_per_gpu,
+        max(value) filter (where key = 'staff_usd_per_fte_year') as staff_usd_per_fte_year,
+        max(value) filter (where key = 'resale_fraction') as resale_fraction
+    from parameter
+    group by scenario
+),
+
+period as (
+    select
+        least(counted.number, $horizon_months) as month_end,
+        least(counted.number, $horizon_months) - (counted.number - 1) as months
+    from (select unnest(range(1, cast(ceil($horizon_months) as bigint) + 1)) as number) as counted
+),
+
+scenario_line as (
+    select
+        priced_line.*,
+        rate.scenario,
+        case rate.scenario
+            when 'low' then priced_line.unit_usd_low
+            when 'high' then priced_line.unit_usd_high
+            else priced_line.unit_usd
+        end as scenario_unit_usd
+    from priced_line
+    cross join rate
+),
+
+purchase as (
+    select
+        scenario_line.scenario,
+        scenario_line.key,
+        0.0 as month_end,
+        scenario_line.category,
+        scenario_line.item,
+        'capex' as capex_or_opex,
+        'fixed' as fixed_or_variable,
+        true as held,
+        scenario_line.quantity * scenario_line.scenario_unit_usd as usd,
+        scenario_line.basis,
+        scenario_line.source,
+        scenario_line.price_date,
+        scenario_line.confidence
+    from scenario_line
+    where scenario_line.charge = 'once'
+),
+
+rented_line as (
+    select
+        scenario_line.*,
+        work.busy_fraction,
+        work.owned or scenario_line.committed as held,
+        scenario_line.scales_with = 'nodes' and not scenario_line.committed as by_the_hour_worked,
+        scenario_line.quantity
+        * scenario_line.scenario_unit_usd
+        * if(scenario_line.charge = 'hourly', $hours_per_month, 1.0) as usd_per_month
+    from scenario_line
+    inner join work on scenario_line.key = work.key
+    where scenario_line.charge in ('hourly', 'monthly')
+),
+
+rent as (
+    select
+        rented_line.scenario,
+        rented_line.key,
+        period.month_end,
+        rented_line.category,
+        rented_line.item,
+        'opex' as capex_or_opex,
+        if(rented_line.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
+        rented_line.held,
+        rented_line.usd_per_month
+        * period.months
+        * if(rented_line.by_the_hour_worked, rented_line.busy_fraction, 1.0) as usd,
+        rented_line.basis,
+        rented_line.source,
+        rented_line.price_date,
+        rented_line.confidence
+    from rented_line
+    cross join period
+),
+
+equipment as (
+    select
+        scenario,
+        key,
+        sum(usd) as usd
+    from purchase
+    group by scenario, key
+),
+
+owner as (
+    select
+        rate.*,
+        work.key,
+        work.gpus,
+        work.busy_fraction,
+        work.it_power_w / 1000.0 as it_power_kw,
+        coalesce(equipment.usd, 0.0) as equipment_usd
+    from work
+    cross join rate
+    left join equipment
+        on work.key = equipment.key and rate.scenario = equipment.scenario
+    where work.owned and work.priced
+),
+
+owner_once as (
+    select
+        scenario,
+        key,
+        0.0 as month_end,
+        'installation' as category,
+        'Installation and burn-in' as item,
+        'installation_fraction' as parameter_key,
+        equipment_usd * installation_fraction as usd
+    from owner
+    union all
+    select
+        scenario,
+        key,
+        0.0 as month_end,
+        'spares' as category,
+        'Spare parts' as item,
+        'spares_fraction' as parameter_key,
+        equipment_usd * spares_fraction as usd
+    from owner
+    union all
+    select
+        scenario,
+        key,
+        $horizon_months as month_end,
+        'resale' as category,
+        'Resale at the end of the horizon' as item,
+        'resale_fraction' as parameter_key,
+        -equipment_usd * resale_fraction as usd
+    from owner
+),
+
+owner_rate as (
+    select
+        scenario,
+        key,
+        'support' as category,
+        'Hardware support' as item,
+        'fixed' as fixed_or_variable,
+        'support_fraction_per_year' as parameter_key,
+        equipment_usd * support_fraction_per_year / 12.0 as usd_per_month
+    from owner
+    union all
+    select
+        scenario,
+        key,
+        'staff' as category,
+        'Hardware operations staff' as item,
+        'fixed' as fixed_or_variable,
+        'staff_usd_per_fte_year' as parameter_key,
+        gpus * staff_fte_per_gpu * staff_usd_per_fte_year / 12.0 as usd_per_month
+    from owner
+    union all
+    select
+        scenario,
+        key,
+        'facility' as category,
+        'Space and cooling per kW of IT load' as item,
+        'fixed' as fixed_or_variable,
+        'colocation_usd_per_kw_month' as parameter_key,
+        it_power_kw * colocation_usd_per_kw_month as usd_per_month
+    from owner
+    union all
+    select
+        scenario,
+        key,
+        'energy' as category,
+        'Energy drawn at all times' as item,
+        'fixed' as fixed_or_variable,
+        'power_price_usd_per_kwh' as parameter_key,
+        it_power_kw * idle_power_fraction * pue * power_price_usd_per_kwh * $hours_per_month as usd_per_month
+    from owner
+    union all
+    select
+        scenario,
+        key,
+        'energy' as category,
+        'Energy drawn more while it works' as item,
+        'variable' as fixed_or_variable,
+        'power_price_usd_per_kwh' as parameter_key,
+        it_power_kw
+        * (load_power_fraction - idle_power_fraction)
+        * busy_fraction
+        * pue
+        * power_price_usd_per_kwh
+        * $hours_per_month as usd_per_month
+    from owner
+),
+
+owner_row as (
+    select
+        scenario,
+        key,
+        month_end,
+        category,
+        item,
+        'capex' as capex_or_opex,
+        'fixed' as fixed_or_variable,
+        parameter_key,
+        usd
+    from owner_once
+    union all
+    select
+        owner_rate.scenario,
+        owner_rate.key,
+        period.month_end,
+        owner_rate.category,
+        owner_rate.item,
+        'opex' as capex_or_opex,
+        owner_rate.fixed_or_variable,
+        owner_rate.parameter_key,
+        owner_rate.usd_per_month * period.months as usd
+    from owner_rate
+    cross join period
+),
+
+owner_cost as (
+    select
+        owner_row.scenario,
+        owner_row.key,
+        owner_row.month_end,
+        owner_row.category,
+        owner_row.item,
+        owner_row.capex_or_opex,
+        owner_row.fixed_or_variable,
+        true as held,
+        owner_row.usd,
+        parameter.basis,
+        parameter.source,
+        parameter.price_date,
+        parameter.confidence
+    from owner_row
+    inner join parameter
+        on owner_row.scenario = parameter.scenario and owner_row.parameter_key = parameter.key
+)
+
+select * from purchase
+union all
+select * from rent
+union all
+select * from owner_cost

@@ -1,0 +1,15 @@
+-- One row is one way to do the work: a cluster of one size on one target.
+select
+    unnest(
+        cast(
+            $rows as struct(
+                key varchar,
+                owned boolean,
+                priced boolean,
+                gpus double,
+                calendar_days double,
+                it_power_w double
+            )[]
+        ),
+        recursive := true
+    )

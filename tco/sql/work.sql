@@ -1,0 +1,40 @@
+-- One row is one candidate with the work it does: how many runs fit the horizon (the same for all candidates), which
+-- share of the horizon they take on it, and which share of the horizon's costs falls on one run.
+-- Reference days: as given, else the longest run among the owned candidates, else the longest of all.
+with
+reference as (
+    select
+        coalesce(
+            cast($reference_days as double),
+            max(calendar_days) filter (where owned),
+            max(calendar_days)
+        ) as reference_days
+    from candidate
+),
+
+paced as (
+    select
+        candidate.key,
+        candidate.owned,
+        candidate.priced,
+        candidate.gpus,
+        candidate.it_power_w,
+        candidate.calendar_days * 24.0 as run_hours,
+        $horizon_months * $hours_per_month as horizon_hours,
+        $utilisation * $horizon_months * $hours_per_month / (reference.reference_days * 24.0) as runs
+    from candidate
+    cross join reference
+)
+
+select
+    key,
+    owned,
+    priced,
+    gpus,
+    it_power_w,
+    run_hours,
+    runs,
+    runs * run_hours / horizon_hours as busy_fraction,
+    run_hours / horizon_hours as share_while_running,
+    run_hours / (horizon_hours * $utilisation) as share_while_held
+from paced
