@@ -1,0 +1,29 @@
+-- One row is one candidate whose purchases in the cash flow are not quantity times price of its bill, to the cent.
+with
+bill as (
+    select
+        key,
+        sum(quantity * unit_usd) as usd
+    from priced_line
+    where charge = 'once'
+    group by key
+),
+
+paid as (
+    select
+        cash_flow.key,
+        sum(cash_flow.usd) as usd
+    from cash_flow
+    where
+        cash_flow.scenario = 'base'
+        and cash_flow.capex_or_opex = 'capex'
+        and cash_flow.category not in ('installation', 'spares', 'resale')
+    group by cash_flow.key
+)
+
+select
+    coalesce(bill.key, paid.key) as candidate_key,
+    coalesce(paid.usd, 0.0) || ' USD paid, the bill says ' || coalesce(bill.usd, 0.0) as finding
+from bill
+full outer join paid on bill.key = paid.key
+where abs(coalesce(bill.usd, 0.0) - coalesce(paid.usd, 0.0)) > 0.005
