@@ -5,7 +5,6 @@ P-confidence of calendar days meets the goal, the one whose run costs least is t
 whose chosen run costs least.
 """
 
-import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
@@ -26,9 +25,12 @@ from clusterwright.plan.record import (
     Plan,
     WorkloadSummary,
 )
+from clusterwright.plan.recount import not_counted
+from clusterwright.pricing.book import PriceBook
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
+from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import Candidate, CandidateCost, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_DAY, SECONDS_PER_HOUR
 from clusterwright.workload.transformer import parameters, training_flops_per_token
@@ -40,14 +42,6 @@ TERM_OF_CAPACITY = {
     "reservation": "on_demand",
     "capacity-block": "capacity_block",
 }
-
-#: What no line of a bill holds, whatever the target.
-NOT_COUNTED = (
-    "moving data in and out (egress, NAT processing)",
-    "staff of the users, and the software they license",
-    "taxes, duties and financing",
-    "failed or repeated runs before the one that counts",
-)
 
 Progress = Callable[[str], None]
 
@@ -81,8 +75,6 @@ def decide(
         RuleError: a target's job fits no cluster; every target's reason is a finding.
         MissingFactError: a fact that the answer needs is missing.
     """
-    from clusterwright.tco.engine import breakevens, cost, parameters_used  # noqa: PLC0415 - loads the database
-
     if not isinstance(blueprint.workload, Train):
         raise TypeError("only training blueprints are resolved")
     job = _job(blueprint, resolved)
@@ -98,10 +90,12 @@ def decide(
     if failures:
         raise RuleError(tuple(failures))
     progress(f"pricing {len(choices)} clusters")
-    costs = {entry.key: entry for entry in cost([_candidate(choice) for choice in choices], economics)}
+    book = PriceBook.open()
+    costs = {entry.key: entry for entry in cost([_candidate(choice) for choice in choices], economics, book)}
     chosen = [_best(target, choices, costs) for target in resolved.targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
-    final = {entry.key: entry for entry in cost([_candidate(choice) for choice in chosen], economics)}
+    ledger = Ledger([replace(_candidate(choice), key=choice.resolved.target) for choice in chosen], economics, book)
+    final = {entry.key: entry for entry in ledger.costs()}
     options = tuple(
         _option(
             blueprint,
@@ -118,7 +112,7 @@ def decide(
         catalogue=catalogue.version,
         name=blueprint.name,
         description=blueprint.description,
-        as_of=_as_of(economics).isoformat(),
+        as_of=ledger.as_of.isoformat(),
         workload=_workload(blueprint.workload, resolved),
         goals=GoalSummary(
             finish_within_days=_days(blueprint.goals.finish_within),
@@ -141,10 +135,13 @@ def decide(
         ),
         recommended=_recommended(options, blueprint.economics.budget),
         options=options,
-        breakevens=tuple(breakevens([_candidate(choice) for choice in chosen], economics)),
-        parameters=tuple(parameters_used([_candidate(choice) for choice in chosen], economics)),
+        breakevens=ledger.breakevens(),
+        parameters=ledger.parameters,
         findings=_findings(blueprint, options),
-        not_counted=NOT_COUNTED,
+        not_counted=not_counted(
+            owned=any(option.facility is not None for option in options),
+            rented=any(option.facility is None for option in options),
+        ),
     )
 
 
@@ -176,12 +173,6 @@ def _economics(blueprint: Blueprint) -> Economics:
         power_price_usd_per_kwh=blueprint.site.power_price,
         pue=blueprint.site.pue,
     )
-
-
-def _as_of(economics: Economics) -> dt.date:
-    from clusterwright.pricing.book import newest_day  # noqa: PLC0415 - loads the database
-
-    return economics.as_of or newest_day()
 
 
 def _choices(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget) -> list[_Choice]:

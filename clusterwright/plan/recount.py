@@ -1,0 +1,56 @@
+"""Counting a plan's money again from its own bill, for reports: the same engine, the same prices, the same numbers."""
+
+import csv
+import datetime as dt
+from functools import cache
+
+from clusterwright import assets
+from clusterwright.plan.record import Plan
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import Candidate, Economics
+
+
+def ledger(plan: Plan, book: PriceBook) -> Ledger:
+    """Return the cash flow of a plan's options; keys are the targets' names.
+
+    Args:
+        plan: priced on its `as_of` day.
+        book: the price book.
+    """
+    return Ledger(
+        [
+            Candidate(
+                key=option.target,
+                target=option.target,
+                bill=option.bill,
+                nodes=option.nodes,
+                gpus=option.gpus,
+                calendar_days=option.calendar_days,
+                term=None if option.target == "onprem" else option.term,
+            )
+            for option in plan.options
+        ],
+        Economics(
+            horizon_months=plan.economics.horizon_months,
+            utilisation=plan.economics.utilisation,
+            discount_rate=plan.economics.discount_rate,
+            hours_per_month=plan.economics.hours_per_month,
+            as_of=dt.date.fromisoformat(plan.as_of),
+            power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
+            pue=plan.economics.pue,
+        ),
+        book,
+    )
+
+
+@cache
+def _not_counted_rows() -> tuple[dict[str, str], ...]:
+    with (assets.root() / "tco" / "not_counted.csv").open(encoding="utf-8", newline="") as lines:
+        return tuple(csv.DictReader(lines))
+
+
+def not_counted(*, owned: bool, rented: bool) -> tuple[str, ...]:
+    """Return what the dollars leave out, as `item: why`, for the kinds of option that a plan has."""
+    wanted = {"all"} | ({"owned"} if owned else set()) | ({"rented"} if rented else set())
+    return tuple(f"{row['item']}: {row['why']}" for row in _not_counted_rows() if row["applies_to"] in wanted)
