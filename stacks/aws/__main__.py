@@ -75,7 +75,7 @@ roles = {
             key_arn=keys.key_arn,
             secret_arn=keys.secret_arn,
             bucket_arn=data.bucket_arn,
-            writes_secret=role == "controller",
+            is_controller=role == "controller",
         ),
         in_region,
     )

@@ -16,7 +16,7 @@ class MachineRoleArgs:
     key_arn: pulumi.Input[str]
     secret_arn: pulumi.Input[str]
     bucket_arn: pulumi.Input[str]
-    writes_secret: bool
+    is_controller: bool
 
 
 class MachineRole(pulumi.ComponentResource):
@@ -46,8 +46,12 @@ class MachineRole(pulumi.ComponentResource):
 def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
     region = args.account.region
     secret_actions = ["secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"]
-    if args.writes_secret:
+    # Whether Lustre can use EFA is looked up on the machine; without this right it falls back to TCP silently.
+    look_actions = ["fsx:DescribeFileSystems"]
+    if args.is_controller:
         secret_actions.append("secretsmanager:PutSecretValue")
+        # Whoever operates the cluster finds the instance behind a Slurm node.
+        look_actions += ["ec2:DescribeInstances", "ec2:DescribeTags"]
     return document(
         Statement(sid="AuthenticationKey", actions=secret_actions, resources=[args.secret_arn]),
         Statement(
@@ -79,12 +83,7 @@ def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
         # These calls know no resource to restrict them to, so they are held to the region.
         Statement(
             sid="Look",
-            actions=[
-                "ec2:DescribeInstances",
-                "ec2:DescribeInstanceTypes",
-                "ec2:DescribeTags",
-                "fsx:DescribeFileSystems",
-            ],
+            actions=look_actions,
             resources=["*"],
             conditions={"StringEquals": {"aws:RequestedRegion": region}},
         ),

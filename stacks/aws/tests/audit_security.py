@@ -10,7 +10,6 @@ from recording import Recording, Registration, every_text
 # Calls that know no resource in IAM; they may name `*` when a condition holds them to the region.
 DESCRIBE_ONLY = {
     "ec2:DescribeInstances",
-    "ec2:DescribeInstanceTypes",
     "ec2:DescribeTags",
     "fsx:DescribeFileSystems",
 }

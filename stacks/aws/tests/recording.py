@@ -52,10 +52,15 @@ class Recording:
 
 
 class Answers(mocks.Mocks):
-    """Stands in for the cloud: plausible ids and the outputs that the program reads."""
+    """Stands in for the cloud: plausible ids and the outputs that the program reads, or nothing, as in a preview."""
+
+    def __init__(self, *, deployed: bool = True) -> None:
+        self.deployed = deployed
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         """Answer with the inputs and the attributes that AWS would add."""
+        if not self.deployed:
+            return "", args.inputs
         service = args.typ.split(":")[1].split("/")[0]
         added: dict[str, Any] = {
             "arn": f"arn:aws:{service}:us-east-1:{ACCOUNT}:{args.name}",
@@ -81,8 +86,9 @@ class Answers(mocks.Mocks):
 class RecordingMonitor(mocks.MockMonitor):
     """The mocks hide parents, dependencies, protection and duplicate names; this keeps the whole request."""
 
-    def __init__(self) -> None:
-        super().__init__(Answers())
+    def __init__(self, *, deployed: bool = True) -> None:
+        super().__init__(Answers(deployed=deployed))
+        self.deployed = deployed
         self.recorded: list[Registration] = []
 
     def RegisterResource(self, request: proto.resource_pb2.RegisterResourceRequest) -> Any:  # noqa: ANN401, N802
@@ -145,7 +151,9 @@ def run_program(project: Path, **changes: Any) -> Recording:  # noqa: ANN401
 def run_with(project: Path, changes: Mapping[str, Any], monitor: RecordingMonitor | None = None) -> Recording:
     """Run the program; give a monitor to see what was registered even if the program raises."""
     monitor = monitor or RecordingMonitor()
-    pulumi.runtime.set_mocks(monitor.mocks, project=PROJECT, stack="test", preview=False, monitor=monitor)
+    pulumi.runtime.set_mocks(
+        monitor.mocks, project=PROJECT, stack="test", preview=not monitor.deployed, monitor=monitor
+    )
     pulumi.runtime.set_all_config(engine_config(project, changes))
     outputs: dict[str, Any] = {}
 

@@ -7,7 +7,7 @@ import pytest
 
 import audit
 import audit_security
-from recording import Recording, engine_config, run_program, scenario
+from recording import Recording, RecordingMonitor, engine_config, run_program, run_with, scenario
 from settings import INTERFACE_ENDPOINTS
 from shapes import shape_problems
 
@@ -145,6 +145,13 @@ def test_example_is_48_p5_nodes_in_one_group(example: Recording) -> None:
 def test_two_runs_are_equal(project: Path, example: Recording) -> None:
     """The same configuration registers the same resources, user-data included: an idle `up` plans no change."""
     assert run_program(project).resources == example.resources
+
+
+def test_first_preview_registers_the_same_resources(project: Path, example: Recording) -> None:
+    """Before anything exists, no id is known; the program still registers everything that an `up` would make."""
+    preview = run_with(project, {}, RecordingMonitor(deployed=False))
+    assert [one.urn for one in preview.resources] == [one.urn for one in example.resources]
+    assert audit.text_problems(preview) == []
 
 
 def test_example_sets_every_declared_key(project: Path) -> None:
