@@ -14,7 +14,7 @@ CONFIDENCES = ("high", "medium", "low")
 #: Bounds outside which a value is a slip of the pen, by the kind of quantity, in SI units.
 _BOUNDS = {
     "bandwidth": (1e6, 1e15),
-    "FLOP rate": (1e11, 1e18),
+    "FLOP rate": (1e11, 1e20),
     "integer operation rate": (1e11, 1e18),
     "size": (1.0, 1e17),
     "power": (0.01, 1e6),

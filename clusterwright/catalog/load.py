@@ -75,7 +75,6 @@ class _Reader:
         self.faults: list[str] = []
         self.places: list[tuple[str, str]] = []
         self.claims: list[PlacedClaim] = []
-        self.digest = hashlib.sha256()
 
     def catalogue(self) -> Catalogue:
         sources = self._sources()
@@ -101,7 +100,7 @@ class _Reader:
         aliases = self._aliases({entity for _, entity in self.places})
         self._raise_faults()
         return Catalogue(
-            version=self.digest.hexdigest()[:_VERSION_DIGITS],
+            version=_version(self.folder),
             accelerators=records[Accelerator],
             systems=records[System],
             instances=records[Instance],
@@ -116,8 +115,6 @@ class _Reader:
     def _rows(self, file: str) -> list[Row]:
         path = self.folder / file
         try:
-            data = path.read_bytes()
-            self.digest.update(file.encode() + b"\0" + data + b"\0")
             return tables.read(path)
         except OSError as error:
             raise ClusterwrightError(
@@ -219,6 +216,14 @@ class _Reader:
                 self.faults.append(f"{row.place}: {alias!r} already names something")
             aliases[alias] = entity
         return aliases
+
+
+def _version(folder: Path) -> str:
+    """Return a short hash of every CSV file of the folder, by name and bytes, so that a plan can name its facts."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.csv")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:_VERSION_DIGITS]
 
 
 def _text(claim: Claim) -> str:

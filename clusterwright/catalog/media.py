@@ -15,8 +15,8 @@ class Medium:
     Attributes:
         family: ports that it fits, for example `ndr`.
         kind: `dac`, `multimode`, `singlemode`, `aoc`, `splitter`, `copper`.
-        cable: price key; optics: price key of the transceiver by kind of end (`switch`, `node`, `nic`, `appliance`), empty
-            where the cable has its own ends.
+        cable: price key; optics: price key of the transceiver by kind of end (`switch`, `node`, `nic`, `appliance`),
+            empty where the cable has its own ends.
         links_per_cable: links that one cable carries (2 for twin-port cages joined by one cable).
         reach_m: longest run; lengths_m: lengths that are sold.
     """
