@@ -6,8 +6,7 @@ its unit. Source: NVIDIA DGX SuperPOD reference architectures (RA-11333-001 for 
 rule for spines and the grouping rule are derived from their tables and reproduce every row of them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from clusterwright.errors import InputError
@@ -347,14 +346,21 @@ def _counts(
 
 
 def _with_optics(bare: Fabric) -> Fabric:
-    down = _leaf_down_ports(bare)
-    cage = bare.ports_per_switch_cage
-    leaf_cages = sum(ceil(ports / cage) + ceil(bare.uplinks_per_leaf / cage) for ports in down)
-    spine_cages = ceil(bare.leaf_spine_cables / cage) + ceil(bare.spine_core_cables / cage)
-    core_cages = ceil(bare.spine_core_cables / cage)
-    fields = {name: getattr(bare, name) for name in bare.__dataclass_fields__}
-    return Fabric(**(fields | {"switch_optics": leaf_cages + spine_cages + core_cages}))
+    """Fill in the transceivers of switches: downlinks take cages from the first port, uplinks up to the last."""
+    spine_leaves = [0] * bare.groups
+    for leaf in range(bare.leaf):
+        spine_leaves[bare.group_of(leaf)] += 1
+    trunk = bare.uplinks_per_leaf // bare.spine_per_group if bare.spine_per_group else 0
+    cages = sum(_cages(bare, bare.down_ports(leaf), bare.uplinks_per_leaf) for leaf in range(bare.leaf))
+    cages += sum(bare.spine_per_group * _cages(bare, leaves * trunk, bare.uplinks_per_spine) for leaves in spine_leaves)
+    if bare.core:
+        least, more = divmod(bare.spine_core_cables, bare.core)
+        cages += more * _cages(bare, least + 1, 0) + (bare.core - more) * _cages(bare, least, 0)
+    return replace(bare, switch_optics=cages)
 
 
-def _leaf_down_ports(fabric: Fabric) -> Sequence[int]:
-    return [fabric.down_ports(leaf) for leaf in range(fabric.leaf)]
+def _cages(fabric: Fabric, down: int, up: int) -> int:
+    cage = fabric.ports_per_switch_cage
+    first_up = (fabric.radix - up) // cage
+    shared = 1 if up and ceil(down / cage) > first_up else 0
+    return ceil(down / cage) + (ceil(fabric.radix / cage) - first_up if up else 0) - shared

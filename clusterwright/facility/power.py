@@ -103,8 +103,8 @@ def pdus_per_rack(*, psu_count: int | None, psu_needed: int | None, most: int = 
     """Return the PDUs of a compute rack such that losing one leaves every node enough power supplies.
 
     Supplies are spread evenly over the PDUs, so n = ceil(count / (count - needed)). Worked example: the 6 supplies of a
-    DGX H100 (4 needed) take 3 PDUs, and 32 racks of them 96, as its reference bill says. More than `most` are not wired in
-    practice; nodes then throttle when a PDU fails (DGX B200, 5 of 6 needed).
+    DGX H100 (4 needed) take 3 PDUs, and 32 racks of them 96, as its reference bill says. More than `most` are not
+    wired in practice; nodes then throttle when a PDU fails (DGX B200, 5 of 6 needed).
 
     >>> pdus_per_rack(psu_count=6, psu_needed=4)
     3

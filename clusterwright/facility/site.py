@@ -55,7 +55,8 @@ class DesignRules:
             ufm_ports_per_fabric: their ports on leaves (Table 4: 4).
         management_servers: for cluster management, Slurm and login (RA-11333-001: 4).
         storage_uplinks_share: uplinks of a storage leaf over its ports; 28 of 64 keep the node side below 4:3.
-        inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127 nodes.
+        inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127
+            nodes.
         oob_ports: of an out-of-band switch.
         storage_usable_share: of a box's raw capacity (assumed); storage_ports_per_box: its 200 Gb/s ports.
         spare_share: of transceivers and cables held in stock (assumed; no reference architecture states one).

@@ -1,0 +1,334 @@
+"""The on-premises design: inventory, racks, cables, power and bill of a number of systems. Knows no money."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import ceil
+
+from clusterwright.catalog.records import Catalogue, System
+from clusterwright.errors import Finding, InputError, MissingFactError
+from clusterwright.facility import inventory as stock
+from clusterwright.facility import links, power, racks
+from clusterwright.facility.bill import Bill
+from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots, tally
+from clusterwright.facility.fabric import FULL_UNITS, Fabric
+from clusterwright.facility.inventory import Inventory
+from clusterwright.facility.networks import oob_switches
+from clusterwright.facility.onprem_bill import bill_of
+from clusterwright.facility.racks import Rack
+from clusterwright.facility.site import DesignRules, Site
+from clusterwright.sizing.records import StorageNeed
+
+#: PDUs of a rack without compute nodes: feeds A and B (RA-11333-001, Table 7: 12 for 6 racks).
+PDUS_PER_OTHER_RACK = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PowerSummary:
+    """Electrical load and heat at nameplate.
+
+    Attributes:
+        compute_w, network_w, storage_w, management_w: by role; it_w: their sum.
+        facility_w: it_w x PUE, None if PUE is unknown.
+        apparent_va: at a power factor of 0.95.
+        heat_btu_per_h: of all equipment; airflow_cfm: of air warmed by the site's rise.
+        water_l_per_min: of water warmed by the site's rise, if all heat went into water.
+        annual_it_kwh, annual_facility_kwh: at full load for 8,760 h; the second None if PUE is unknown.
+        unknown_items: price keys of devices whose power is unknown and not in the sums.
+    """
+
+    compute_w: float
+    network_w: float
+    storage_w: float
+    management_w: float
+    it_w: float
+    facility_w: float | None
+    apparent_va: float
+    heat_btu_per_h: float
+    airflow_cfm: float
+    water_l_per_min: float
+    annual_it_kwh: float
+    annual_facility_kwh: float | None
+    unknown_items: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OnPremDesign:
+    """A design in counts; racks (`lay_out`) and cables (`wire`) are derived from it when they are written.
+
+    Attributes:
+        inventory: devices and networks.
+        nodes_per_rack, compute_racks, network_racks, service_racks: racks.
+        pdus_per_compute_rack, pdus: power distribution units, in all.
+        cables: links by network.
+        power, bill: of everything.
+        site, rules: what the design was made for; findings: what of it does not hold (`PWR001`: hall power).
+    """
+
+    inventory: Inventory
+    nodes_per_rack: int
+    compute_racks: int
+    network_racks: int
+    service_racks: int
+    pdus_per_compute_rack: int
+    pdus: int
+    cables: dict[str, int]
+    power: PowerSummary
+    bill: Bill
+    site: Site
+    rules: DesignRules
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def system(self) -> str:
+        """Catalogue id of the system."""
+        return self.inventory.system
+
+    @property
+    def fabric(self) -> Fabric:
+        """The compute fabric."""
+        return self.inventory.fabric
+
+    @property
+    def racks(self) -> int:
+        """All racks."""
+        return self.compute_racks + self.network_racks + self.service_racks
+
+
+def design_onprem(
+    *,
+    system: System,
+    nodes: int,
+    storage: StorageNeed,
+    site: Site,
+    catalogue: Catalogue,
+    rules: DesignRules | None = None,
+    host_prefix: str = "node",
+    purchase: str = FULL_UNITS,
+) -> OnPremDesign:
+    """Design a cluster of `nodes` systems with its networks, storage, racks, power and bill.
+
+    Args:
+        system: to buy.
+        nodes: of it.
+        storage: capacity in bytes and throughput in bytes/s.
+        site: limits of racks and hall.
+        catalogue: facts of switches and parts.
+        rules: choices that reference architectures leave open; defaults if None.
+        host_prefix: of node names.
+        purchase: of the compute fabric, `full-units` (NVIDIA's rule) or `as-needed`.
+
+    Raises:
+        InputError: a system that these rules do not fit.
+        MissingFactError: a fact that the design needs is unknown.
+        RuleError: a rack cannot hold a device, or a cable is too short
+        (`CBL001`).
+    """
+    if nodes < 1:
+        raise InputError(f"a cluster needs at least one node, got {nodes}")
+    rules = rules or DesignRules()
+    inventory = stock.take_stock(
+        system=system,
+        nodes=nodes,
+        storage=storage,
+        rules=rules,
+        catalogue=catalogue,
+        purchase=purchase,
+        host_prefix=host_prefix,
+    )
+    inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
+    summary = summarise_power(standing, site)
+    findings: tuple[Finding, ...] = ()
+    if site.power_limit_w is not None and summary.it_w > site.power_limit_w:
+        findings = (_too_much_power(summary.it_w, site.power_limit_w, nodes),)
+    cables = wire(inventory, standing, site=site, rules=rules)
+    kinds = [rack.kind for rack in standing]
+    return OnPremDesign(
+        inventory=inventory,
+        nodes_per_rack=max(len(rack.placements) for rack in standing if rack.kind == "compute"),
+        compute_racks=kinds.count("compute"),
+        network_racks=kinds.count("network"),
+        service_racks=kinds.count("services"),
+        pdus_per_compute_rack=next(rack.pdus for rack in standing if rack.kind == "compute"),
+        pdus=sum(rack.pdus for rack in standing),
+        cables=_by_network(cables),
+        power=summary,
+        bill=bill_of(
+            inventory,
+            racks=standing,
+            parts=tally(cables),
+            spare_share=rules.spare_share,
+            it_power_w=summary.it_w,
+            unknown_power=summary.unknown_items,
+            catalogue=catalogue,
+        ),
+        site=site,
+        rules=rules,
+        findings=findings,
+    )
+
+
+def _settle(
+    inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue
+) -> tuple[Inventory, tuple[Rack, ...]]:
+    """Raise the number of out-of-band switches until it serves all PDUs of the racks that hold them."""
+    while True:
+        standing = lay_out(inventory, site=site, catalogue=catalogue)
+        needed = oob_switches(ports=len(list(managed_devices(inventory, standing))), rules=rules)
+        if needed <= inventory.oob_switches:
+            return inventory, standing
+        inventory = replace(inventory, oob_switches=needed)
+
+
+def lay_out(inventory: Inventory, *, site: Site, catalogue: Catalogue) -> tuple[Rack, ...]:
+    """Return the racks in the order they stand: compute, with network and services in the middle.
+
+    Args:
+        inventory: what to place.
+        site: limits of a rack, and rows.
+        catalogue: sizes and power.
+
+    Raises:
+        MissingFactError: the system's power or height is unknown.
+        RuleError: a rack cannot hold a device.
+    """
+    system = catalogue.systems[inventory.system]
+    nodes = list(stock.compute_devices(inventory, catalogue))
+    racks.nodes_per_rack(
+        height_u=nodes[0].height_u,
+        power_w=system.power_max_w,
+        weight_kg=system.weight_kg,
+        site=site,
+        name=system.name,
+    )
+    pdus = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed)
+    compute = [("compute", pdus, contents) for contents in racks.fill(nodes, site)]
+    network = _others("network", stock.network_devices(inventory, catalogue), site)
+    services = _others("services", stock.service_devices(inventory, catalogue), site)
+    middle = ceil(len(compute) / 2)
+    return tuple(racks.stand([*compute[:middle], *network, *services, *compute[middle:]], site))
+
+
+def _others(kind: str, devices: Iterable[racks.Device], site: Site) -> list[tuple[str, int, list[racks.Placement]]]:
+    return [(kind, PDUS_PER_OTHER_RACK, contents) for contents in racks.fill(devices, site)]
+
+
+def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:
+    """Yield the names of everything with a management port, rack by rack: devices and PDUs.
+
+    Out-of-band switches are not among them; they are reached through their uplinks.
+    """
+    oob = set(inventory.oob_names())
+    for rack in standing:
+        yield from (placed.device.name for placed in rack.placements if placed.device.name not in oob)
+        yield from pdu_names(rack)
+
+
+def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: DesignRules) -> tuple[Cable, ...]:
+    """Return the cables of all four networks.
+
+    Args:
+        inventory: networks.
+        standing: racks of the same inventory.
+        site: rows.
+        rules: ports of Ethernet switches.
+
+    Raises:
+        RuleError: a run is longer than any cable (`CBL001`).
+    """
+    hosts, servers = inventory.hosts(), inventory.servers()
+    joined = chain(
+        links.compute_links(
+            fabric=inventory.fabric,
+            family=inventory.compute_family,
+            hosts=hosts,
+            managers=inventory.compute_manager_names(),
+        ),
+        links.storage_links(
+            fabric=inventory.storage_fabric,
+            ends=links.StorageEnds(
+                family=inventory.storage_family,
+                box_family="ndr-storage" if inventory.storage_family == "ndr" else inventory.storage_family,
+                boxes=inventory.boxes(),
+                hosts=hosts,
+                host_ports=inventory.storage_ports,
+                servers=servers,
+                managers=inventory.storage_manager_names(),
+            ),
+        ),
+        links.inband_links(
+            network=inventory.inband,
+            hosts=hosts,
+            node_ports=inventory.inband_ports,
+            servers=servers,
+            oob=inventory.oob_names(),
+            rules=rules,
+            family="eth100",
+        ),
+        links.oob_links(managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules),
+    )
+    cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
+    return lay(links=joined, where=spots(standing, site.rows), rows=site.rows, cages=cages)
+
+
+def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for cable in cables:
+        counts[cable.network] = counts.get(cable.network, 0) + 1
+    return counts
+
+
+def summarise_power(standing: Iterable[Rack], site: Site) -> PowerSummary:
+    """Sum the nameplate power of all devices by role, and derive heat, air and energy.
+
+    Args:
+        standing: all racks.
+        site: PUE and temperature rises.
+    """
+    watts = dict.fromkeys(("compute", "network", "storage", "management"), 0.0)
+    unknown: set[str] = set()
+    for rack in standing:
+        for placed in rack.placements:
+            if placed.device.power_w is None:
+                unknown.add(placed.device.sku)
+            else:
+                watts[placed.device.role] += placed.device.power_w
+    it_w = sum(watts.values())
+    return PowerSummary(
+        compute_w=watts["compute"],
+        network_w=watts["network"],
+        storage_w=watts["storage"],
+        management_w=watts["management"],
+        it_w=it_w,
+        facility_w=None if site.pue is None else it_w * site.pue,
+        apparent_va=power.apparent_va(power_w=it_w),
+        heat_btu_per_h=power.heat_btu_per_h(power_w=it_w),
+        airflow_cfm=power.airflow_cfm(power_w=it_w, rise_c=site.air_rise_c),
+        water_l_per_min=power.water_l_per_min(power_w=it_w, rise_c=site.water_rise_c),
+        annual_it_kwh=power.annual_energy_kwh(it_power_w=it_w),
+        annual_facility_kwh=None if site.pue is None else power.annual_energy_kwh(it_power_w=it_w, pue=site.pue),
+        unknown_items=tuple(sorted(unknown)),
+    )
+
+
+def _too_much_power(it_w: float, limit_w: float, nodes: int) -> Finding:
+    return Finding(
+        id="PWR001",
+        path=("site", "power_limit"),
+        message=(
+            f"{nodes} nodes and what belongs to them draw {it_w / 1e3:,.0f} kW, the hall has {limit_w / 1e3:,.0f} kW"
+        ),
+        help=f"about {int(nodes * limit_w / it_w)} nodes fit; raise site.power_limit or plan fewer nodes",
+    )
+
+
+def catalogue_system(catalogue: Catalogue, system: str) -> System:
+    """Return a system by id.
+
+    Raises:
+        MissingFactError: there is no such system.
+    """
+    if system not in catalogue.systems:
+        known = ", ".join(sorted(catalogue.systems))
+        raise MissingFactError(f"system {system!r} is not in the catalogue", help=f"known are {known}")
+    return catalogue.systems[system]

@@ -1,0 +1,313 @@
+"""What an on-premises cluster consists of, in counts and as named devices; where it stands comes later."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from clusterwright.catalog.records import Catalogue, Part, Switch, System
+from clusterwright.errors import InputError, MissingFactError
+from clusterwright.facility import links
+from clusterwright.facility.fabric import Fabric, size_fabric
+from clusterwright.facility.networks import SIDES, InbandNetwork, size_inband_network, size_storage_network
+from clusterwright.facility.racks import Device, host_name, whole_u
+from clusterwright.facility.site import DesignRules
+from clusterwright.sizing.records import StorageNeed
+
+#: Family of media by port rate in bytes/s, one direction: HDR, NDR and XDR InfiniBand.
+FAMILIES = {25e9: "hdr", 50e9: "ndr", 100e9: "xdr"}
+#: Storage adapters of the systems stop at this rate where compute ports are faster.
+STORAGE_PORT_BYTES_PER_S = 50e9
+INBAND_SWITCH = "sn4600c"
+OOB_SWITCH = "sn2201"
+STORAGE_DATA_BOX = "vast-dbox-df3015v2"
+STORAGE_COMPUTE_BOX = "vast-cbox-gen6"
+FABRIC_MANAGER = "ufm-appliance"
+MANAGEMENT_SERVER = "management-server"
+#: A system as high as this is a rack of its own, whose fabric and cooling follow other rules.
+RACK_SCALE_U = 40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inventory:
+    """A cluster in counts.
+
+    Attributes:
+        system, system_name: catalogue id and name; nodes of it; host_prefix: of their names.
+        compute_switch, compute_family, fabric: the compute fabric, its switch's id and its media.
+        storage_switch, storage_family, storage_fabric: the same for storage, whose nodes are slots on both sides.
+        node_ports_per_cage, storage_ports, inband_ports: of one system.
+        inband, oob_switches: Ethernet.
+        compute_managers, storage_managers: fabric manager appliances; management_servers: other servers.
+        storage_data_boxes, storage_compute_boxes: of the storage system.
+        notes: choices that a reader has to know.
+    """
+
+    system: str
+    system_name: str
+    nodes: int
+    gpus: int
+    host_prefix: str
+    compute_switch: str
+    compute_family: str
+    fabric: Fabric
+    storage_switch: str
+    storage_family: str
+    storage_fabric: Fabric
+    node_ports_per_cage: int
+    storage_ports: int
+    inband_ports: int
+    inband: InbandNetwork
+    oob_switches: int
+    compute_managers: int
+    storage_managers: int
+    management_servers: int
+    storage_data_boxes: int
+    storage_compute_boxes: int
+    notes: tuple[str, ...]
+
+    def hosts(self) -> list[str]:
+        """Return the names of the nodes in order."""
+        return [host_name(self.host_prefix, number, self.nodes) for number in range(1, self.nodes + 1)]
+
+    def servers(self) -> list[str]:
+        """Return the names of the management servers."""
+        return [f"mgmt-{number + 1}" for number in range(self.management_servers)]
+
+    def boxes(self) -> list[str]:
+        """Return the names of the storage boxes, data boxes first."""
+        data = [f"st-data-{number + 1:02d}" for number in range(self.storage_data_boxes)]
+        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage_compute_boxes)]
+
+    def compute_manager_names(self) -> list[str]:
+        """Return the names of the compute fabric's managers."""
+        return [f"ufm-{number + 1}" for number in range(self.compute_managers)]
+
+    def storage_manager_names(self) -> list[str]:
+        """Return the names of the storage network's managers."""
+        return [f"st-ufm-{number + 1}" for number in range(self.storage_managers)]
+
+    def oob_names(self) -> list[str]:
+        """Return the names of the out-of-band switches."""
+        return [f"oob-{number + 1:02d}" for number in range(self.oob_switches)]
+
+    def node_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return each scalable unit's name (`su1`, …) and its hosts; `topology.conf` is made of these."""
+        hosts = self.hosts()
+        return tuple(
+            (f"su{number + 1}", tuple(hosts[nodes.start : nodes.stop]))
+            for number, nodes in enumerate(self.fabric.unit_nodes())
+        )
+
+
+def take_stock(
+    *,
+    system: System,
+    nodes: int,
+    storage: StorageNeed,
+    rules: DesignRules,
+    catalogue: Catalogue,
+    purchase: str,
+    host_prefix: str,
+) -> Inventory:
+    """Size all networks and count all devices, with 2 out-of-band switches for a start.
+
+    The compute fabric gets its fabric managers where they need no further switch; else the subnet manager of the
+    switches is used and a note says so.
+
+    Args:
+        system: to buy.
+        nodes: of it.
+        storage: capacity in bytes and throughput in bytes/s.
+        rules: design rules.
+        catalogue: switches and parts.
+        purchase: of the compute fabric, `full-units` or `as-needed`.
+        host_prefix: of node names.
+
+    Raises:
+        InputError: a system that these rules do not fit.
+        MissingFactError: a fact of the system is unknown.
+    """
+    switch = _compute_switch(system, catalogue)
+    storage_switch = _switch_of_rate(min(switch.port_bytes_per_s_one_way, STORAGE_PORT_BYTES_PER_S), catalogue)
+    fabrics = [
+        size_fabric(
+            nodes=nodes,
+            rails=_known(system.fabric_ports, system, "compute ports"),
+            radix=switch.ports,
+            ports_per_switch_cage=switch.ports_per_cage,
+            ports_per_node_cage=system.fabric_ports_per_cage or 1,
+            management_ports=management_ports,
+            purchase=purchase,
+        )
+        for management_ports in (rules.ufm_ports_per_fabric, 0)
+    ]
+    managed = fabrics[0].switches == fabrics[1].switches
+    data_boxes, compute_boxes = _storage_boxes(storage, catalogue.parts.get(STORAGE_DATA_BOX), rules)
+    storage_ports = _known(system.storage_ports, system, "storage ports")
+    inband_ports = _known(system.inband_ports, system, "in-band ports")
+    return Inventory(
+        system=system.id,
+        system_name=system.name,
+        nodes=nodes,
+        gpus=nodes * system.gpus,
+        host_prefix=host_prefix,
+        compute_switch=switch.id,
+        compute_family=FAMILIES[switch.port_bytes_per_s_one_way],
+        fabric=fabrics[0] if managed else fabrics[1],
+        storage_switch=storage_switch.id,
+        storage_family=FAMILIES[storage_switch.port_bytes_per_s_one_way],
+        storage_fabric=size_storage_network(
+            nodes=nodes,
+            node_ports=storage_ports,
+            boxes=data_boxes + compute_boxes,
+            radix=storage_switch.ports,
+            cage=storage_switch.ports_per_cage,
+            rules=rules,
+        ),
+        node_ports_per_cage=system.fabric_ports_per_cage or 1,
+        storage_ports=storage_ports,
+        inband_ports=inband_ports,
+        inband=size_inband_network(nodes=nodes, node_ports=inband_ports, rules=rules),
+        oob_switches=SIDES,
+        compute_managers=rules.ufm_per_fabric if managed else 0,
+        storage_managers=rules.ufm_per_fabric,
+        management_servers=rules.management_servers,
+        storage_data_boxes=data_boxes,
+        storage_compute_boxes=compute_boxes,
+        notes=_notes(nodes=nodes, managed=managed, storage=storage, data_boxes=data_boxes, rules=rules),
+    )
+
+
+def _notes(*, nodes: int, managed: bool, storage: StorageNeed, data_boxes: int, rules: DesignRules) -> tuple[str, ...]:
+    kept = (
+        f"Storage of {storage.capacity_bytes / 1e12:,.0f} TB stands on {data_boxes} data boxes, of whose raw capacity "
+        f"{rules.storage_usable_share:.0%} is taken as usable (assumed). It must sustain "
+        f"{storage.read_bytes_per_s / 1e9:,.1f} GB/s read and {storage.write_bytes_per_s / 1e9:,.1f} GB/s write. The "
+        "boxes' throughput is not published: have the vendor confirm it."
+    )
+    if managed:
+        return (kept,)
+    unmanaged = (
+        f"{nodes} nodes fill every leaf port, so the compute fabric has no UFM appliance and uses the subnet manager "
+        f"of its switches. With {nodes - 1} nodes there are ports for UFM."
+    )
+    return (unmanaged, kept)
+
+
+def _known(value: int | None, system: System, what: str) -> int:
+    if not value:
+        raise MissingFactError(
+            f"the {what} of {system.name} are unknown", help="choose a system whose ports are in the catalogue"
+        )
+    return value
+
+
+def _compute_switch(system: System, catalogue: Catalogue) -> Switch:
+    if (system.height_u or 0) >= RACK_SCALE_U:
+        raise InputError(
+            f"{system.name} is a whole rack; its fabric and cooling do not follow the rules of single servers",
+            help="choose a server such as dgx-h100",
+        )
+    if system.fabric_kind not in (None, "infiniband"):
+        raise InputError(
+            f"{system.name} has a {system.fabric_kind} fabric; on-premises designs are made for InfiniBand systems",
+            help="choose a system with InfiniBand ports, such as dgx-h100",
+        )
+    ports = _known(system.fabric_ports, system, "compute ports")
+    per_gpu = system.fabric_bytes_per_s_per_gpu_one_way
+    if per_gpu is None:
+        raise MissingFactError(f"the port rate of {system.name} is unknown", help="choose another system")
+    return _switch_of_rate(per_gpu * system.gpus / ports, catalogue)
+
+
+def _switch_of_rate(rate: float, catalogue: Catalogue) -> Switch:
+    for switch in catalogue.switches.values():
+        # Of two alike the catalogue lists the managed one, which has a subnet manager, first.
+        if switch.network == "infiniband" and switch.port_bytes_per_s_one_way == rate and rate in FAMILIES:
+            return switch
+    raise MissingFactError(
+        f"no InfiniBand switch with ports of {rate * 8 / 1e9:.0f} Gb/s is in the catalogue",
+        help="choose a system with ports of 200, 400 or 800 Gb/s",
+    )
+
+
+def _storage_boxes(need: StorageNeed, box: Part | None, rules: DesignRules) -> tuple[int, int]:
+    """Return data boxes by capacity, and compute boxes: as many (assumed), at least 2, with ports for the need."""
+    if box is None or not box.capacity_bytes:
+        raise MissingFactError(f"the capacity of {STORAGE_DATA_BOX} is unknown", help="add it to catalog/parts.csv")
+    data = max(1, ceil(need.capacity_bytes / (box.capacity_bytes * rules.storage_usable_share)))
+    per_box = rules.storage_ports_per_box * 25e9
+    by_ports = ceil(max(need.read_bytes_per_s, need.write_bytes_per_s) / per_box)
+    return data, max(2, data, by_ports)
+
+
+def compute_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
+    """Yield the nodes in order."""
+    system = catalogue.systems[inventory.system]
+    for host in inventory.hosts():
+        yield Device(
+            name=host,
+            sku=system.id,
+            role="compute",
+            height_u=whole_u(_height(system.height_u, system.name)),
+            power_w=system.power_max_w,
+            weight_kg=system.weight_kg,
+        )
+
+
+def _height(height_u: float | None, name: str) -> float:
+    if height_u is None:
+        raise MissingFactError(
+            f"the height of {name} is unknown", help="choose a system whose height is in the catalogue"
+        )
+    return height_u
+
+
+def network_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
+    """Yield all switches, network by network, and the fabric managers."""
+    fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
+    compute, two_sided = links.compute_names(fabric), links.storage_names()
+    named = [
+        (inventory.compute_switch, [compute.leaf(leaf) for leaf in range(fabric.leaf)]),
+        (inventory.compute_switch, [compute.spine(spine) for spine in range(fabric.spine)]),
+        (inventory.compute_switch, [compute.core(core) for core in range(fabric.core)]),
+        (INBAND_SWITCH, [links.inband_leaf(leaf) for leaf in range(inband.leaf)]),
+        (INBAND_SWITCH, [links.inband_aggregation(switch) for switch in range(inband.aggregation)]),
+        (INBAND_SWITCH, [links.inband_core(switch) for switch in range(inband.core)]),
+        (OOB_SWITCH, inventory.oob_names()),
+        # Storage switches stand last, beside the racks of the storage boxes, whose cables are short.
+        (inventory.storage_switch, [two_sided.core(core) for core in range(storage.core)]),
+        (inventory.storage_switch, [two_sided.spine(spine) for spine in range(storage.spine)]),
+        (inventory.storage_switch, [two_sided.leaf(leaf) for leaf in reversed(range(storage.leaf))]),
+    ]
+    for name in inventory.compute_manager_names() + inventory.storage_manager_names():
+        yield _device(name, FABRIC_MANAGER, "management", catalogue)
+    for sku, names in named:
+        for name in names:
+            yield _device(name, sku, "network", catalogue)
+
+
+def service_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
+    """Yield storage and management servers."""
+    for number, name in enumerate(inventory.boxes()):
+        sku = STORAGE_DATA_BOX if number < inventory.storage_data_boxes else STORAGE_COMPUTE_BOX
+        yield _device(name, sku, "storage", catalogue)
+    for name in inventory.servers():
+        yield _device(name, MANAGEMENT_SERVER, "management", catalogue)
+
+
+def _device(name: str, sku: str, role: str, catalogue: Catalogue) -> Device:
+    known = catalogue.switches.get(sku) or catalogue.parts.get(sku)
+    height = known.height_u if known else None
+    watts = None
+    if known is not None:
+        watts = known.power_max_w if known.power_max_w is not None else known.power_typical_w
+    return Device(
+        name=name,
+        sku=sku,
+        role=role,
+        # Servers and appliances whose height is not published are drawn as 1 U.
+        height_u=whole_u(height) if height is not None else 1,
+        power_w=watts,
+        weight_kg=known.weight_kg if known else None,
+    )

@@ -1,0 +1,308 @@
+"""Which port is joined to which, in all four networks, before anybody knows where things stand."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from clusterwright.facility.fabric import Fabric
+from clusterwright.facility.networks import SIDES, InbandNetwork, slots_per_node
+from clusterwright.facility.site import DesignRules
+
+SIDE_LETTERS = "ab"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class End:
+    """One end of a link.
+
+    Attributes:
+        device: name; port: from 0 within the network's ports of that device.
+        kind: `switch`, `node` (compute port), `nic` (other ports of servers), `appliance` or `storage`.
+    """
+
+    device: str
+    port: int
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Link:
+    """Two ports joined.
+
+    Attributes:
+        network: `compute`, `storage`, `in-band` or `out-of-band`; tier: `node-leaf`, `leaf-spine`, `spine-core`, ….
+        family: of media that fit both ports.
+    """
+
+    network: str
+    tier: str
+    family: str
+    a: End
+    b: End
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeNames:
+    """How the switches of a tree are called, each from its index from 0."""
+
+    leaf: Callable[[int], str]
+    spine: Callable[[int], str]
+    core: Callable[[int], str]
+
+
+def compute_names(fabric: Fabric) -> TreeNames:
+    """Return names such as `leaf-02-7` (second set of rail leaves, seventh rail), `spine-016`, `core-001`."""
+    return TreeNames(
+        leaf=lambda leaf: f"leaf-{leaf // fabric.rails + 1:02d}-{leaf % fabric.rails + 1}",
+        spine=lambda spine: f"spine-{spine + 1:03d}",
+        core=lambda core: f"core-{core + 1:03d}",
+    )
+
+
+def storage_names() -> TreeNames:
+    """Return names such as `st-leaf-01a` (side A of the first pair)."""
+    return TreeNames(
+        leaf=lambda leaf: f"st-leaf-{leaf // SIDES + 1:02d}{SIDE_LETTERS[leaf % SIDES]}",
+        spine=lambda spine: f"st-spine-{spine + 1:02d}",
+        core=lambda core: f"st-core-{core + 1:02d}",
+    )
+
+
+def compute_links(*, fabric: Fabric, family: str, hosts: list[str], managers: list[str]) -> Iterator[Link]:
+    """Yield the compute fabric: node n's port r to the leaf of rail r in its unit, then trunks level by level.
+
+    Args:
+        fabric: counts.
+        family: of media.
+        hosts: names of the nodes in order.
+        managers: names of the subnet managers; their ports are dealt out one after the other.
+    """
+    names = compute_names(fabric)
+    for node, host in enumerate(hosts):
+        for rail in range(fabric.rails):
+            place = node * fabric.rails + rail if fabric.levels == 1 else node % fabric.nodes_per_leaf
+            yield Link(
+                network="compute",
+                tier="node-leaf",
+                family=family,
+                a=End(device=host, port=rail, kind="node"),
+                b=End(device=names.leaf(fabric.leaf_of(node, rail)), port=place, kind="switch"),
+            )
+    for port in range(fabric.management_ports):
+        leaf, place = _management_place(fabric, port)
+        yield Link(
+            network="compute",
+            tier="manager-leaf",
+            family=family,
+            a=End(device=managers[port % len(managers)], port=port // len(managers), kind="appliance"),
+            b=End(device=names.leaf(leaf), port=place, kind="switch"),
+        )
+    yield from trunk_links(fabric=fabric, family=family, network="compute", names=names)
+
+
+def _management_place(fabric: Fabric, port: int) -> tuple[int, int]:
+    if fabric.levels == 1:
+        return 0, fabric.nodes * fabric.rails + port
+    block, rail = fabric.management_block, port % fabric.rails
+    nodes = max(0, min(fabric.nodes_per_leaf, fabric.nodes - block * fabric.nodes_per_leaf))
+    return block * fabric.rails + rail, nodes + port // fabric.rails
+
+
+def trunk_links(*, fabric: Fabric, family: str, network: str, names: TreeNames) -> Iterator[Link]:
+    """Yield leaf–spine links in equal trunks, and spine–core links spread evenly over the core."""
+    for leaf in range(fabric.leaf if fabric.spine else 0):
+        group = fabric.group_of(leaf)
+        member = leaf if fabric.levels == 2 else leaf // fabric.rails % fabric.leaf_per_group  # noqa: PLR2004 - levels
+        trunk = fabric.uplinks_per_leaf // fabric.spine_per_group
+        for uplink in range(fabric.uplinks_per_leaf):
+            yield Link(
+                network=network,
+                tier="leaf-spine",
+                family=family,
+                a=End(device=names.leaf(leaf), port=fabric.radix - fabric.uplinks_per_leaf + uplink, kind="switch"),
+                b=End(
+                    device=names.spine(group * fabric.spine_per_group + uplink // trunk),
+                    port=member * trunk + uplink % trunk,
+                    kind="switch",
+                ),
+            )
+    for spine in range(fabric.spine if fabric.core else 0):
+        for uplink in range(fabric.uplinks_per_spine):
+            core, port = _core_port(fabric, spine, uplink)
+            yield Link(
+                network=network,
+                tier="spine-core",
+                family=family,
+                a=End(device=names.spine(spine), port=fabric.radix - fabric.uplinks_per_spine + uplink, kind="switch"),
+                b=End(device=names.core(core), port=port, kind="switch"),
+            )
+
+
+def _core_port(fabric: Fabric, spine: int, uplink: int) -> tuple[int, int]:
+    """Return core switch and port. Spines at the same position of all groups share core switches if that comes out."""
+    group, position = divmod(spine, fabric.spine_per_group)
+    shared, rest = divmod(fabric.core, fabric.spine_per_group)
+    if rest == 0 and fabric.uplinks_per_spine % shared == 0:
+        trunk = fabric.uplinks_per_spine // shared
+        return position * shared + uplink // trunk, group * trunk + uplink % trunk
+    number = spine * fabric.uplinks_per_spine + uplink
+    return number % fabric.core, number // fabric.core
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StorageEnds:
+    """What hangs on the storage network, by name.
+
+    Attributes:
+        family: of media of nodes, servers and trunks; box_family: of a storage box's ports.
+        boxes, hosts, servers, managers: names. A host has `host_ports` ports, a server one, a manager one per side.
+    """
+
+    family: str
+    box_family: str
+    boxes: list[str]
+    hosts: list[str]
+    host_ports: int
+    servers: list[str]
+    managers: list[str]
+
+
+def storage_links(*, fabric: Fabric, ends: StorageEnds) -> Iterator[Link]:
+    """Yield the storage network: boxes first (whole cages), then nodes, servers and subnet managers, on both sides.
+
+    Args:
+        fabric: counts, with the sides as rails and slots as nodes.
+        ends: what hangs on it.
+    """
+    names = storage_names()
+    for slot, side, tier, device in _storage_slots(ends):
+        pair, place = divmod(slot, fabric.nodes_per_unit)
+        yield Link(
+            network="storage",
+            tier=tier,
+            family=ends.box_family if tier == "storage-leaf" else ends.family,
+            a=device,
+            b=End(device=names.leaf(pair * SIDES + side), port=place, kind="switch"),
+        )
+    yield from trunk_links(fabric=fabric, family=ends.family, network="storage", names=names)
+
+
+def _storage_slots(ends: StorageEnds) -> Iterator[tuple[int, int, str, End]]:
+    """Yield slot, side, tier and end of every cable to a leaf. A slot is a port on both leaves of a pair."""
+    slot = 0
+    for box in ends.boxes:
+        for half, side in product(range(2), range(SIDES)):
+            yield slot + half, side, "storage-leaf", End(device=box, port=side * 2 + half, kind="storage")
+        slot += 2
+    for host in ends.hosts:
+        for port in range(ends.host_ports):
+            yield slot + port // SIDES, port % SIDES, "node-leaf", End(device=host, port=port, kind="nic")
+        slot += slots_per_node(ends.host_ports)
+    for index, server in enumerate(ends.servers):
+        yield slot + index // SIDES, index % SIDES, "server-leaf", End(device=server, port=0, kind="nic")
+    slot += slots_per_node(len(ends.servers))
+    for manager in ends.managers:
+        for side in range(SIDES):
+            yield slot, side, "manager-leaf", End(device=manager, port=side, kind="appliance")
+        slot += 1
+
+
+def inband_leaf(leaf: int) -> str:
+    """Return a name such as `eth-leaf-01a`."""
+    return f"eth-leaf-{leaf // SIDES + 1:02d}{SIDE_LETTERS[leaf % SIDES]}"
+
+
+def inband_aggregation(switch: int) -> str:
+    """Return a name such as `eth-agg-01a`."""
+    return f"eth-agg-{switch // SIDES + 1:02d}{SIDE_LETTERS[switch % SIDES]}"
+
+
+def inband_core(switch: int) -> str:
+    """Return a name such as `eth-core-01`."""
+    return f"eth-core-{switch + 1:02d}"
+
+
+def inband_links(
+    *,
+    network: InbandNetwork,
+    hosts: list[str],
+    node_ports: int,
+    servers: list[str],
+    oob: list[str],
+    rules: DesignRules,
+    family: str,
+) -> Iterator[Link]:
+    """Yield in-band Ethernet: hosts on both sides, uplinks, and two uplinks of every out-of-band switch.
+
+    Args:
+        network: counts.
+        hosts: names of the nodes.
+        node_ports: in-band ports of each node.
+        servers: names of management servers, two ports each.
+        oob: names of out-of-band switches.
+        rules: hosts per leaf.
+        family: of media.
+    """
+    systems = [(host, node_ports) for host in hosts] + [(server, SIDES) for server in servers]
+    slot = 0
+    for device, ports in systems:
+        for port in range(ports):
+            pair, place = divmod(slot + port // SIDES, rules.inband_hosts_per_leaf)
+            yield _ethernet("host-leaf", family, device, port, inband_leaf(pair * SIDES + port % SIDES), place, "nic")
+        slot += slots_per_node(ports)
+    uplink = rules.inband_hosts_per_leaf
+    for cable in range(network.peer_cables):
+        yield _ethernet("leaf-leaf", family, inband_leaf(0), uplink + cable, inband_leaf(1), uplink + cable)
+    for leaf in range(network.leaf if network.aggregation else 0):
+        group, member = divmod(leaf, network.leaf_per_group)
+        for number in range(SIDES * network.leaf_uplinks):
+            side, cable = divmod(number, network.leaf_uplinks)
+            above = inband_aggregation(group * SIDES + side)
+            place = member * network.leaf_uplinks + cable
+            yield _ethernet("leaf-aggregation", family, inband_leaf(leaf), uplink + number, above, place)
+    first = rules.inband_leaf_ports - network.core * network.aggregation_uplinks
+    for switch in range(network.aggregation if network.core else 0):
+        for number in range(network.core * network.aggregation_uplinks):
+            core, cable = divmod(number, network.aggregation_uplinks)
+            place = switch * network.aggregation_uplinks + cable
+            yield _ethernet(
+                "aggregation-core", family, inband_aggregation(switch), first + number, inband_core(core), place
+            )
+    first = uplink + max(network.peer_cables, SIDES * network.leaf_uplinks)
+    pairs = network.leaf // SIDES
+    for index, switch_name in enumerate(oob):
+        place, pair = divmod(index, pairs)
+        for side in range(SIDES):
+            leaf_name = inband_leaf(pair * SIDES + side)
+            yield _ethernet("oob-uplink", family, switch_name, rules.oob_ports + side, leaf_name, first + place)
+
+
+def _ethernet(  # noqa: PLR0917 - two ends in order
+    tier: str, family: str, a: str, a_port: int, b: str, b_port: int, kind: str = "switch"
+) -> Link:
+    return Link(
+        network="in-band",
+        tier=tier,
+        family=family,
+        a=End(device=a, port=a_port, kind=kind),
+        b=End(device=b, port=b_port, kind="switch"),
+    )
+
+
+def oob_links(*, managed: list[str], oob: list[str], rules: DesignRules) -> Iterator[Link]:
+    """Yield the management port of every device, filling one out-of-band switch after the other.
+
+    Args:
+        managed: names of devices in the order they stand.
+        oob: names of out-of-band switches.
+        rules: ports per switch.
+    """
+    for index, device in enumerate(managed):
+        switch, port = divmod(index, rules.oob_ports)
+        yield Link(
+            network="out-of-band",
+            tier="management",
+            family="copper",
+            a=End(device=device, port=0, kind="management"),
+            b=End(device=oob[switch], port=port, kind="switch"),
+        )

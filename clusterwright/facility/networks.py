@@ -1,0 +1,144 @@
+"""The networks beside the compute fabric: storage (a fat-tree with two sides), in-band and out-of-band Ethernet."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from clusterwright.errors import InputError
+from clusterwright.facility.fabric import Fabric, size_fabric
+from clusterwright.facility.site import DesignRules
+
+#: Every end system of the storage and in-band networks reaches a switch of side A and one of side B.
+SIDES = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InbandNetwork:
+    """In-band Ethernet in counts.
+
+    Attributes:
+        leaf: switches of both sides; groups: sets of leaves below one pair of aggregation switches.
+        aggregation: switches above the leaves; core: above those, if there is more than one group.
+        host_cables: of nodes and management servers; leaf_uplinks: cables of one leaf to each aggregation switch.
+        peer_cables: between the two leaves where there are no other switches.
+        aggregation_uplinks: cables of one aggregation switch to each core switch.
+    """
+
+    leaf: int
+    groups: int
+    aggregation: int
+    core: int
+    host_cables: int
+    leaf_uplinks: int
+    peer_cables: int
+    aggregation_uplinks: int
+
+    @property
+    def switches(self) -> int:
+        """All in-band switches."""
+        return self.leaf + self.aggregation + self.core
+
+    @property
+    def leaf_per_group(self) -> int:
+        """Leaves below one pair of aggregation switches."""
+        return ceil(self.leaf / self.groups / SIDES) * SIDES
+
+    @property
+    def trunk_cables(self) -> int:
+        """Cables between in-band switches."""
+        leaf_links = self.leaf * SIDES * self.leaf_uplinks if self.aggregation else 0
+        return leaf_links + self.peer_cables + self.aggregation * self.core * self.aggregation_uplinks
+
+
+def slots_per_node(ports: int) -> int:
+    """Return the ports that a node takes on each side of a two-sided network."""
+    return ceil(ports / SIDES)
+
+
+def size_storage_network(
+    *, nodes: int, node_ports: int, boxes: int, radix: int, cage: int, rules: DesignRules
+) -> Fabric:
+    """Size the storage network: a fat-tree whose two rails are the sides A and B.
+
+    With 28 of 64 ports as uplinks the node side is oversubscribed 9:7, below the 4:3 of NVIDIA's reference. Worked
+    example: 127 nodes with 2 ports need 8 leaves and 4 spines, as the DGX B200 SuperPOD's figure for 4 units shows.
+
+    Args:
+        nodes: with `node_ports` storage ports each.
+        node_ports: per node.
+        boxes: storage boxes; each takes one twin cage (2 ports) per side.
+        radix: ports per switch.
+        cage: ports per transceiver of a switch.
+        rules: uplink share, management servers and fabric managers, which have ports here too.
+    """
+    slots = boxes * 2 + nodes * slots_per_node(node_ports) + ceil(rules.management_servers / SIDES)
+    slots += rules.ufm_ports_per_fabric // SIDES
+    uplinks = round(radix * rules.storage_uplinks_share)
+    return size_fabric(nodes=slots, rails=SIDES, radix=radix, uplinks=uplinks, ports_per_switch_cage=cage)
+
+
+def size_inband_network(*, nodes: int, node_ports: int, rules: DesignRules) -> InbandNetwork:
+    """Size the in-band network.
+
+    Leaves come in pairs with at most 48 hosts each; two leaves are joined directly, more hang with two cables on each
+    of two aggregation switches. Worked example: 127 nodes and 4 servers need 6 leaves, 2 aggregation switches and 24
+    cables between them, which is the 8 switches and 24 leaf–core cables of RA-11333-001, Tables 7 and 8.
+
+    Args:
+        nodes: with `node_ports` ports each.
+        node_ports: per node.
+        rules: hosts per leaf, ports per switch, management servers (two ports each).
+
+    Raises:
+        InputError: more leaves than three tiers of these switches can join.
+    """
+    slots = nodes * slots_per_node(node_ports) + rules.management_servers
+    leaf = SIDES * ceil(slots / rules.inband_hosts_per_leaf)
+    host_cables = nodes * node_ports + rules.management_servers * SIDES
+    ports = rules.inband_leaf_ports
+    leaf_uplinks = 2
+    if leaf == SIDES:
+        return InbandNetwork(
+            leaf=leaf,
+            groups=1,
+            aggregation=0,
+            core=0,
+            host_cables=host_cables,
+            leaf_uplinks=0,
+            peer_cables=2,
+            aggregation_uplinks=0,
+        )
+    if leaf <= ports // leaf_uplinks:
+        groups, aggregation_uplinks = 1, 0
+    else:
+        # Three quarters of an aggregation switch face leaves, the rest the two core switches.
+        groups = ceil(leaf / (ports * 3 // 4 // leaf_uplinks))
+        aggregation_uplinks = min(ports // 8, ports // (SIDES * groups))
+    if groups > ports // SIDES:
+        raise InputError(
+            f"{leaf} in-band leaf switches exceed three tiers of {ports}-port switches", help="split the cluster in two"
+        )
+    return InbandNetwork(
+        leaf=leaf,
+        groups=groups,
+        aggregation=SIDES * groups,
+        core=SIDES if groups > 1 else 0,
+        host_cables=host_cables,
+        leaf_uplinks=leaf_uplinks,
+        peer_cables=0,
+        aggregation_uplinks=aggregation_uplinks,
+    )
+
+
+def oob_switches(*, ports: int, rules: DesignRules) -> int:
+    """Return the out-of-band switches: ceil(ports / 48), rounded up to pairs.
+
+    Worked example: the 317 management ports of 127 DGX H100 need 7 switches; NVIDIA buys 8.
+
+    >>> oob_switches(ports=317, rules=DesignRules())
+    8
+
+    Args:
+        ports: management ports of everything that has one.
+        rules: ports per switch.
+    """
+    return SIDES * ceil(ports / rules.oob_ports / SIDES)

@@ -1,0 +1,105 @@
+"""The bill of an on-premises design: everything is bought once."""
+
+from collections.abc import Sequence
+from math import ceil
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.skus import skus
+from clusterwright.facility import inventory as stock
+from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.facility.inventory import Inventory
+from clusterwright.facility.racks import Rack
+
+
+def bill_of(
+    inventory: Inventory,
+    *,
+    racks: Sequence[Rack],
+    parts: dict[str, int],
+    spare_share: float,
+    it_power_w: float,
+    unknown_power: tuple[str, ...],
+    catalogue: Catalogue,
+) -> Bill:
+    """Return the bill.
+
+    Args:
+        inventory: devices.
+        racks: that hold them.
+        parts: cables and transceivers by price key.
+        spare_share: of cables and transceivers, bought on top.
+        it_power_w: nameplate power of all devices, in W.
+        unknown_power: price keys whose power is not in that sum.
+        catalogue: names.
+    """
+
+    def line(sku: str, quantity: int, note: str, *, category: str = "network", nodes: bool = False) -> BillLine:
+        known = skus().get(sku)
+        return BillLine(
+            sku=sku,
+            item=known.item if known else _name(sku, catalogue),
+            category=known.category if known else category,
+            quantity=quantity,
+            unit="each",
+            charge="once",
+            scales_with="nodes" if nodes else "cluster",
+            note=note,
+        )
+
+    lines = [line(inventory.system, inventory.nodes, f"{inventory.gpus:,} GPUs", category="compute", nodes=True)]
+    lines += [line(sku, count, note) for sku, count, note in _switches(inventory)]
+    for sku, count in parts.items():
+        lines.append(line(sku, count, "counted from the cable schedule"))
+        spares = ceil(count * spare_share)
+        if spares:
+            lines.append(line(sku, spares, f"spares, {spare_share:.0%} (assumed)"))
+    compute = sum(rack.pdus for rack in racks if rack.kind == "compute")
+    others = sum(rack.pdus for rack in racks if rack.kind != "compute")
+    lines += [
+        line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
+        line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
+        line(stock.STORAGE_DATA_BOX, inventory.storage_data_boxes, "by capacity"),
+        line(stock.STORAGE_COMPUTE_BOX, inventory.storage_compute_boxes, "one for each data box, at least 2 (assumed)"),
+        line("pdu-compute", compute, "losing one leaves every node the power supplies it needs, if 3 per rack suffice"),
+        line("pdu-management", others, "feeds A and B of each rack"),
+        line("rack", len(racks), ""),
+    ]
+    return Bill(
+        target="onprem",
+        lines=tuple(entry for entry in lines if entry.quantity),
+        it_power_w=it_power_w,
+        unknown_power_items=tuple(
+            skus()[sku].item if sku in skus() else _name(sku, catalogue) for sku in unknown_power
+        ),
+    )
+
+
+def _name(sku: str, catalogue: Catalogue) -> str:
+    known = catalogue.systems.get(sku) or catalogue.switches.get(sku) or catalogue.parts.get(sku)
+    return known.name if known else sku
+
+
+def _managers(inventory: Inventory) -> str:
+    return f"{inventory.compute_managers} for the compute fabric, {inventory.storage_managers} for storage"
+
+
+def _switches(inventory: Inventory) -> list[tuple[str, int, str]]:
+    fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
+    return [
+        (
+            inventory.compute_switch,
+            fabric.switches,
+            f"compute fabric: {fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
+        ),
+        (
+            inventory.storage_switch,
+            storage.switches,
+            f"storage network: {storage.leaf} leaf, {storage.spine} spine, {storage.core} core",
+        ),
+        (
+            stock.INBAND_SWITCH,
+            inband.switches,
+            f"in-band network: {inband.leaf} leaf, {inband.aggregation} aggregation, {inband.core} core",
+        ),
+        (stock.OOB_SWITCH, inventory.oob_switches, "out-of-band network"),
+    ]

@@ -1,0 +1,217 @@
+"""Racks filled bottom-up within power, height and weight."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil, floor
+
+from clusterwright.errors import Finding, MissingFactError, RuleError
+from clusterwright.facility.site import Site
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Device:
+    """One thing in a rack. Power in W is nameplate; None is unknown."""
+
+    name: str
+    sku: str
+    role: str
+    height_u: int
+    power_w: float | None
+    weight_kg: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placement:
+    """A device and the lowest rack unit it takes (from 1)."""
+
+    device: Device
+    u: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rack:
+    """One filled rack.
+
+    Attributes:
+        name: such as `A01`: row letter and place in the row; row, slot: the same as numbers from 0.
+        kind: `compute`, `network` or `services`.
+        height_u, power_limit_w: what the site allows.
+        pdus: power distribution units.
+    """
+
+    name: str
+    row: int
+    slot: int
+    kind: str
+    placements: tuple[Placement, ...]
+    height_u: int
+    power_limit_w: float
+    pdus: int
+
+    @property
+    def power_w(self) -> float:
+        """Nameplate power in W of all devices whose power is known."""
+        return sum(placement.device.power_w or 0.0 for placement in self.placements)
+
+    @property
+    def weight_kg(self) -> float:
+        """Weight in kg of all devices whose weight is known, without the rack."""
+        return sum(placement.device.weight_kg or 0.0 for placement in self.placements)
+
+    @property
+    def used_u(self) -> int:
+        """Rack units taken."""
+        return sum(placement.device.height_u for placement in self.placements)
+
+    @property
+    def unknown_power(self) -> tuple[str, ...]:
+        """Names of devices whose power is unknown."""
+        return tuple(placement.device.name for placement in self.placements if placement.device.power_w is None)
+
+
+def nodes_per_rack(*, height_u: int, power_w: float | None, weight_kg: float | None, site: Site, name: str) -> int:
+    """Return how many nodes a rack holds: the least of what power, height and weight allow.
+
+    Args:
+        height_u: of a node in U.
+        power_w: nameplate of a node in W.
+        weight_kg: of a node in kg; not a limit where unknown.
+        site: limits of a rack.
+        name: of the system, for messages.
+
+    Raises:
+        MissingFactError: the node's power is unknown.
+        RuleError: a rack cannot hold one node (`RCK001` power, `RCK002` height, `RCK003` weight).
+    """
+    if power_w is None:
+        raise MissingFactError(
+            f"the power of {name} is unknown", help="choose a system whose power is in the catalogue"
+        )
+    by_power = floor(site.rack_power_w / power_w + 1e-9)
+    by_height = floor(site.rack_height_u / height_u)
+    by_weight = by_height
+    if weight_kg is not None and site.rack_weight_kg is not None:
+        by_weight = floor(site.rack_weight_kg / weight_kg)
+    findings = []
+    if by_power < 1:
+        findings.append(
+            Finding(
+                id="RCK001",
+                path=("site", "rack_power"),
+                message=f"one {name} draws {power_w / 1e3:.1f} kW, a rack may draw {site.rack_power_w / 1e3:.1f} kW",
+                help=f"raise site.rack_power to {power_w / 1e3:.1f} kW or more, or choose a smaller system",
+            )
+        )
+    if by_height < 1:
+        findings.append(
+            Finding(
+                id="RCK002",
+                path=("site", "rack_height"),
+                message=f"one {name} is {height_u} U high, a rack has {site.rack_height_u:g} U",
+                help=f"raise site.rack_height to {height_u} U or more",
+            )
+        )
+    if by_weight < 1:
+        findings.append(
+            Finding(
+                id="RCK003",
+                path=("site",),
+                message=f"one {name} weighs {weight_kg:.0f} kg, a rack may hold {site.rack_weight_kg:.0f} kg",
+                help="use racks and a floor that carry more",
+            )
+        )
+    if findings:
+        raise RuleError(tuple(findings))
+    return min(by_power, by_height, by_weight)
+
+
+def fill(devices: Iterable[Device], site: Site) -> list[list[Placement]]:
+    """Return the contents of racks that hold the devices in order, each rack filled until a limit is reached.
+
+    Args:
+        devices: in the order they shall stand.
+        site: limits of a rack; a device of unknown power or weight counts nothing.
+
+    Raises:
+        RuleError: a device does not fit an empty rack.
+    """
+    racks: list[list[Placement]] = []
+    used_u, power_w, weight_kg = 0, 0.0, 0.0
+    height = floor(site.rack_height_u)
+    for device in devices:
+        watts, kilograms = device.power_w or 0.0, device.weight_kg or 0.0
+        fits = (
+            used_u + device.height_u <= height
+            and power_w + watts <= site.rack_power_w * (1 + 1e-9)
+            and (site.rack_weight_kg is None or weight_kg + kilograms <= site.rack_weight_kg)
+        )
+        if not racks or not fits:
+            if watts > 0:
+                nodes_per_rack(
+                    height_u=device.height_u,
+                    power_w=watts,
+                    weight_kg=device.weight_kg,
+                    site=site,
+                    name=f"{device.sku} ({device.name})",
+                )
+            racks.append([])
+            used_u, power_w, weight_kg = 0, 0.0, 0.0
+        racks[-1].append(Placement(device=device, u=used_u + 1))
+        used_u += device.height_u
+        power_w += watts
+        weight_kg += kilograms
+    return racks
+
+
+def stand(contents: Iterable[tuple[str, int, list[Placement]]], site: Site) -> Iterator[Rack]:
+    """Yield racks in rows, named by row letter and place.
+
+    Args:
+        contents: kind, PDUs and placements of each rack, in the order they stand.
+        site: racks per row and limits.
+    """
+    for index, (kind, pdus, placements) in enumerate(contents):
+        row, slot = divmod(index, site.rows.racks_per_row)
+        yield Rack(
+            name=f"{row_letters(row)}{slot + 1:02d}",
+            row=row,
+            slot=slot,
+            kind=kind,
+            placements=tuple(placements),
+            height_u=floor(site.rack_height_u),
+            power_limit_w=site.rack_power_w,
+            pdus=pdus,
+        )
+
+
+def row_letters(row: int) -> str:
+    """Return the letters of a row (from 0) as spreadsheets count: A, B, …, Z, AA, AB.
+
+    >>> [row_letters(row) for row in (0, 25, 26, 701, 702)]
+    ['A', 'Z', 'AA', 'ZZ', 'AAA']
+    """
+    letters = ""
+    number = row + 1
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return letters
+
+
+def host_name(prefix: str, number: int, count: int) -> str:
+    """Return the host name of a node: the prefix and its number, with the digits that the count needs, at least 3.
+
+    >>> host_name("node", 7, 128)
+    'node007'
+
+    Args:
+        prefix: letters before the number.
+        number: of the node, from 1.
+        count: of all nodes.
+    """
+    return f"{prefix}{number:0{max(3, len(str(count)))}d}"
+
+
+def whole_u(height_u: float) -> int:
+    """Return a height in whole rack units."""
+    return ceil(height_u)
