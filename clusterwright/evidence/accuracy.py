@@ -1,4 +1,4 @@
-"""The page `docs/accuracy.md`: how far predictions are from published runs, written from the calibration's own figures."""
+"""The page `docs/accuracy.md`: how far predictions are from published runs, from the calibration's own figures."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ _HEAD = """# How accurate the training engine is
 
 Written by `python -m clusterwright.evidence.calibrate RUNS.csv`; do not edit by hand.
 
-Every prediction below is out of sample: all runs of one group (model, accelerator, precision) are predicted with numbers
-fitted on the other groups. Errors are of tokens per second per GPU, |predicted/measured - 1|, since "TFLOP/s per GPU" is
-counted in three incompatible ways by the sources. The baseline is a constant MFU per accelerator and precision (the median
-of the other groups'), which published planners do not clearly beat.
+Every prediction below is out of sample: all runs of one group (model, accelerator, precision) are predicted with
+numbers fitted on the other groups. Errors are of tokens per second per GPU, |predicted/measured - 1|, since "TFLOP/s
+per GPU" is counted in three incompatible ways by the sources. The baseline is a constant MFU per accelerator and
+precision (the median of the other groups'), which published planners do not clearly beat.
 
-The band (P10 to P90 of ln(measured/predicted)) is what a plan prints. Each group counts once in it, since a job to be planned
-is a new group. "In band" is the share of rows inside; 80 % would be ideal. `default` is what an accelerator generation that was
-never measured takes: fitted on all runs, judged by leaving whole generations out.
+The band (P10 to P90 of ln(measured/predicted)) is what a plan prints. Each group counts once in it, since a job to be
+planned is a new group. "In band" is the share of rows inside; 80 % would be ideal. `default` is what an accelerator
+generation that was never measured takes: fitted on all runs, judged by leaving whole generations out.
 
-The same layout republished in another software release differs by 5.5 % in the median and 30 % at the 90th percentile, so
-that a median error below about 5 % across sources means little.
+The same layout republished in another software release differs by 5.5 % in the median and 30 % at the 90th percentile,
+so that a median error below about 5 % across sources means little.
 """
 
 
@@ -66,7 +66,8 @@ def _scores(fitted: "Sequence[Fitted]") -> str:
             ]
         )
     header = (
-        "generation", "stack", "rows", "groups", "MAPE", "median", "P90", "baseline MAPE", "baseline median", "band", "in band",
+        "generation", "stack", "rows", "groups", "MAPE", "median", "P90", "baseline MAPE", "baseline median", "band",
+        "in band",
     )  # fmt: skip
     return "\n## By generation and stack\n\n" + _table(header, rows)
 

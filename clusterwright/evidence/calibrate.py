@@ -1,7 +1,7 @@
 """Calibrate on a file of measured runs: `python -m clusterwright.evidence.calibrate RUNS.csv`.
 
-Fits every accelerator generation and stack, replaces the fitted rows of `catalog/calibration.csv`, and writes the accuracy
-that grouped cross-validation finds into `docs/accuracy.md`. Deterministic: the same runs give the same bytes.
+Fits every accelerator generation and stack, replaces the fitted rows of `catalog/calibration.csv`, and writes the
+accuracy that grouped cross-validation finds into `docs/accuracy.md`. Deterministic: the same runs give the same bytes.
 """
 
 import csv
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str]) -> int:
         fitted = calibrate(runs, start)
         target = assets.root() / "catalog" / "calibration.csv"
         target.write_text(
-            replaced(target.read_text(encoding="utf-8"), rows_of(fitted, source="published-training-runs")),
+            replaced(target.read_text(encoding="utf-8"), rows_of(fitted, source=path.name)),
             encoding="utf-8",
         )
         table = assets.root() / "docs" / "accuracy.md"
@@ -154,7 +154,9 @@ def main(arguments: Sequence[str]) -> int:
             f"{entry.generation} {entry.stack}: {entry.score.rows} runs, median error {entry.score.median_error:.1%} "
             f"(constant MFU {entry.baseline.median_error:.1%})\n"
         )
-    sys.stdout.write(f"{sum(np.size(entry.errors) for entry in fitted)} predictions, {len(skipped)} rows not expressed\n")
+    sys.stdout.write(
+        f"{sum(np.size(entry.errors) for entry in fitted)} predictions, {len(skipped)} rows not expressed\n"
+    )
     return 0
 
 

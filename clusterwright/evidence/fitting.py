@@ -1,8 +1,8 @@
 """Fit the calibrated numbers to measured runs.
 
-Each accelerator generation and stack is fitted alone by damped Gauss-Newton on ln(measured/predicted), with weak priors at
-the defaults, so that what the runs do not determine stays there, and with weights that keep a group of like runs from
-counting as often as it has rows.
+Each accelerator generation and stack is fitted alone by damped Gauss-Newton on ln(measured/predicted), with weak priors
+at the defaults, so that what the runs do not determine stays there, and with weights that keep a group of like runs
+from counting as often as it has rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -82,8 +82,7 @@ def group_weights(runs: Sequence[Run]) -> Array:
 
 def _tuning(start: Tuning, point: Array) -> Tuning:
     moved = {
-        name: _from_free(float(value), prior.scale)
-        for (name, prior), value in zip(PRIORS.items(), point, strict=True)
+        name: _from_free(float(value), prior.scale) for (name, prior), value in zip(PRIORS.items(), point, strict=True)
     }
     return replace(start, **moved)
 
@@ -107,6 +106,6 @@ def least_squares(errors: Callable[[Array], Array], start: Array) -> Array:
             break
         gain = current @ current - tried @ tried
         point, current = point + change, tried
-        if gain < 1e-6 * (current @ current):  # noqa: PLR2004 - converged
+        if gain < 1e-6 * (current @ current):
             break
     return point

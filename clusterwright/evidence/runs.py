@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import ClusterwrightError, InputError
@@ -208,22 +209,22 @@ class RunColumns:
     shape: Shape
     device: Device
     layouts: Layouts
-    first: Array
-    run_of: Array
+    first: npt.NDArray[np.intp]
+    run_of: npt.NDArray[np.intp]
     gpus: Array
 
 
 def columns_of(runs: Sequence[Run]) -> RunColumns:
     """Return the runs as columns."""
-    sizes = np.array([len(run.candidates) for run in runs])
-    run_of = np.repeat(np.arange(len(runs)), sizes)
+    sizes = [len(run.candidates) for run in runs]
+    repeated = [run for run in runs for _ in run.candidates]
     return RunColumns(
-        shape=stack([runs[index].shape for index in run_of]),
-        device=stack([runs[index].device for index in run_of]),
+        shape=stack([run.shape for run in repeated]),
+        device=stack([run.device for run in repeated]),
         layouts=stack([layout for run in runs for layout in run.candidates]),
-        first=np.concatenate([[0], np.cumsum(sizes)[:-1]]),
-        run_of=run_of,
-        gpus=np.array([runs[index].gpus for index in run_of]),
+        first=np.cumsum([0, *sizes[:-1]]),
+        run_of=np.repeat(np.arange(len(runs)), sizes),
+        gpus=np.array([run.gpus for run in repeated]),
     )
 
 
@@ -250,4 +251,5 @@ def predicted_memory_bytes(columns: RunColumns, tuning: Tuning) -> Array:
     """Return bytes on the fullest GPU of each run's first candidate."""
     times = step.layer_times(columns.shape, columns.device, tuning, columns.layouts)
     needed = memory.per_gpu(columns.shape, columns.layouts, kept=times.kept_bytes, working=times.working_bytes)
-    return np.asarray(needed.total())[columns.first]
+    total: Array = np.asarray(needed.total())
+    return total[columns.first]

@@ -53,7 +53,7 @@ def cross_validated(runs: Sequence[Run], start: Tuning, *, fold_of: Callable[[Ru
         held = np.flatnonzero(folds == fold)
         others = [run for run, name in zip(runs, folds, strict=True) if name != fold]
         tuning = fit(others, start) if others else start
-        errors[held] = residuals([runs[index] for index in held], tuning)
+        errors[held] = residuals([run for run, name in zip(runs, folds, strict=True) if name == fold], tuning)
     return errors
 
 

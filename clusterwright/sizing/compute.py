@@ -1,8 +1,8 @@
 """Time of the arithmetic of one layer and of the output head, for one micro-batch on one GPU.
 
-Multiplications approach a share of the peak as they grow: `e = e_max x/(x + x_half)` in rows and in the narrow side of the
-sharded matrix, so that `time = 2 rows N K / (peak e_max) (1 + rows_half/rows)(1 + width_half/min(N, K))`.
-The numbers are calibrated, see `catalog/calibration.csv`.
+Multiplications approach a share of the peak as they grow: `e = e_max x/(x + x_half)` in rows and in the narrow side of
+the sharded matrix, so that `time = 2 rows N K / (peak e_max) (1 + rows_half/rows)(1 + width_half/min(N, K))`. The
+numbers are calibrated, see `catalog/calibration.csv`.
 """
 
 import numpy as np

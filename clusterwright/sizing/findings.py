@@ -24,8 +24,9 @@ def no_layout(job: TrainingJob, node: NodeType, *, limit: int) -> Finding:
         id="LAY001",
         path=_WORKLOAD,
         message=(
-            f"no layout of {job.model.name} on 1 to {limit} x {node.id} divides {job.model.layers} layers, "
-            f"{job.model.heads} heads and a batch of {job.global_batch_sequences} sequences over {node.gpus} GPUs per node"
+            f"no layout of {job.model.name} on 1 to {limit} x {node.id} divides "
+            f"{job.model.layers} layers, {job.model.heads} heads and a batch of {job.global_batch_sequences} sequences "
+            f"over {node.gpus} GPUs per node"
             f"{given}"
         ),
         help=f"choose a global batch that is a multiple of {node.gpus}, or fix fewer parallel sizes",
@@ -50,10 +51,11 @@ def does_not_fit(
         id="MEM001",
         path=_WORKLOAD,
         message=(
-            f"{job.model.name} does not fit on {node.id}: the best layout (tp {layout.tp}, pp {layout.pp}, dp {layout.dp}, "
+            f"{job.model.name} does not fit on {node.id}: the best layout "
+            f"(tp {layout.tp}, pp {layout.pp}, dp {layout.dp}, "
             f"ZeRO {layout.zero_stage}, {layout.recompute} recomputation, {gpus} GPUs) needs "
-            f"{text(needed.total, BYTES)} per GPU, {text(over, BYTES)} more than the {text(node.hbm_bytes_per_gpu, BYTES)} "
-            f"it has ({shown})"
+            f"{text(needed.total, BYTES)} per GPU, {text(over, BYTES)} more than the "
+            f"{text(node.hbm_bytes_per_gpu, BYTES)} it has ({shown})"
         ),
         help=f"{wider}choose accelerators with at least {text(needed.total, BYTES, digits=4)} of memory",
     )

@@ -1,8 +1,8 @@
 """From training time to calendar time: failures, checkpoints, restarts.
 
-Sources: Young 1974, "A first order approximation to the optimum checkpoint interval"; Daly 2006, "A higher order estimate of
-the optimum checkpoint interval for restart dumps"; Llama 3 (arXiv 2407.21783, section 3.3.4); Kokolis et al. 2025,
-"Revisiting reliability in large-scale machine learning research clusters" (arXiv 2410.21680).
+Sources: Young 1974, "A first order approximation to the optimum checkpoint interval"; Daly 2006, "A higher order
+estimate of the optimum checkpoint interval for restart dumps"; Llama 3 (arXiv 2407.21783, section 3.3.4); Kokolis et
+al. 2025, "Revisiting reliability in large-scale machine learning research clusters" (arXiv 2410.21680).
 """
 
 import numpy as np

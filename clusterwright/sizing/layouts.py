@@ -84,9 +84,9 @@ def recompute_modes(job: TrainingJob) -> list[int]:
 def enumerate_layouts(job: TrainingJob, node: NodeType, *, max_nodes: int) -> Layouts | None:
     """Return every legal layout on whole nodes up to a limit as integer-valued columns, or None if there is none.
 
-    Rules: the micro-batches are whole; interleaved schedules need micro-batches in multiples of the stages (Narayanan et
-    al. 2021, section 2.2); sequence parallelism accompanies tensor parallelism; ZeRO-2 and 3 come without a pipeline, the
-    optimizer is sharded (ZeRO-1) otherwise.
+    Rules: the micro-batches are whole; interleaved schedules need micro-batches in multiples of the stages (Narayanan
+    et al. 2021, section 2.2); sequence parallelism accompanies tensor parallelism; ZeRO-2 and 3 come without a
+    pipeline, the optimizer is sharded (ZeRO-1) otherwise.
     """
     blocks = [block for block in _blocks(job, node, max_nodes=max_nodes) if block.shape[1]]
     if not blocks:

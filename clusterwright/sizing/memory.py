@@ -1,8 +1,8 @@
 """Memory of the fullest GPU, term by term, under tensor, sequence, pipeline, context and data parallelism.
 
 Sources: Korthikanti et al. 2022, arXiv 2205.05198 (activations, equations 2 to 6); Megatron-LM
-`theoretical_memory_usage.py` (18 bytes per parameter, or 6 + 12/dp with a sharded optimizer, interleaving); Rajbhandari et
-al. 2020, arXiv 1910.02054 (ZeRO stages).
+`theoretical_memory_usage.py` (18 bytes per parameter, or 6 + 12/dp with a sharded optimizer, interleaving); Rajbhandari
+et al. 2020, arXiv 1910.02054 (ZeRO stages).
 """
 
 from dataclasses import dataclass
@@ -47,10 +47,11 @@ class MemoryColumns:
 def activation_bytes_per_layer(shape: Shape, *, rows: Values, tp: Values, sp: Values, recompute: Values) -> Values:
     """Return the bytes one layer keeps for its backward pass, for one micro-batch.
 
-    Without recomputation `s b h (10 + 24/t + 5 a s/(h t))` (Korthikanti eq. 2), the first term divided by `t` as well under
-    sequence parallelism (eq. 4); the `5 a s/h` of the score matrices goes with selective recomputation or a flash
-    attention kernel (eq. 6); with full recomputation only the layer's input stays, `2 s b h`. For any width of query `q`,
-    key `k` and MLP `f`: the 24 h are `4 q + 4 k + 2 f (matrices)`.
+    Without recomputation `s b h (10 + 24/t + 5 a s/(h t))` (Korthikanti eq. 2), the first term divided by `t` as well
+    under sequence parallelism (eq. 4); the `5 a s/h` of the score matrices goes with selective recomputation or a flash
+    attention kernel (eq. 6); with full recomputation only the layer's input stays, `2 s b h`. For any width of query
+    `q`, key `k` and MLP `f`: the 24 h are `4 q + 4 k + 2 f (matrices)`. Of the 10 h, 2 h are dropout masks, which
+    models with gated MLPs are trained without.
 
     Args:
         shape: the model.
@@ -60,7 +61,8 @@ def activation_bytes_per_layer(shape: Shape, *, rows: Values, tp: Values, sp: Va
         recompute: index into `RECOMPUTE`.
     """
     shard = np.where(np.asarray(sp) > 0, tp, 1.0)
-    whole = 10 * shape.hidden / shard
+    masks = 2 * (3 - shape.mlp_matrices)
+    whole = (8 + masks) * shape.hidden / shard
     split = (4 * shape.query + 4 * shape.key_value + 2 * shape.ffn * shape.mlp_matrices) / tp
     scores = np.where(np.asarray(recompute) == NONE, 5 * shape.heads * shape.sequence / tp, 0.0)
     kept: Values = rows * (whole + split + scores)
@@ -80,13 +82,14 @@ def first_stage_in_flight(*, pp: Values, vpp: Values, micro_batches: Values) -> 
 def last_stage_in_flight(*, pp: Values, vpp: Values, micro_batches: Values) -> Values:
     """Return how many micro-batches the last stage holds: `(pp (v-1) + 1)/v`, which is 1 without interleaving.
 
-    Warm-up of the interleaved schedule: the last rank runs `(v-1) pp` chunks ahead (Narayanan et al. 2021, section 2.2).
+    Warm-up of the interleaved schedule: the last rank runs `(v-1) pp` chunks ahead (Narayanan et al. 2021, section
+    2.2).
     """
     return np.minimum(micro_batches, (pp * (vpp - 1) + 1) / vpp)
 
 
 def logit_bytes(shape: Shape, *, rows: Values, tp: Values) -> Values:
-    """Return the last stage's extra bytes: `4 s b h/t (1 + V/h)`, fp32 logits and the head's input (Korthikanti 4.3)."""
+    """Return the last stage's extra bytes: `4 s b h/t (1 + V/h)`, fp32 logits and head input (Korthikanti 4.3)."""
     return rows * 4 * (shape.hidden + shape.vocab) / tp
 
 
@@ -102,7 +105,7 @@ def stage_layers(shape: Shape, *, pp: Values, vpp: Values) -> tuple[Values, Valu
 
 
 def stage_parameters(shape: Shape, *, tp: Values, pp: Values, vpp: Values) -> Values:
-    """Return the parameters on one GPU of the fullest stage: its layers, and the larger of the two tables, over `tp`."""
+    """Return the parameters on one GPU of the fullest stage: its layers and the larger of the two tables, over `tp`."""
     middle, last = stage_layers(shape, pp=pp, vpp=vpp)
     single = shape.table_parameters + shape.untied * shape.head_parameters
     edge = last * shape.layer_parameters + np.maximum(shape.table_parameters, shape.head_parameters)
@@ -124,7 +127,8 @@ def state_bytes_per_parameter(*, shards: Values, zero_stage: Values) -> tuple[Va
 def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values) -> Values:
     """Return the communication buffers: a gathered activation each way, and under ZeRO-3 two gathered layers.
 
-    FSDP gathers the next layer while one computes (2 x 2 bytes per parameter) and holds one layer's gradients (4 bytes).
+    FSDP gathers the next layer while one computes (2 x 2 bytes per parameter) and holds one layer's gradients (4
+    bytes).
     """
     activation = 2 * 2 * rows * shape.hidden
     layer = shape.layer_parameters / layouts.tp

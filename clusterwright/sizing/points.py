@@ -56,9 +56,9 @@ def point(
 ) -> SizedPoint:
     """Return one layout's point.
 
-    The step's parts are scaled by the median of measured over predicted time, so that they add up to the median step; the
-    band scales days by the residuals' quantiles: days at quantile `c` are the predicted days times `exp(-r(1-c))`, where `r`
-    is the residual of tokens per second.
+    The step's parts are scaled by the median of measured over predicted time, so that they add up to the median step;
+    the band scales days by the residuals' quantiles: days at quantile `c` are the predicted days times `exp(-r(1-c))`,
+    where `r` is the residual of tokens per second.
 
     Args:
         job: the training run.

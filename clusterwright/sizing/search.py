@@ -7,14 +7,28 @@ recomputation, stack); the rest in chunks that stay in the processor's cache.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.sizing import findings, goodput, layouts, memory, points, step
 from clusterwright.sizing.calibration import FSDP, MEGATRON, Calibration, StackCalibration
-from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, device_of, shape_of, stack, take
-from clusterwright.sizing.records import Front, TrainingJob
+from clusterwright.sizing.columns import (
+    Array,
+    Device,
+    Layouts,
+    Shape,
+    Tuning,
+    Values,
+    device_of,
+    shape_of,
+    stack,
+    take,
+)
+from clusterwright.sizing.records import Front, Layout, MemoryPerGpu, TrainingJob
 from clusterwright.units import SECONDS_PER_DAY
+
+Index = npt.NDArray[np.intp]
 
 CHUNK_ROWS = 8192
 #: Layouts from this ZeRO stage on are timed with the FSDP stack's numbers.
@@ -30,7 +44,7 @@ class Timed:
         nodes, days: of each; evaluated: layouts looked at.
     """
 
-    index: Array
+    index: Index
     step_s: Array
     nodes: Array
     days: Array
@@ -47,7 +61,7 @@ class Tables:
     """
 
     keys: Layouts
-    key_of: Array
+    key_of: Index
     times: step.LayerTimes
     tuning: Tuning
     correction: Array
@@ -66,7 +80,8 @@ def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Fro
 
     Raises:
         InputError: the model or precision cannot be sized on this accelerator.
-        RuleError: no layout divides the job (`LAY001`), or none fits into memory (`MEM001`); the finding says by how much
+        RuleError: no layout divides the job (`LAY001`), or none fits into memory (`MEM001`); the finding says by how
+        much
             and what would fit.
     """
     shape = shape_of(job.model, sequence_length=job.sequence_length)
@@ -78,7 +93,7 @@ def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Fro
     stacks = stacks_of(calibration, node)
     timed = time_all(job, node, shape, device, found, stacks=stacks, calibration=calibration)
     if not timed.index.size:
-        raise RuleError((_does_not_fit(job, node, shape, device, found, stacks),))
+        raise RuleError((_does_not_fit(job, node, shape, device, found, stacks=stacks),))
     chosen = take(found, timed.index[_front_rows(timed)])
     return Front(
         node=node,
@@ -94,9 +109,9 @@ def stacks_of(calibration: Calibration, node: NodeType) -> tuple[StackCalibratio
     return calibration.of(generation=generation, stack=MEGATRON), calibration.of(generation=generation, stack=FSDP)
 
 
-def is_fsdp(found: Layouts) -> Array:
+def is_fsdp(found: Layouts) -> Index:
     """Return 1 for the layouts that are timed with the FSDP stack's numbers, else 0."""
-    return np.where(np.asarray(found.zero_stage) >= FSDP_FROM_STAGE, 1, 0)
+    return np.asarray(np.asarray(found.zero_stage) >= FSDP_FROM_STAGE, dtype=np.intp)
 
 
 def first_level(
@@ -164,11 +179,12 @@ def calendar_days(job: TrainingJob, *, step_s: Array, nodes: Array, calibration:
     return np.asarray(steps * step_s / fraction / SECONDS_PER_DAY)
 
 
-def _at(value: object, key: Array) -> Array:
-    return np.asarray(value)[key]
+def _at(value: Values, key: Index) -> Array:
+    chosen: Array = np.asarray(value)[key]
+    return chosen
 
 
-def _times_at(times: step.LayerTimes, key: Array) -> step.LayerTimes:
+def _times_at(times: step.LayerTimes, key: Index) -> step.LayerTimes:
     return step.LayerTimes(
         compute_s=_at(times.compute_s, key),
         exchange_s=_at(times.exchange_s, key),
@@ -178,7 +194,7 @@ def _times_at(times: step.LayerTimes, key: Array) -> step.LayerTimes:
     )
 
 
-def _front_rows(timed: Timed) -> Array:
+def _front_rows(timed: Timed) -> Index:
     """Return the rows that are faster than every row on as many or fewer nodes; ties go to the first enumerated."""
     order = np.lexsort((timed.index, timed.days, timed.nodes))
     days = timed.days[order]
@@ -192,6 +208,7 @@ def _does_not_fit(
     shape: Shape,
     device: Device,
     found: Layouts,
+    *,
     stacks: tuple[StackCalibration, StackCalibration],
 ) -> Finding:
     """Return what came closest to fitting, and the smallest cluster beyond the limit that would fit."""
@@ -216,7 +233,7 @@ def _needed_bytes(
 
 def _nearest(
     shape: Shape, device: Device, found: Layouts, stacks: tuple[StackCalibration, StackCalibration]
-) -> tuple[findings.Layout, findings.MemoryPerGpu]:
+) -> tuple[Layout, MemoryPerGpu]:
     needed = _needed_bytes(shape, device, found, stacks)
     index = int(np.argmin(np.asarray(needed.total())))
     return layouts.layout_at(found, index), needed.row(index)

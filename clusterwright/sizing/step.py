@@ -1,7 +1,7 @@
 """Seconds of one optimizer step: a table of layer times first, then what depends on pipeline and data parallelism.
 
-The first level depends on tensor, sequence and context parallelism, micro-batch and recomputation only, so it is computed
-once per distinct combination; the second level is a few cheap operations per layout.
+The first level depends on tensor, sequence and context parallelism, micro-batch and recomputation only, so it is
+computed once per distinct combination; the second level is a few cheap operations per layout.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from clusterwright.sizing import collectives, compute, memory, pipeline
 from clusterwright.sizing.columns import FULL, SELECTIVE, Device, Layouts, Shape, Tuning, Values
 from clusterwright.sizing.records import StepTime
 
-#: All-reduces of one layer and micro-batch under tensor parallelism: two forward, two backward (Megatron-LM, 1909.08053).
+#: All-reduces of one layer and micro-batch under tensor parallelism: two forward, two backward (Megatron-LM,
+#: 1909.08053).
 TENSOR_ALL_REDUCES = 4.0
 #: Weights travel as bf16, gradients as fp32.
 GATHER_BYTES = 2.0
@@ -82,8 +83,9 @@ def tensor_exchange_s(
 def context_exchange_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values, cp: Values) -> Values:
     """Return exposed seconds of context-parallel traffic of one layer and micro-batch.
 
-    Keys and values of `2 x 2 k rows/t` bytes pass round a ring of `cp` ranks forward, and with their gradients backward:
-    three times `(cp-1)` blocks (ring attention, arXiv 2310.01889). Inside the scale-up domain where `tp cp` fits.
+    Keys and values of `2 x 2 k rows/t` bytes pass round a ring of `cp` ranks forward, and with their gradients
+    backward: three times `(cp-1)` blocks (ring attention, arXiv 2310.01889). Inside the scale-up domain where `tp cp`
+    fits.
     """
     inside = tp * cp <= device.scale_up_gpus
     bandwidth = np.where(
@@ -122,9 +124,9 @@ def data_parallel_s(
 ) -> Values:
     """Return exposed seconds of gradient reduction and weight gathering per step.
 
-    Stage 0 and 1: a reduce-scatter of fp32 gradients and an all-gather, once per step (of gradients for stage 0, of bf16
-    weights above); stage 2 reduces every micro-batch; stage 3 also gathers twice every micro-batch. Hidden at most behind
-    one micro-batch's computation (per micro-batch for stage 3).
+    Stage 0 and 1: a reduce-scatter of fp32 gradients and an all-gather, once per step (of gradients for stage 0, of
+    bf16 weights above); stage 2 reduces every micro-batch; stage 3 also gathers twice every micro-batch. Hidden at most
+    behind one micro-batch's computation (per micro-batch for stage 3).
 
     Args:
         device: links.
@@ -159,8 +161,8 @@ def data_parallel_s(
 def step_columns(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts, layer: LayerTimes) -> StepColumns:
     """Return the second level: seconds of one step by part, for every layout.
 
-    The slowest stage sets the pace: `T = m t_slow + (pp-1)/v t_stage + transfers + data parallel + optimizer`, where the
-    last stage computes the output head besides its layers.
+    The slowest stage sets the pace: `T = m t_slow + (pp-1)/v t_stage + transfers + data parallel + optimizer`, where
+    the last stage computes the output head besides its layers.
     """
     pp, vpp, count = layouts.pp, layouts.vpp, layouts.micro_batches
     middle, last = memory.stage_layers(shape, pp=pp, vpp=vpp)

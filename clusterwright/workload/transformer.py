@@ -1,7 +1,7 @@
 """What a transformer's dimensions imply: exact parameter counts and the arithmetic of one trained token.
 
-Symbols in the equations: `L` layers, `h` hidden width, `q` query width (heads x head dimension), `k` key (or value) width,
-`f` MLP width, `V` vocabulary, `s` sequence length.
+Symbols in the equations: `L` layers, `h` hidden width, `q` query width (heads x head dimension), `k` key (or value)
+width, `f` MLP width, `V` vocabulary, `s` sequence length.
 """
 
 from clusterwright.catalog.records import Model

@@ -1,0 +1,104 @@
+"""Memory per GPU against published equations and figures."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusterwright.sizing import memory
+from clusterwright.sizing.columns import FULL, NONE, SELECTIVE, Layouts, Shape
+
+GPT3 = Shape(
+    layers=96.0, hidden=12288.0, query=12288.0, key_value=12288.0, ffn=49152.0, mlp_matrices=2.0, heads=96.0,
+    vocab=51200.0, sequence=2048.0, layer_parameters=12.0 * 12288**2, table_parameters=12288.0 * 51200,
+    head_parameters=12288.0 * 51200, untied=0.0,
+)  # fmt: skip
+LAYOUT = Layouts(
+    tp=8.0, sp=1.0, pp=8.0, vpp=3.0, dp=1.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=64.0, recompute=1.0
+)  # fmt: skip
+
+
+def kept(recompute: int, *, tp: float = 8.0, sp: float = 1.0) -> float:
+    return float(memory.activation_bytes_per_layer(GPT3, rows=2048.0, tp=tp, sp=sp, recompute=recompute))
+
+
+def total(layout: Layouts) -> float:
+    rows = 2048.0 * layout.micro_batch / layout.cp
+    each = memory.activation_bytes_per_layer(GPT3, rows=rows, tp=layout.tp, sp=layout.sp, recompute=layout.recompute)
+    return float(memory.per_gpu(GPT3, layout, kept=each, working=0.0).total())
+
+
+def test_adam_needs_18_bytes_per_parameter() -> None:
+    """A 7B model takes 126 GB of weights, gradients and Adam state (112 GB with 16-bit gradients)."""
+    states = sum(float(term) for term in memory.state_bytes_per_parameter(shards=1.0, zero_stage=0.0))
+    assert states * 7e9 == pytest.approx(126e9)
+    assert (states - memory.GRADIENT_BYTES + 2) * 7e9 == pytest.approx(112e9)
+
+
+@pytest.mark.parametrize(("stage", "expected"), [(0, 18), (1, 6 + 12 / 4), (2, 2 + 16 / 4), (3, 18 / 4)])
+def test_zero_stages_shard_one_term_after_the_other(stage: int, expected: float) -> None:
+    """Over four ranks: 18, 6 + 12/4, 2 + 16/4 and 18/4 bytes per parameter."""
+    states = memory.state_bytes_per_parameter(shards=4.0, zero_stage=float(stage))
+    assert sum(float(term) for term in states) == expected
+
+
+def test_activations_follow_korthikanti() -> None:
+    """Equations 1, 2, 4 and 6 of arXiv 2205.05198; 5 a s/h is 80 for GPT-3."""
+    sbh = 2048 * 12288
+    assert kept(NONE, tp=1.0, sp=0.0) == pytest.approx(sbh * (34 + 80))
+    assert kept(NONE, sp=0.0) == pytest.approx(sbh * (10 + 24 / 8 + 80 / 8))
+    assert kept(NONE) == pytest.approx(sbh / 8 * (34 + 80))
+    assert kept(SELECTIVE) == pytest.approx(sbh * 34 / 8)
+    assert kept(FULL, sp=0.0) == pytest.approx(sbh * 2)
+
+
+def test_selective_recomputation_saves_70_percent_of_gpt3() -> None:
+    """Korthikanti, section 5: attention holds 70 % of GPT-3's activations."""
+    assert 1 - kept(SELECTIVE) / kept(NONE) == pytest.approx(0.70, abs=0.005)
+
+
+def test_interleaving_costs_what_the_paper_says() -> None:
+    """In flight: p micro-batches at first, times 1 + (p-1)/(p v) when interleaved; one on the last stage without."""
+    assert memory.first_stage_in_flight(pp=8.0, vpp=1.0, micro_batches=64.0) == 8
+    assert memory.first_stage_in_flight(pp=8.0, vpp=3.0, micro_batches=64.0) == pytest.approx(8 * (1 + 7 / 24))
+    assert memory.first_stage_in_flight(pp=8.0, vpp=1.0, micro_batches=2.0) == 2
+    assert memory.last_stage_in_flight(pp=8.0, vpp=1.0, micro_batches=64.0) == 1
+
+
+def test_the_published_175b_run_on_64_a100_fits_80_gb() -> None:
+    """Korthikanti Table 5 trained 175B with tp 8, pp 8, v 3 and selective recomputation on 80 GB, nothing sharded."""
+    assert 60e9 < total(LAYOUT) < 80 * 2**30
+
+
+def test_llama_405b_has_one_layer_less_on_both_ends() -> None:
+    """126 layers in 16 stages are 8 each but 7 on the first and last, as Llama 3 was laid out."""
+    shape = replace(GPT3, layers=126.0)
+    assert memory.stage_layers(shape, pp=16.0, vpp=1.0) == (8.0, 7.0)
+    assert memory.stage_layers(shape, pp=9.0, vpp=7.0) == (14.0, 14.0)
+
+
+@given(
+    zero=st.sampled_from([1.0, 2.0, 3.0]),
+    dp=st.integers(1, 512),
+    more=st.integers(2, 8),
+    tp=st.sampled_from([1.0, 2.0, 4.0, 8.0]),
+    recompute=st.sampled_from([NONE, SELECTIVE, FULL]),
+)
+def test_more_ranks_never_need_more_memory(*, zero: float, dp: int, more: int, tp: float, recompute: int) -> None:
+    """With a sharded optimizer or more, adding data-parallel ranks at the same micro-batches never costs memory."""
+    few = replace(LAYOUT, zero_stage=zero, dp=float(dp), tp=tp, recompute=float(recompute))
+    assert total(replace(few, dp=float(dp * more))) <= total(few)
+
+
+@given(zero=st.sampled_from([0.0, 1.0, 2.0]), dp=st.integers(2, 64))
+def test_higher_zero_stages_hold_less_state(*, zero: float, dp: int) -> None:
+    """Each stage shards one more term."""
+    lower = memory.state_bytes_per_parameter(shards=float(dp), zero_stage=zero)
+    higher = memory.state_bytes_per_parameter(shards=float(dp), zero_stage=zero + 1)
+    assert sum(float(term) for term in higher) < sum(float(term) for term in lower)
+
+
+def test_recomputation_orders_memory() -> None:
+    """Full keeps least, none keeps most."""
+    assert kept(FULL) < kept(SELECTIVE) < kept(NONE)
