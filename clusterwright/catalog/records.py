@@ -84,7 +84,8 @@ class System:
     Attributes:
         accelerator: catalogue id.
         fabric_bytes_per_s_per_gpu_one_way: compute-fabric bandwidth of one GPU, one direction.
-        fabric_ports: compute-fabric ports of the node (a rail each); fabric_ports_per_cage: ports that share a transceiver.
+        fabric_ports: compute-fabric ports of the node (a rail each).
+        fabric_ports_per_cage: ports that share a transceiver.
         storage_ports, inband_ports, oob_ports: ports into the other networks.
         psu_count, psu_needed: power supplies, and how many must live to carry the load.
         weight_kg, height_u, power_max_w, airflow_cfm: of one system.
