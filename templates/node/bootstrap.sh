@@ -11,6 +11,10 @@ export PATH
 # shellcheck source=service.sh
 . "$here/service.sh"
 [ "$(id -u)" -eq 0 ] || fail "run this as root"
+# At a reboot cloud-init and the unit below may both start this; --close keeps the lock away from the daemons.
+if [ "${CLUSTERWRIGHT_LOCKED:-}" != 1 ]; then
+    CLUSTERWRIGHT_LOCKED=1 exec flock --close /run/clusterwright.lock bash "$here/bootstrap.sh"
+fi
 
 if has_systemd; then
     # User-data runs at the first boot only; the checks and the mounts are needed at every boot.

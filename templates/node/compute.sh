@@ -37,6 +37,7 @@ if has_systemd; then
 [Unit]
 ConditionPathExists=
 [Service]
+Type=simple
 ExecStartPre=/bin/bash $here/fabric_check.sh
 ExecStart=
 ExecStart=/usr/sbin/slurmd -D -s -Z --conf-server $CLUSTERWRIGHT_CONTROLLER_ADDRESS --conf "$description"

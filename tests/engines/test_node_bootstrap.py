@@ -142,6 +142,8 @@ def machines(
         for name in ADDRESSES:
             started[name] = start_machine(name, folder, folder / "secret", devices)
         connect(started)
+        # The controller is a machine without GPUs.
+        assert started["head"].run("mount", "-t", "tmpfs", "tmpfs", str(devices)).returncode == 0
         yield started
     finally:
         for machine in started.values():
@@ -265,3 +267,41 @@ def test_slurm_settings_that_gpu_clusters_depend_on(cluster: dict[str, Machine])
     assert values["AuthType"] == "auth/munge"
     assert values["PropagateResourceLimitsExcept"] == "MEMLOCK"
     assert values["HealthCheckProgram"] == str(NODE_SCRIPTS / "health_check.sh")
+
+
+SYSTEMCTL = """#!/bin/bash
+echo "$*" >>/run/systemctl.log
+"""
+COMPUTE_UNIT = f"""[Unit]
+ConditionPathExists=
+[Service]
+Type=simple
+ExecStartPre=/bin/bash {NODE_SCRIPTS}/fabric_check.sh
+ExecStart=
+ExecStart=/usr/sbin/slurmd -D -s -Z --conf-server {ADDRESSES["head"]} --conf "Feature=gpu Gres=gpu:h100:8"
+Restart=on-failure
+RestartSec=10
+"""
+
+
+def test_under_systemd_the_units_start_the_daemons(cluster: dict[str, Machine], tmp_path: Path) -> None:
+    """With systemd the node gets a unit that fits a configless node; a second run restarts nothing."""
+    node = cluster["node1"]
+    (tmp_path / "systemctl").write_text(SYSTEMCTL)
+    (tmp_path / "systemctl").chmod(0o755)
+    node.run("mkdir", "-p", "/run/systemd/system")
+    script = f"PATH={tmp_path}:$PATH exec bash {NODE_SCRIPTS}/bootstrap.sh"
+    logs = []
+    for _ in range(2):
+        result = node.run("bash", "-c", script)
+        assert result.returncode == 0, result.stderr
+        logs.append(node.run("cat", "/run/systemctl.log").stdout.splitlines())
+        node.run("rm", "/run/systemctl.log")
+    unit = node.run("cat", "/etc/systemd/system/slurmd.service.d/clusterwright.conf").stdout
+    boot = node.run("cat", "/etc/systemd/system/clusterwright.service").stdout
+    node.run("rm", "-r", "/run/systemd/system")
+    assert unit == COMPUTE_UNIT
+    assert f"ExecStart={NODE_SCRIPTS}/bootstrap.sh" in boot
+    assert "enable --quiet clusterwright.service" in logs[0]
+    assert [line for line in logs[0] if "start" in line] == ["start munge", "restart slurmd"]
+    assert [line for line in logs[1] if "start" in line] == ["start munge", "start slurmd"]
