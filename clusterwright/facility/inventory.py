@@ -21,8 +21,11 @@ INBAND_SWITCH = "sn4600c"
 OOB_SWITCH = "sn2201"
 STORAGE_DATA_BOX = "vast-dbox-df3015v2"
 STORAGE_COMPUTE_BOX = "vast-cbox-gen6"
-FABRIC_MANAGER = "ufm-appliance"
+FABRIC_MANAGER = "ufm-enterprise-appliance"
 MANAGEMENT_SERVER = "management-server"
+COMPUTE_PDU = "raritan-px3-5878"
+OTHER_PDU = "raritan-px3-5747"
+RACK = "legrand-nvidpd13"
 #: A system as high as this is a rack of its own, whose fabric and cooling follow other rules.
 RACK_SCALE_U = 40
 
@@ -71,7 +74,7 @@ class Inventory:
 
     def servers(self) -> list[str]:
         """Return the names of the management servers."""
-        return [f"mgmt-{number + 1}" for number in range(self.management_servers)]
+        return [host_name("mgmt-", number + 1, self.management_servers) for number in range(self.management_servers)]
 
     def boxes(self) -> list[str]:
         """Return the names of the storage boxes, data boxes first."""
