@@ -36,10 +36,13 @@ FABRICS: Final[Mapping[str, FabricPattern]] = MappingProxyType(
 FABRIC_OF_MACHINE_TYPE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "a2-highgpu-8g": "none",
+        "a2-megagpu-16g": "none",
         "a2-ultragpu-8g": "none",
+        "a3-edgegpu-8g": "tcpx",
         "a3-highgpu-8g": "tcpx",
         "a3-megagpu-8g": "tcpxo",
         "a3-ultragpu-8g": "roce",
+        "a3-ultragpu-8g-nolssd": "roce",
         "a4-highgpu-8g": "roce",
     }
 )
@@ -75,7 +78,6 @@ LUSTRE_TIERS: Final[Mapping[int, LustreTier]] = MappingProxyType(
 # Compact placement policies: Google's "placement policy and workload policy" page; cluster-toolkit
 # modules/compute/resource-policy @10470803: max_distance 1 to 3, and A3 does not support 1.
 COMPACT_FAMILIES: Final = ("a2", "a3", "a4", "g2", "g4")
-MAX_DISTANCE_MIN: Final = 1
 MAX_DISTANCE_MIN_A3: Final = 2
 MAX_DISTANCE_MAX: Final = 3
 
@@ -83,9 +85,9 @@ MAX_DISTANCE_MAX: Final = 3
 # a workload policy on A3 Ultra and A4 only; cluster-toolkit docs/slurm-dws-flex.md caps an A3 request at 256 nodes.
 FLEX_START_MAX_HOURS: Final = 168
 FLEX_START_MAX_A3_NODES: Final = 256
-FLEX_START_WORKLOAD_POLICY_TYPES: Final = ("a3-ultragpu-8g", "a4-highgpu-8g")
+FLEX_START_WORKLOAD_POLICY_TYPES: Final = ("a3-ultragpu-8g", "a3-ultragpu-8g-nolssd", "a4-highgpu-8g")
 # The AI Hypercomputer guides for these types list reservation-bound, flex-start and spot, and no on-demand tab.
-ON_DEMAND_NOT_LISTED_TYPES: Final = ("a3-ultragpu-8g", "a4-highgpu-8g")
+ON_DEMAND_NOT_LISTED_TYPES: Final = FLEX_START_WORKLOAD_POLICY_TYPES
 
 # Provisioning model RESERVATION_BOUND: the AI Hypercomputer guides use it for A3 High to A4, whose reservations come
 # from future or calendar requests; a reservation made at once keeps the standard model.

@@ -17,14 +17,16 @@ REGION = r"[a-z]+-[a-z]+[0-9]+"
 MACHINE_TYPE = r"[a-z][a-z0-9]*(-[a-z0-9]+)+"
 RESERVATION = r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?"
 MEMBER = r"(user|group|serviceAccount):[^@\s,]+@[^@\s,]+"
+RESERVATION_MODELS = ("auto", "bound", "standard")
 CAPACITIES = ("on-demand", "spot", "reservation", "flex-start")
 MAX_NODES = 4096
 MAX_DISK_GB = 65_536
 SCALAR_KEYS = (
     "clusterName", "zone", "networkCidr", "nodeCount", "nodeBootDiskGb", "capacity", "reservationId",
-    "reservationBound", "flexStartRunHours", "placementMaxDistance", "controllerInstanceType", "controllerImage",
+    "reservationModel", "flexStartRunHours", "placementMaxDistance", "controllerInstanceType", "controllerImage",
     "controllerBootDiskGb", "partition", "billingAccount", "budgetUsdPerMonth", "protectData",
 )  # fmt: skip
+ORDINARY_NETWORK = "gvnic"
 STACK_LABELS = ("cluster", "managed-by", "role")
 OBJECT_KEYS = ("nodeType", "sharedStorage", "operators", "tags")
 # 16 subnets: one primary, up to eight GPU networks, or one more gVNIC network and eight RDMA subnets.
@@ -184,7 +186,9 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
 
 def _read_node_type(reader: Reader) -> NodeType:
     section = reader.section("nodeType", required=True) or Reader({}, problems=[])
-    fabric = section.choice("fabric", tuple(limits.FABRICS))
+    fabric = section.choice("fabric", (*limits.FABRICS, ORDINARY_NETWORK))
+    # Traffic between GPUs over the one ordinary interface is no fabric of its own, for the nodes' checks neither.
+    fabric = "none" if fabric == ORDINARY_NETWORK else fabric
     pattern = limits.FABRICS.get(fabric, limits.FABRICS["none"])
     node_type = NodeType(
         instance_type=section.text("instanceType", pattern=MACHINE_TYPE, expected="a machine type"),
@@ -215,25 +219,22 @@ def _read_node_type(reader: Reader) -> NodeType:
 
 def _read_capacity(reader: Reader, node_type: NodeType) -> Capacity:
     model = reader.choice("capacity", CAPACITIES, default="on-demand")
-    run_hours = (
-        reader.integer("flexStartRunHours", minimum=1, maximum=limits.FLEX_START_MAX_HOURS)
-        if reader.has("flexStartRunHours")
-        else limits.FLEX_START_MAX_HOURS
+    run_hours = reader.integer(
+        "flexStartRunHours",
+        default=limits.FLEX_START_MAX_HOURS,
+        minimum=1,
+        maximum=limits.FLEX_START_MAX_HOURS,
     )
+    reservation_model = reader.choice("reservationModel", RESERVATION_MODELS, default="auto")
+    bound_by_family = limits.family_of(node_type.instance_type) in limits.BOUND_RESERVATION_FAMILIES
     return Capacity(
         model=model,
         reservation_id=reader.optional_text(
             "reservationId", pattern=RESERVATION, expected="a reservation name or projects/PROJECT/reservations/NAME"
         ),
-        reservation_bound=reader.flag(
-            "reservationBound", default=limits.family_of(node_type.instance_type) in limits.BOUND_RESERVATION_FAMILIES
-        ),
+        reservation_bound=bound_by_family if reservation_model == "auto" else reservation_model == "bound",
         flex_start_run_s=run_hours * 3600 if model == "flex-start" else None,
-        placement_max_distance=(
-            reader.integer("placementMaxDistance", minimum=limits.MAX_DISTANCE_MIN, maximum=limits.MAX_DISTANCE_MAX)
-            if reader.has("placementMaxDistance")
-            else 0
-        )
+        placement_max_distance=reader.integer("placementMaxDistance", default=0, maximum=limits.MAX_DISTANCE_MAX)
         or None,
     )
 
@@ -243,12 +244,12 @@ def _read_shared_storage(reader: Reader) -> SharedStorage | None:
     if section is None:
         return None
     storage = SharedStorage(
-        capacity_gib=section.integer("capacityGib", minimum=1),
-        throughput_mb_per_s_per_tib=section.integer("throughputMbPerSPerTib", minimum=1),
+        capacity_gib=section.integer("capacityGib"),
+        throughput_mb_per_s_per_tib=section.integer("throughputMbPerSPerTib", default=1000),
         mount_path=section.text("mountPath", default="/shared", pattern=r"(/[A-Za-z0-9._-]+)+", expected="a path"),
     )
     section.refuse_unknown_keys()
-    return storage
+    return storage if storage.capacity_gib else None
 
 
 def _read_network(reader: Reader) -> IPv4Network:

@@ -161,6 +161,14 @@ def test_declared_configuration_is_what_the_program_reads(project: Path) -> None
     assert read_settings(required) == read_settings({**required, **defaults})
 
 
+def test_keys_without_default_are_those_that_every_user_sets(project: Path) -> None:
+    """Pulumi refuses to run while a declared key has neither value nor default; no optional key may be among them."""
+    declared = yaml.safe_load((project / "Pulumi.yaml").read_text())["config"]
+    without_default = {key for key, value in declared.items() if "default" not in value}
+    assert without_default == {"clusterName", "zone", "nodeCount", "nodeType", "sharedStorage", "tags"}
+    assert without_default <= set(plain_values(project))
+
+
 def test_every_known_machine_type_is_tested() -> None:
     """The tests cover each fabric that the stack makes."""
     assert {node_type["fabric"] for node_type in NODE_TYPES.values()} == {"none", "tcpx", "tcpxo", "roce"}

@@ -43,7 +43,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"nodeType__mtu": 1460}, "nodeType.mtu: a3-megagpu-8g needs 8244, got 1460"),
     ({"nodeType__mtu": 9000}, "nodeType.mtu: expected a whole number from 1300 to 8896"),
     ({"nodeType__rdma": True}, "nodeType.rdma: a3-megagpu-8g needs false, got true"),
-    ({"nodeType__fabric": "efa"}, "nodeType.fabric: expected one of none, tcpx, tcpxo, roce"),
+    ({"nodeType__fabric": "efa"}, "nodeType.fabric: expected one of none, tcpx, tcpxo, roce, gvnic"),
     ({"nodeType__fabric": "tcpx"}, "nodeType.fabric: a3-megagpu-8g has the fabric tcpxo, got tcpx"),
     ({"nodeType__nicType": "MRDMA"}, "nodeType.nicType: a3-megagpu-8g has no RDMA interfaces"),
     ({"nodeType__image": None}, "nodeType.image: is required"),
@@ -71,6 +71,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"capacity": "reservation"}, "reservationId: capacity reservation needs the name of a reservation"),
     ({"reservationId": "dense-1"}, "reservationId: set, but capacity is on-demand; choose one"),
     ({"capacity": "spot", "reservationId": "dense-1"}, "reservationId: set, but capacity is spot; choose one"),
+    ({"reservationModel": "bind"}, "reservationModel: expected one of auto, bound, standard"),
     ({"capacity": "reservation", "reservationId": "dense/1"}, "reservationId: expected a reservation name"),
     (
         {"capacity": "reservation", "reservationId": "dense-1", "placementMaxDistance": 2},
@@ -78,7 +79,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"capacity": "flex-start", "placementMaxDistance": 2}, "placementMaxDistance: set, but capacity flex-start"),
     ({"placementMaxDistance": 1}, "placementMaxDistance: A3 supports 2 and 3, got 1"),
-    ({"placementMaxDistance": 4}, "placementMaxDistance: expected a whole number from 1 to 3"),
+    ({"placementMaxDistance": 4}, "placementMaxDistance: expected a whole number from 0 to 3"),
     ({"nodeType__placementMaxNodes": 47}, "nodeCount: one compact placement policy holds 47 nodes"),
     ({"capacity": "flex-start", "nodeCount": 257}, "nodeCount: one flex-start request on A3 is capped at 256 nodes"),
     ({"capacity": "flex-start", "flexStartRunHours": 169}, "flexStartRunHours: expected a whole number from 1 to 168"),
@@ -175,3 +176,29 @@ def test_own_image_is_accepted_for_tcpx(project: Path) -> None:
     """An image of the user's own project passes, in the short form too."""
     for image in ("projects/my-project/global/images/tcpx-1", "my-project/tcpx-1"):
         assert problems(project, machine="a3-highgpu-8g", nodeType__image=image) == ()
+
+
+def test_ordinary_network_is_no_fabric(project: Path) -> None:
+    """A machine whose GPUs talk over its one interface has no fabric to check, under either word."""
+    plain = read_settings(plain_values(project, machine="a2-ultragpu-8g"))
+    assert read_settings(plain_values(project, machine="a2-ultragpu-8g", nodeType__fabric="gvnic")) == plain
+    assert plain.node_type.fabric == "none"
+
+
+def test_catalogue_without_network_facts_is_enough_for_one_interface(project: Path) -> None:
+    """Facts that only GPU networks need may be missing for a machine type without them."""
+    facts = {"gpuNetworks": None, "mtu": None, "rdma": None, "rdmaSubnets": None, "nicType": None}
+    values = plain_values(project, machine="a2-ultragpu-8g", **{f"nodeType__{key}": None for key in facts})
+    assert read_settings(values).node_type.mtu_bytes == 8896
+
+
+def test_no_capacity_means_no_file_system(project: Path) -> None:
+    """Capacity 0 means no file system, since Pulumi wants the key itself to be set."""
+    assert read_settings(plain_values(project, sharedStorage={"capacityGib": 0})).shared_storage is None
+
+
+@pytest.mark.parametrize(("model", "bound"), [("auto", True), ("bound", True), ("standard", False)])
+def test_reservation_model_can_be_named(project: Path, model: str, bound: bool) -> None:  # noqa: FBT001
+    """A3 reservations are bound unless the configuration says that they were made at once."""
+    values = plain_values(project, capacity="reservation", reservationId="dense-1", reservationModel=model)
+    assert read_settings(values).capacity.reservation_bound is bound
