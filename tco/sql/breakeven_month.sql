@@ -30,10 +30,10 @@ last_month_above as (
         scenario,
         owned_key,
         rented_key,
-        max_by(usd, month_end) as usd,
-        max_by(next_usd, month_end) as next_usd,
+        arg_max_null(usd, month_end) as usd,
+        arg_max_null(next_usd, month_end) as next_usd,
         max(month_end) as month_end,
-        max_by(next_month_end, month_end) as next_month_end
+        arg_max_null(next_month_end, month_end) as next_month_end
     from gap
     where usd > 0
     group by scenario, owned_key, rented_key
