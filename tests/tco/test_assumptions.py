@@ -1,0 +1,66 @@
+"""Assumptions are complete, ordered, and cover every sku without a document."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from clusterwright.assets import root
+from clusterwright.errors import MissingFactError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.assumptions import assumptions, resale_fraction
+
+_HEADER = "key,low,base,high,unit,charge,cost_rises_with,reason,source,date\n"
+
+
+def test_shipped_assumptions() -> None:
+    """Every shipped assumption has an ordered band, a reason, a source and a date."""
+    known = assumptions()
+    assert known["resale_fraction_36_months"].base == 0.3
+    assert (known["idle_power_fraction"].low, known["idle_power_fraction"].high) == (0.3, 0.4)
+    assert {assumption.cost_rises_with for assumption in known.values()} == {"value", "inverse"}
+
+
+def test_every_sku_has_a_price_or_an_assumption(book: PriceBook) -> None:
+    """Whatever a bill may hold besides GPU nodes is priced from a document or assumed in the unit of the bill."""
+    known = assumptions()
+    priced = {product.sku for product in book.products()}
+    with (root() / "catalog" / "skus.csv").open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if not (row["category"] == "compute" and "/" in row["sku"])]
+    assert [row["sku"] for row in rows if row["sku"] not in priced and row["sku"] not in known] == []
+    for row in rows:
+        if row["sku"] in known:
+            assumption = known[row["sku"]]
+            assert (assumption.unit, assumption.charge) == (row["unit"], row["charge"]), row["sku"]
+
+
+def test_no_assumption_beside_a_document(book: PriceBook) -> None:
+    """An assumption for what has a documented price everywhere would never be used."""
+    everywhere = {product.sku for product in book.products() if not product.region}
+    assert everywhere.isdisjoint(assumptions())
+
+
+@pytest.mark.parametrize(
+    ("months", "fraction"), [(0, 1.0), (18, 0.65), (36, 0.3), (48, 0.2), (60, 0.1), (84, 0.0), (200, 0.0)]
+)
+def test_resale_fraction(months: float, fraction: float) -> None:
+    """Resale falls by straight lines from the full price through the points, then stays."""
+    assert resale_fraction(months, {36: 0.3, 60: 0.1, 84: 0.0}) == pytest.approx(fraction)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("pue,1,2\n", "cannot be read"),
+        ("pue,1,x,2,ratio,,value,why,book,2025\n", "cannot be read"),
+        ("pue,2,1.5,3,ratio,,value,why,book,2025\n", "low <= base <= high"),
+        ("pue,1,1.5,2,ratio,,value,,book,2025\n", "a reason"),
+        ("pue,1,1.5,2,ratio,,value,why,book,2025\n" * 2, "twice"),
+    ],
+)
+def test_broken_assumptions(tmp_path: Path, rows: str, message: str) -> None:
+    """A row that cannot be used is an error that names it."""
+    place = tmp_path / "assumptions.csv"
+    place.write_text(_HEADER + rows, encoding="utf-8")
+    with pytest.raises(MissingFactError, match=message):
+        assumptions(place)

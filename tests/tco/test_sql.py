@@ -1,0 +1,325 @@
+"""Each statement on its own: a few rows in, the expected rows out."""
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from clusterwright.pricing.statements import files, statement
+
+Row = dict[str, Any]
+TAGS = {
+    "item": "x",
+    "capex_or_opex": "opex",
+    "fixed_or_variable": "fixed",
+    "held": False,
+    "basis": "documented",
+    "source": "list",
+    "price_date": "2026-01-01",
+    "confidence": "high",
+}
+
+
+def _amount(key: str, month_end: float, category: str, usd: float, **changes: object) -> Row:
+    return {"scenario": "base", "key": key, "month_end": month_end, "category": category, "usd": usd} | TAGS | changes
+
+
+def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
+    return {
+        "key": key,
+        "owned": owned,
+        "priced": True,
+        "gpus": 8.0,
+        "it_power_w": 1000.0 if owned else None,
+        "run_hours": 100.0,
+        "runs": runs,
+        "busy_fraction": 0.5,
+        "share_while_running": 0.05,
+        "share_while_held": 0.1,
+    }
+
+
+def _run(path: str, tables: dict[str, list[Row]], **parameters: object) -> list[Row]:
+    connection = duckdb.connect()
+    for name, rows in tables.items():
+        connection.execute(f"create table {name} as select unnest($rows, recursive := true)", {"rows": rows})
+    cursor = connection.execute(statement(path), parameters)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _candidate(key: str, days: float, *, owned: bool) -> Row:
+    return {
+        "key": key, "owned": owned, "priced": True, "gpus": 8.0, "calendar_days": days, "it_power_w": 1000.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("reference_days", "runs"), [(None, 24.0), (60.0, 8.0)])
+def test_work(reference_days: float | None, runs: float) -> None:
+    """Runs are counted with the longest owned run, or with the days that are given."""
+    rows = [
+        _candidate("cloud", 30, owned=False),
+        _candidate("fast", 10, owned=True),
+        _candidate("slow", 20, owned=True),
+    ]
+    found = _run(
+        "tco/sql/work.sql", {"candidate": rows},
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days,
+    )  # fmt: skip
+    assert {row["key"]: (row["runs"], row["busy_fraction"]) for row in found} == {
+        "cloud": (pytest.approx(runs), pytest.approx(runs * 30 / 600)),
+        "fast": (pytest.approx(runs), pytest.approx(runs * 10 / 600)),
+        "slow": (pytest.approx(runs), pytest.approx(runs * 20 / 600)),
+    }
+    slow = found[2]
+    assert slow["share_while_running"] == pytest.approx(20 / 600)
+    assert slow["share_while_held"] == pytest.approx(20 / 600 / 0.8)
+
+
+def test_work_without_owner() -> None:
+    """Among rented candidates alone the slowest sets the pace."""
+    rows = [_candidate("a", 30, owned=False), _candidate("b", 15, owned=False)]
+    found = _run(
+        "tco/sql/work.sql", {"candidate": rows},
+        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, reference_days=None,
+    )  # fmt: skip
+    assert {row["key"]: row["busy_fraction"] for row in found} == {"a": 0.5, "b": 0.25}
+
+
+def test_cash_flow() -> None:
+    """A purchase in month 0, rent by hours worked and by month, energy at rest and at work, resale at the end."""
+    rates = {
+        "power_price_usd_per_kwh": 0.1, "pue": 1.5, "load_power_fraction": 0.8, "idle_power_fraction": 0.3,
+        "colocation_usd_per_kw_month": 100.0, "installation_fraction": 0.1, "spares_fraction": 0.05,
+        "support_fraction_per_year": 0.12, "staff_fte_per_gpu": 0.01, "staff_usd_per_fte_year": 120000.0,
+        "resale_fraction": 0.4,
+    }  # fmt: skip
+    parameter = [
+        {"scenario": "base", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
+        for key, value in rates.items()
+    ]
+    priced = {"committed": False, "quantity": 2.0} | {name: TAGS[name] for name in _SOURCED}
+    lines: list[Row] = [
+        {"key": key, "item": item, "category": item, "charge": charge, "scales_with": scales, "unit_usd": usd} | priced
+        for key, item, charge, scales, usd in (
+            ("mine", "server", "once", "cluster", 500.0),
+            ("theirs", "node", "hourly", "nodes", 3.0),
+            ("theirs", "disk", "monthly", "cluster", 7.0),
+        )
+    ]
+    for line in lines:
+        line |= {"unit_usd_low": line["unit_usd"], "unit_usd_high": line["unit_usd"]}
+    found = _run(
+        "tco/sql/cash_flow.sql",
+        {
+            "parameter": parameter,
+            "priced_line": lines,
+            "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+        },
+        horizon_months=1.5,
+        hours_per_month=730.0,
+    )
+    rows = {(row["key"], row["item"], row["month_end"]): row for row in found}
+    usd = {key: row["usd"] for key, row in rows.items()}
+    assert usd == {
+        ("mine", "server", 0.0): 1000.0,
+        ("mine", "Installation and burn-in", 0.0): pytest.approx(100.0),
+        ("mine", "Spare parts", 0.0): pytest.approx(50.0),
+        ("mine", "Resale at the end of the horizon", 1.5): pytest.approx(-400.0),
+        **_monthly("mine", "Hardware support", 10.0),
+        **_monthly("mine", "Hardware operations staff", 800.0),
+        **_monthly("mine", "Space and cooling per kW of IT load", 100.0),
+        **_monthly("mine", "Energy drawn at all times", 0.3 * 1.5 * 0.1 * 730),
+        **_monthly("mine", "Energy drawn more while it works", 0.5 * 0.5 * 1.5 * 0.1 * 730),
+        **_monthly("theirs", "node", 2 * 3.0 * 730 * 0.5),
+        **_monthly("theirs", "disk", 14.0),
+    }
+    tags = {item: (row["capex_or_opex"], row["fixed_or_variable"], row["held"]) for (_, item, _), row in rows.items()}
+    assert tags["server"] == ("capex", "fixed", True)
+    assert tags["node"] == ("opex", "variable", False)
+    assert tags["disk"] == ("opex", "fixed", False)
+    assert tags["Energy drawn at all times"] == ("opex", "fixed", True)
+    assert tags["Energy drawn more while it works"] == ("opex", "variable", True)
+
+
+_SOURCED = ("basis", "source", "price_date", "confidence")
+
+
+def _monthly(key: str, item: str, usd: float) -> dict[tuple[str, str, float], object]:
+    return {(key, item, 1.0): pytest.approx(usd), (key, item, 1.5): pytest.approx(usd / 2)}
+
+
+def test_candidate_total() -> None:
+    """Variable costs go to runs evenly, held ones by hours worked, others by the time of the run."""
+    flow = [
+        _amount("mine", 0, "compute", 1000.0, capex_or_opex="capex", held=True),
+        _amount("mine", 12, "energy", 50.0, held=True, basis="assumed", fixed_or_variable="variable"),
+        _amount("mine", 12, "storage", 20.0),
+        _amount("mine", 24, "resale", -121.0, capex_or_opex="capex", held=True, basis="assumed"),
+    ]
+    (row,) = _run(
+        "tco/sql/candidate_total.sql",
+        {"cash_flow": flow, "work": [_work("mine", owned=True)]},
+        discount_rate=0.1,
+    )
+    assert row == {
+        "scenario": "base",
+        "key": "mine",
+        "capex_usd": 1000.0,
+        "horizon_usd": 949.0,
+        "npv_usd": pytest.approx(1000 + 70 / 1.1 - 100),
+        "run_usd": pytest.approx(1000 * 0.1 + 50 / 10 + 20 * 0.05 - 121 * 0.1),
+        "capex_priced_share": 1.0,
+        "horizon_priced_share": pytest.approx(1020 / 1191),
+        "run_priced_share": pytest.approx(101 / (101 + 5 + 12.1)),
+    }
+
+
+def test_category_total() -> None:
+    """Categories carry their USD over the horizon and in a run, and the priced part of each; largest first."""
+    flow = [
+        _amount("a", 1, "storage", 10.0, basis="assumed"),
+        _amount("a", 1, "storage", 30.0),
+        _amount("a", 1, "compute", 100.0, fixed_or_variable="variable"),
+    ]
+    found = _run("tco/sql/category_total.sql", {"cash_flow": flow, "work": [_work("a", owned=False)]})
+    assert [tuple(row.values()) for row in found] == [
+        ("a", "compute", 100.0, 100.0, pytest.approx(10.0), pytest.approx(10.0)),
+        ("a", "storage", 40.0, 30.0, pytest.approx(2.0), pytest.approx(1.5)),
+    ]
+
+
+def test_cumulative() -> None:
+    """Every month has a point, also without payment; resale is left out."""
+    flow = [
+        _amount("a", 0, "compute", 100.0),
+        _amount("a", 2, "energy", 5.0),
+        _amount("a", 2.5, "energy", 2.0),
+        _amount("a", 2.5, "resale", -50.0),
+    ]
+    found = _run("tco/sql/cumulative.sql", {"cash_flow": flow}, horizon_months=2.5)
+    assert [(row["month_end"], row["usd"]) for row in found] == [(0, 100), (1, 100), (2, 105), (2.5, 107)]
+
+
+def _curve(key: str, *usd: float, scenario: str = "base") -> list[Row]:
+    return [
+        {"scenario": scenario, "key": key, "month_end": float(month), "usd": value} for month, value in enumerate(usd)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "months"),
+    [
+        ((100, 110, 120, 130), (0, 50, 100, 150), 2.5),
+        ((100, 110, 120, 130), (0, 50, 100, 129), None),
+        ((100, 110, 120, 130), (0, 50, 100, 130), 3.0),
+        ((0, 10, 20, 30), (0, 50, 100, 150), 0.0),
+        ((100, 100, 180, 180), (0, 120, 130, 230), 2.5),
+    ],
+)
+def test_breakeven_month(mine: tuple[float, ...], theirs: tuple[float, ...], months: float | None) -> None:
+    """Breakeven is where the curves cross for good; none if not in the horizon; 0 if owning is never dearer."""
+    tables = {
+        "cumulative": _curve("mine", *mine) + _curve("theirs", *theirs),
+        "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+    }
+    (row,) = _run("tco/sql/breakeven_month.sql", tables)
+    assert row == {"scenario": "base", "owned_key": "mine", "rented_key": "theirs", "months": months}
+
+
+def test_breakeven_month_of_the_ends() -> None:
+    """The owner's cheap and dear ends are held against the renter's base."""
+    curves = _curve("theirs", 0, 50, 100)
+    for scenario, start in (("low", 50), ("base", 75), ("high", 100)):
+        curves += _curve("mine", start, start, start, scenario=scenario)
+    curves += _curve("theirs", 0, 1, 2, scenario="low")
+    tables = {"cumulative": curves, "work": [_work("mine", owned=True), _work("theirs", owned=False)]}
+    found = _run("tco/sql/breakeven_month.sql", tables)
+    assert {row["scenario"]: row["months"] for row in found} == {"low": 1.0, "base": 1.5, "high": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("fixed", "variable", "rent", "utilisation"),
+    [(100.0, 10.0, 210.0, 0.25), (100.0, 10.0, 10.0, None), (0.0, 10.0, 5.0, 0.0), (100.0, 0.0, 25.0, 2.0)],
+)
+def test_breakeven_utilisation(fixed: float, variable: float, rent: float, utilisation: float | None) -> None:
+    """Fixed cost + u x variable / 0.5 = u x rent / 0.5 gives u; none if every hour worked costs the owner more."""
+    flow = [
+        _amount("mine", 0, "compute", fixed),
+        _amount("mine", 1, "energy", variable, fixed_or_variable="variable"),
+        _amount("theirs", 1, "compute", rent, fixed_or_variable="variable"),
+    ]
+    tables = {"cash_flow": flow, "work": [_work("mine", owned=True), _work("theirs", owned=False)]}
+    (row,) = _run("tco/sql/breakeven_utilisation.sql", tables, utilisation=0.5)
+    assert row == {"owned_key": "mine", "rented_key": "theirs", "utilisation": utilisation}
+
+
+def test_cash_flow_row() -> None:
+    """Reports read the base scenario alone, of one candidate or of all."""
+    flow = [_amount("a", 1, "energy", 5.0), _amount("b", 1, "energy", 6.0)]
+    flow.append(_amount("a", 1, "energy", 4.0, scenario="low"))
+    assert [row["usd"] for row in _run("tco/sql/cash_flow_row.sql", {"cash_flow": flow}, key="")] == [5.0, 6.0]
+    assert [row["usd"] for row in _run("tco/sql/cash_flow_row.sql", {"cash_flow": flow}, key="b")] == [6.0]
+
+
+SOUND = {
+    "cash_flow": [
+        _amount("a", 0, "compute", 100.0, capex_or_opex="capex", scenario=scenario)
+        for scenario in ("low", "base", "high")
+    ]
+    + [
+        _amount("a", month, "energy", 5.0, scenario=scenario)
+        for month in (1, 2)
+        for scenario in ("low", "base", "high")
+    ]
+    + [
+        _amount("a", 2, "resale", -20.0, capex_or_opex="capex", scenario=scenario)
+        for scenario in ("low", "base", "high")
+    ],
+    "cumulative": [
+        point for scenario in ("low", "base", "high") for point in _curve("a", 100, 105, 110, scenario=scenario)
+    ],
+    "priced_line": [{"key": "a", "charge": "once", "quantity": 4.0, "unit_usd": 25.0}],
+}
+
+
+def _audit(tables: dict[str, list[Row]]) -> set[str]:
+    return {
+        path.stem
+        for path in files("tco/audits")
+        if _run(
+            f"tco/audits/{path.name}",
+            tables,
+            **({"horizon_months": 2.0} if "$horizon_months" in path.read_text(encoding="utf-8") else {}),
+        )
+    }
+
+
+def test_sound_cash_flow_passes() -> None:
+    """A cash flow that reconciles passes every audit."""
+    assert _audit(SOUND) == set()
+
+
+@pytest.mark.parametrize(
+    ("audit", "position", "changes"),
+    [
+        ("value_missing", 3, {"usd": None}),
+        ("value_missing", 3, {"usd": float("nan")}),
+        ("value_missing", 3, {"source": ""}),
+        ("value_missing", 3, {"basis": "guessed"}),
+        ("value_missing", 3, {"capex_or_opex": "cost"}),
+        ("negative_amount", 3, {"usd": -5.0}),
+        ("negative_amount", 9, {"usd": 20.0}),
+        ("month_missing", 6, {"month_end": 1.0}),
+        ("purchase_not_bill", 1, {"usd": 101.0}),
+        ("category_sum", 4, {"usd": 5.01}),
+        ("scenario_order", 3, {"usd": 50.0}),
+        ("purchase_late", 1, {"month_end": 1.0}),
+        ("purchase_late", 3, {"month_end": 0.0}),
+    ],
+)
+def test_fault_in_cash_flow_is_caught(audit: str, position: int, changes: Row) -> None:
+    """A row that breaks an identity is caught by the audit of that identity."""
+    flow = [dict(row) for row in SOUND["cash_flow"]]
+    flow[position] |= changes
+    assert audit in _audit(SOUND | {"cash_flow": flow})
