@@ -77,7 +77,8 @@ def _fabric(node_type: "NodeType") -> list[str]:
 
 def _image(node_type: "NodeType") -> list[str]:
     if limits.FABRIC_OF_MACHINE_TYPE.get(node_type.instance_type) != "tcpx":
-        return [] if node_type.image else ["nodeType.image: is required"]
+        wanted = "an image with the NVIDIA driver, on Ubuntu 24.04 or the like (README.md, Image)"
+        return [] if node_type.image else [f"nodeType.image: is required: {wanted}"]
     own_image = "projects/YOUR-PROJECT/global/images/YOUR-IMAGE"
     reason = (
         "GPUDirect-TCPX needs a kernel that no public image has: build an image with it (README.md, Image), "
