@@ -15,7 +15,8 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.cloud_bill import FileSystem, choose_file_system, cloud_bill
-from clusterwright.facility.design import OnPremDesign, Site, design_onprem
+from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.site import Site
 from clusterwright.plan.record import (
     ClusterNames,
     EconomicsSummary,
@@ -72,7 +73,8 @@ def decide(
         progress: called with a few words before each longer piece of work.
 
     Raises:
-        RuleError: a target's job fits no cluster; every target's reason is a finding.
+        RuleError: no target fits; every target's reason is a finding. A target that does not fit while others do is a
+            finding of the plan.
         MissingFactError: a fact that the answer needs is missing.
     """
     if not isinstance(blueprint.workload, Train):
@@ -87,12 +89,12 @@ def decide(
             choices += _choices(blueprint, catalogue, job, target)
         except RuleError as error:
             failures += [replace(finding, message=f"{target.target}: {finding.message}") for finding in error.findings]
-    if failures:
+    if not choices:
         raise RuleError(tuple(failures))
     progress(f"pricing {len(choices)} clusters")
     book = PriceBook.open()
     costs = {entry.key: entry for entry in cost([_candidate(choice) for choice in choices], economics, book)}
-    chosen = [_best(target, choices, costs) for target in resolved.targets]
+    chosen = [_best(points, costs) for target in resolved.targets if (points := _points_of(target, choices))]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
     ledger = Ledger([replace(_candidate(choice), key=choice.resolved.target) for choice in chosen], economics, book)
     final = {entry.key: entry for entry in ledger.costs()}
@@ -100,7 +102,7 @@ def decide(
         _option(
             blueprint,
             choice,
-            final[choice.key],
+            final[choice.resolved.target],
             [other for other in choices if other.resolved is choice.resolved],
             costs,
         )
@@ -137,7 +139,7 @@ def decide(
         options=options,
         breakevens=ledger.breakevens(),
         parameters=ledger.parameters,
-        findings=_findings(blueprint, options),
+        findings=(*failures, *_findings(blueprint, options)),
         not_counted=not_counted(
             owned=any(option.facility is not None for option in options),
             rented=any(option.facility is None for option in options),
@@ -182,9 +184,14 @@ def _choices(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     meeting = [point for point in front.points if goal_days is None or point.calendar_days_high <= goal_days]
     # Where no size meets the goal, the fastest is shown with what is missing.
     points = meeting or [min(front.points, key=lambda point: point.calendar_days_high)]
-    choices = []
+    choices: list[_Choice] = []
+    refused: list[Finding] = []
     for point in points:
-        bill, design, file_system = _bill(blueprint, catalogue, target, point)
+        try:
+            bill, design, file_system = _bill(blueprint, catalogue, target, point)
+        except RuleError as error:
+            refused += error.findings
+            continue
         choices.append(
             _Choice(
                 resolved=target,
@@ -197,6 +204,9 @@ def _choices(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
                 meets_goal=bool(meeting),
             )
         )
+    if not choices:
+        # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
+        raise RuleError((refused[0],))
     return choices
 
 
@@ -215,7 +225,12 @@ def _bill(
         power_limit_w=blueprint.site.power_limit,
     )
     design = design_onprem(
-        system=target.system, nodes=point.nodes, storage=point.storage, site=site, catalogue=catalogue
+        system=target.system,
+        nodes=point.nodes,
+        storage=point.storage,
+        site=site,
+        catalogue=catalogue,
+        host_prefix=blueprint.cluster.host_prefix,
     )
     return design.bill, design, None
 
@@ -232,14 +247,19 @@ def _candidate(choice: _Choice) -> Candidate:
     )
 
 
-def _best(target: ResolvedTarget, choices: list[_Choice], costs: dict[str, CandidateCost]) -> _Choice:
-    """Return the target's point whose run costs least; unknown costs come last, then fewer nodes, then fewer days."""
+def _best(points: list[_Choice], costs: dict[str, CandidateCost]) -> _Choice:
+    """Return the point whose run costs least.
 
-    def rank(choice: _Choice) -> tuple[float, int, float]:
+    Points that the building cannot hold come last; so do unknown costs, then fewer nodes and fewer days decide.
+    """
+
+    def rank(choice: _Choice) -> tuple[bool, float, int, float]:
         run_usd = costs[choice.key].run_usd
-        return (float("inf") if run_usd is None else run_usd, choice.point.nodes, choice.point.calendar_days)
+        known = float("inf") if run_usd is None else run_usd
+        broken = choice.design is not None and bool(choice.design.findings)
+        return broken, known, choice.point.nodes, choice.point.calendar_days
 
-    return min(_points_of(target, choices), key=rank)
+    return min(points, key=rank)
 
 
 def _points_of(target: ResolvedTarget, choices: list[_Choice]) -> list[_Choice]:
