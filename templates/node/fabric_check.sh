@@ -53,7 +53,7 @@ reason="fabric: $found of $CLUSTERWRIGHT_FABRIC_INTERFACES $CLUSTERWRIGHT_FABRIC
 if [ "${1:-}" = --drain ]; then
     name="$(node_name)"
     # An operator's own reason and its time stay as they are.
-    if ! scontrol show node "$name" | grep -q 'State=[^ ]*DRAIN'; then
+    if ! scontrol show node "$name" | grep 'State=[^ ]*DRAIN' >/dev/null; then
         scontrol update nodename="$name" state=drain reason="$reason"
     fi
 fi

@@ -9,7 +9,7 @@ export DEBIAN_FRONTEND=noninteractive
 install_missing() {
     local package missing=()
     for package in "$@"; do
-        dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+        dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -x installed >/dev/null ||
             missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
@@ -54,7 +54,8 @@ install_lustre() {
         # One package name per Lustre release, one version of it per kernel: take the newest that knows this kernel.
         package="$(apt-cache search --names-only '^amlfs-lustre-client-[0-9]' | cut --delimiter=' ' --fields=1 |
             sort --version-sort --reverse | while read -r name; do
-                if apt-cache madison "$name" | grep -qF "| $kernel |"; then
+                # Not grep -q: it would end the pipe early, and pipefail would take that for "not found".
+                if apt-cache madison "$name" | grep -F "| $kernel |" >/dev/null; then
                     printf '%s\n' "$name"
                     break
                 fi

@@ -1,0 +1,121 @@
+"""Package installation on each cloud, with stand-ins for the package manager, inside namespaces of its own."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.engine
+
+NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
+KERNEL = "6.8.0-1026-azure"
+PROGRAMS = {
+    "uname": f"echo {KERNEL}",
+    "dpkg-query": 'for name; do :; done; case " $INSTALLED " in *" $name "*) echo installed ;; *) exit 1 ;; esac',
+    "curl": 'while [ "$1" != --output ]; do shift; done; echo key >"$2"',
+    "modinfo": "exit 1",
+    "aws": "exit 0",
+    "apt-cache": f"""case "$*" in
+search*) printf 'amlfs-lustre-client-%s - client\\n' 2.16.1 2.17.0 2.9.0 ;;
+*2.17.0) echo 'amlfs-lustre-client-2.17.0 | 6.14.0-1001-azure | repository' ;;
+*) echo "$2 | {KERNEL} | repository"; for i in {{1..2000}}; do echo "$2 | 6.8.0-$i-azure | repository"; done ;;
+esac""",
+}
+BASE = "curl ca-certificates python3 munge slurm-client mdadm xfsprogs"
+APT = "-o DPkg::Lock::Timeout=600"
+
+
+@pytest.fixture
+def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[..., tuple[int, str, list[str], str]]:
+    """Return a function that runs the script: status, errors, the package manager's calls, and the source list."""
+    require_engine("unshare")
+    require_engine(working=os.geteuid() == 0, reason="needs root for a private /etc")
+    programs, log = tmp_path / "bin", tmp_path / "log"
+    programs.mkdir()
+    logged = dict.fromkeys(["apt-get", "modprobe", "snap"], f'echo "$(basename "$0") $*" >>{log}')
+    for name, body in {**PROGRAMS, **logged}.items():
+        (programs / name).write_text(f"#!/bin/bash\n{body}\n")
+        (programs / name).chmod(0o755)
+
+    def run(
+        cloud: str, *, role: str = "compute", shared: str = "", installed: str = ""
+    ) -> tuple[int, str, list[str], str]:
+        env = tmp_path / "node.env"
+        env.write_text(
+            f"CLUSTERWRIGHT_CLOUD={cloud}\nCLUSTERWRIGHT_ROLE={role}\nCLUSTERWRIGHT_CLUSTER_NAME=trial\n"
+            "CLUSTERWRIGHT_PARTITION=gpu\nCLUSTERWRIGHT_SECRET_ID=key\nCLUSTERWRIGHT_NODE_COUNT=1\n"
+            "CLUSTERWRIGHT_GPUS_PER_NODE=0\nCLUSTERWRIGHT_FABRIC=none\nCLUSTERWRIGHT_CONTROLLER_ADDRESS=10.0.0.1\n"
+            f"CLUSTERWRIGHT_REGION=us-east-1\nCLUSTERWRIGHT_SHARED_SOURCE={shared}\n"
+        )
+        source_list = "/etc/apt/sources.list.d/lustre-client.list"
+        script = (
+            f"mount -t tmpfs tmpfs /etc/apt && status=0; bash {NODE_SCRIPTS}/install_packages.sh || status=$?; "
+            f"cat {source_list} 2>/dev/null; exit $status"
+        )
+        result = subprocess.run(
+            ["unshare", "--mount", "bash", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "CLUSTERWRIGHT_NODE_ENV": str(env),
+                "INSTALLED": installed,
+            },
+        )
+        calls = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return result.returncode, result.stderr, calls, result.stdout
+
+    return run
+
+
+@pytest.mark.parametrize(("role", "daemon"), [("controller", "slurmctld"), ("compute", "slurmd")])
+def test_only_missing_packages_are_installed(
+    install: Callable[..., tuple[int, str, list[str], str]], role: str, daemon: str
+) -> None:
+    """One install names what is missing for the role; with everything there the package manager is not called."""
+    status, errors, calls, _ = install("local", role=role, installed="curl ca-certificates python3")
+    assert status == 0, errors
+    missing = f"munge slurm-client mdadm xfsprogs {daemon}"
+    assert calls == [
+        f"apt-get {APT} update --quiet",
+        f"apt-get {APT} install --quiet --yes --no-install-recommends {missing}",
+    ]
+    assert install("local", role=role, installed=f"{BASE} {daemon}")[:3] == (0, "", [])
+
+
+@pytest.mark.parametrize(
+    ("cloud", "package", "suite"),
+    [
+        ("aws", f"lustre-client-modules-{KERNEL}", ""),
+        ("gcp", f"lustre-client-modules-{KERNEL} lustre-client-utils", "lustre-client-ubuntu-"),
+        ("azure", f"amlfs-lustre-client-2.16.1={KERNEL}", ""),
+    ],
+)
+def test_the_lustre_client_fits_the_running_kernel(
+    install: Callable[..., tuple[int, str, list[str], str]], cloud: str, package: str, suite: str
+) -> None:
+    """Each vendor's repository is added with its key, and the client for this kernel, not a newer one, is installed."""
+    status, errors, calls, source = install(cloud, shared="10.0.0.9@tcp:/fs", installed=f"{BASE} slurmd")
+    assert status == 0, errors
+    assert f"apt-get {APT} install --quiet --yes --no-install-recommends {package}" in calls
+    assert calls[-1] == "modprobe lustre"
+    assert source.startswith("deb [signed-by=/etc/apt/keyrings/lustre-client.asc] https://")
+    release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    assert source.split()[3] == f"{suite}{release['VERSION_CODENAME']}"
+
+
+def test_a_kernel_without_a_client_is_refused(
+    install: Callable[..., tuple[int, str, list[str], str]], tmp_path: Path
+) -> None:
+    """Where no package knows the kernel, the script says so instead of leaving the mount to hang."""
+    (tmp_path / "bin" / "uname").write_text("#!/bin/bash\necho 7.0.0-custom\n")
+    (tmp_path / "bin" / "apt-cache").write_text("#!/bin/bash\necho 'amlfs-lustre-client-2.17.0 | 6.8 | repository'\n")
+    status, errors, calls, _ = install("azure", shared="10.0.0.9@tcp:/fs", installed=f"{BASE} slurmd")
+    assert status == 3
+    assert "no Lustre client for kernel 7.0.0-custom" in errors
+    assert not any("install" in call for call in calls)
