@@ -33,7 +33,7 @@ SlurmdTimeout=300
 # A rebooted node comes back by itself.
 ReturnToService=2
 # Twice the plan: a replacement registers under a new name before the lost node is deleted.
-MaxNodeCount=$((2 * CLUSTERWRIGHT_NODE_COUNT))
+MaxNodeCount=$((10#$CLUSTERWRIGHT_NODE_COUNT > 0 ? 2 * 10#$CLUSTERWRIGHT_NODE_COUNT : 2))
 # Dynamic nodes cannot forward messages to each other.
 TreeWidth=65533
 SelectType=select/cons_tres

@@ -43,7 +43,7 @@ check_pattern CLUSTERWRIGHT_CLOUD 'aws|azure|gcp|local' 'one of aws, azure, gcp,
 check_pattern CLUSTERWRIGHT_ROLE 'controller|compute' 'controller or compute'
 check_pattern CLUSTERWRIGHT_CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
 check_pattern CLUSTERWRIGHT_PARTITION '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
-check_pattern CLUSTERWRIGHT_NODE_COUNT '[1-9][0-9]{0,4}' 'a number of nodes from 1 to 99999'
+check_pattern CLUSTERWRIGHT_NODE_COUNT '[0-9]{1,5}' 'a number of nodes'
 check_pattern CLUSTERWRIGHT_GPUS_PER_NODE '[0-9]{1,3}' 'a number of GPUs'
 check_pattern CLUSTERWRIGHT_FABRIC 'efa|infiniband|tcpx|tcpxo|roce|none' \
     'one of efa, infiniband, tcpx, tcpxo, roce, none'

@@ -126,7 +126,7 @@ def test_all_missing_variables_are_named_at_once(run_script: Callable[..., subpr
     [
         ("CLOUD", "onprem"),
         ("ROLE", "login"),
-        ("NODE_COUNT", "0"),
+        ("NODE_COUNT", "4.5"),
         ("NODE_COUNT", "four"),
         ("NODE_COUNT", "-4"),
         ("GPUS_PER_NODE", "8x"),
