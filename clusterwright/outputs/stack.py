@@ -36,6 +36,10 @@ TO_FILL_IN: dict[str, tuple[tuple[str, str], ...]] = {
             'pulumi config set adminSshPublicKey "$(cat ~/.ssh/id_ed25519.pub)"',
             "Azure wants a public key on every machine; access is by Bastion only",
         ),
+        (
+            "pulumi config set --path nodeType.image microsoft-dsvm:ubuntu-hpc:2404:VERSION",
+            "a fixed version (az vm image list --publisher microsoft-dsvm --all); with latest, drivers would differ by node",
+        ),
     ),
     "gcp": (("pulumi config set gcp:project YOUR-PROJECT", "the project that everything is created in"),),
 }
