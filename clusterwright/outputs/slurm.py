@@ -6,7 +6,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.slurm_cluster import SlurmCluster, slurm_texts, two_level_topology
 from clusterwright.plan.record import Option, Plan
 
-#: The management server that runs slurmctld.
+#: The first management server, by the name it has in the racks, runs slurmctld.
 CONTROLLER_HOST = "mgmt-001"
 #: Share of a node's memory that jobs may use; the rest is for the operating system and page tables. An assumption.
 JOB_MEMORY_SHARE = 0.95
