@@ -13,6 +13,7 @@ RELIABILITY = load_calibration().reliability()
 
 
 def interval_hours(nodes: float) -> float:
+    """Return the mean hours between interruptions of a job."""
     seconds = goodput.interruption_interval_s(
         nodes=nodes,
         failures_per_node_day=RELIABILITY.failures_per_node_day,
@@ -44,9 +45,7 @@ def test_young_and_daly_agree_when_checkpoints_are_cheap() -> None:
 
 def test_llama3_effective_time_is_about_90_percent() -> None:
     """Meta reports more than 90 % effective time; 20 s checkpoints and restarts of 5 minutes give 91 %."""
-    fraction = goodput.productive_fraction(
-        write_s=20.0, interval_s=667.0, interruption_s=3.09 * 3600, restart_s=300.0
-    )
+    fraction = goodput.productive_fraction(write_s=20.0, interval_s=667.0, interruption_s=3.09 * 3600, restart_s=300.0)
     assert fraction == pytest.approx(0.91, abs=0.01)
 
 

@@ -20,10 +20,12 @@ LAYOUT = Layouts(
 
 
 def kept(recompute: int, *, tp: float = 8.0, sp: float = 1.0) -> float:
+    """Return what one layer of GPT-3 keeps."""
     return float(memory.activation_bytes_per_layer(GPT3, rows=2048.0, tp=tp, sp=sp, recompute=recompute))
 
 
 def total(layout: Layouts) -> float:
+    """Return the memory of the fullest GPU of GPT-3."""
     rows = 2048.0 * layout.micro_batch / layout.cp
     each = memory.activation_bytes_per_layer(GPT3, rows=rows, tp=layout.tp, sp=layout.sp, recompute=layout.recompute)
     return float(memory.per_gpu(GPT3, layout, kept=each, working=0.0).total())

@@ -1,0 +1,81 @@
+"""Layouts evaluated per second by the training search: `python benchmarks/layouts.py [REPEATS]`.
+
+Method: GPT-3 175B (300e9 tokens, 1,536 sequences of 2,048, bf16) on DGX H100, on every cluster size up to 2,048 nodes.
+Three figures, each the best of REPEATS (default 5) runs in one process on one core, after one run to warm up:
+
+- `search`: the whole search with enumeration, memory, time, goodput, front and the front's breakdown; layouts looked at
+  over wall time.
+- `timing`: memory of every layout and time, goodput and days of those that fit, the layouts already enumerated.
+- `wide batch`: the same search with a global batch of 3,840 sequences and full freedom, a larger space.
+
+Nothing is cached between runs. Set OMP_NUM_THREADS=1 to keep NumPy on one core (the formulas use one anyway).
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from clusterwright.catalog import load, lookup
+from clusterwright.catalog.records import NodeType
+from clusterwright.sizing import layouts
+from clusterwright.sizing.calibration import load_calibration
+from clusterwright.sizing.columns import device_of, shape_of
+from clusterwright.sizing.records import TrainingJob
+from clusterwright.sizing.search import search, stacks_of, time_all
+
+
+def best_s(action: Callable[[], object], repeats: int) -> float:
+    """Return the shortest wall time of an action in seconds."""
+    times = []
+    action()
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> int:
+    """Print the figures."""
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    catalogue, calibration = load.load(), load_calibration()
+    accelerator = lookup.accelerator(catalogue, "h100-sxm-80gb")
+    node = NodeType(
+        id="dgx-h100",
+        accelerator=accelerator,
+        gpus=8,
+        hbm_bytes_per_gpu=accelerator.hbm_bytes or 0.0,
+        network_kind="infiniband",
+        network_bytes_per_s_per_gpu_one_way=50e9,
+    )
+    job = TrainingJob(
+        model=lookup.model(catalogue, "GPT-3-175B"),
+        tokens=300e9,
+        sequence_length=2048,
+        global_batch_sequences=1536,
+        precision="bf16",
+        finish_within_s=None,
+    )
+    for name, question in (("search", job), ("wide batch", replace(job, global_batch_sequences=3840))):
+        seconds = best_s(partial(search, job=question, node=node, calibration=calibration), repeats)
+        count = search(job=question, node=node, calibration=calibration).layouts_evaluated
+        print(
+            f"{name:<11} {count:>8,} layouts in {seconds * 1e3:6.1f} ms: {count / seconds / 1e6:5.2f} million layouts/s"
+        )
+    found = layouts.enumerate_layouts(job, node, max_nodes=layouts.DEFAULT_MAX_NODES)
+    if found is None:
+        return 1
+    shape, device = shape_of(job.model, sequence_length=2048), device_of(node, precision="bf16")
+    stacks = stacks_of(calibration, node)
+    seconds = best_s(lambda: time_all(job, node, shape, device, found, stacks=stacks, calibration=calibration), repeats)
+    count = int(layouts.gpu_counts(found).size)
+    print(
+        f"{'timing':<11} {count:>8,} layouts in {seconds * 1e3:6.1f} ms: {count / seconds / 1e6:5.2f} million layouts/s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
