@@ -9,6 +9,8 @@ from pulumi_azure_native import consumption, monitor
 
 from settings import BudgetSettings
 
+# Definition id of the built-in role Owner (Microsoft, "Azure built-in roles").
+_OWNER_ROLE = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 # Percent of the budget, and whether spent or foreseen by Azure. A budget may have five of them.
 _ALERTS = (
     (50, consumption.ThresholdType.ACTUAL),
@@ -34,6 +36,7 @@ class Budget(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: BudgetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("clusterwright:azure:Budget", name, {}, opts)
+        emails = [args.budget.email] if args.budget.email else []
         people = monitor.ActionGroup(
             f"{name}-budget",
             resource_group_name=args.resource_group_name,
@@ -42,9 +45,14 @@ class Budget(pulumi.ComponentResource):
             enabled=True,
             email_receivers=[
                 monitor.MicrosoftCommonEmailReceiverArgs(
-                    name="budget", email_address=args.budget.email, use_common_alert_schema=True
+                    name="budget", email_address=email, use_common_alert_schema=True
                 )
+                for email in emails
             ],
+            # A budget that tells nobody is useless, so without an address it tells the owners.
+            arm_role_receivers=None
+            if emails
+            else [monitor.ArmRoleReceiverArgs(name="owners", role_id=_OWNER_ROLE, use_common_alert_schema=True)],
             tags=args.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -68,7 +76,7 @@ class Budget(pulumi.ComponentResource):
                     operator=consumption.OperatorType.GREATER_THAN_OR_EQUAL_TO,
                     threshold=percent,
                     threshold_type=kind,
-                    contact_emails=[args.budget.email],
+                    contact_emails=emails,
                     contact_groups=[people.id],
                 )
                 for percent, kind in _ALERTS

@@ -244,15 +244,10 @@ def _budget(fields: Fields) -> BudgetSettings | None:
     month = None
     if fields.has("budgetStartMonth"):
         month = fields.text("budgetStartMonth", pattern=r"20\d\d-(0[1-9]|1[0-2])", meaning="a month such as 2026-11")
-    return BudgetSettings(
-        amount_per_month=fields.amount("budgetUsdPerMonth"),
-        email=fields.text(
-            "alertEmail",
-            pattern=r"[^@\s,]+@[^@\s,]+\.[^@\s,]+",
-            meaning="the e-mail address that a budget alert goes to",
-        ),
-        start_month=month,
-    )
+    email = None
+    if fields.has("alertEmail"):
+        email = fields.text("alertEmail", pattern=r"[^@\s,]+@[^@\s,]+\.[^@\s,]+", meaning="one e-mail address")
+    return BudgetSettings(amount_per_month=fields.amount("budgetUsdPerMonth"), email=email, start_month=month)
 
 
 def _tags(fields: Fields, cluster_name: str) -> Mapping[str, str]:

@@ -51,10 +51,13 @@ class SharedStorage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSettings:
-    """Monthly budget; `start_month` (YYYY-MM) is None for the month of the first deployment."""
+    """Monthly budget; `start_month` (YYYY-MM) is None for the month of the first deployment.
+
+    Without an `email` the alerts go to the owners of the subscription.
+    """
 
     amount_per_month: float
-    email: str
+    email: str | None
     start_month: str | None
 
 

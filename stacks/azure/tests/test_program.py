@@ -499,6 +499,19 @@ def test_budget(run: Run) -> None:
     assert run(nodeCount=4, budgetUsdPerMonth=0).of("ActionGroup") == []
 
 
+def test_budget_without_address(run: Run) -> None:
+    """Without an address the alerts go to the subscription's owners, so that nobody is the one case that cannot be."""
+    program = run(nodeCount=4, alertEmail="")
+    group = program.one("ActionGroup")
+    assert group.inputs["emailReceivers"] == []
+    assert [receiver["roleId"] for receiver in group.inputs["armRoleReceivers"]] == [
+        "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+    ]
+    for notification in program.one("Budget").inputs["notifications"].values():
+        assert notification["contactEmails"] == []
+        assert notification["contactGroups"][0].endswith("/gpt3-budget")
+
+
 def test_budget_starts_this_month(run: Run) -> None:
     """Without a first month the budget starts on the first day of the present one, as Azure asks."""
     (budget,) = run(nodeCount=4).of("Budget")

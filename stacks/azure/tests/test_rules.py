@@ -168,7 +168,7 @@ def test_reservation_of_nc_accepted() -> None:
         ({"adminSshPublicKey": "-----BEGIN OPENSSH PRIVATE KEY-----"}, "private key"),
         ({"adminSshPublicKey": "ssh-ed25519 AAAA a\nssh-ed25519 BBBB b"}, "adminSshPublicKey"),
         ({"budgetUsdPerMonth": -5}, "budgetUsdPerMonth"),
-        ({"alertEmail": ""}, "alertEmail"),
+        ({"alertEmail": "nobody"}, "alertEmail"),
         ({"budgetStartMonth": "2026-13"}, "budgetStartMonth"),
         ({"tags": {"owner": 5}}, "tags.owner"),
         ({"tags": {"a<b": "x"}}, "tags.a<b"),
