@@ -38,7 +38,7 @@ TO_FILL_IN: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "pulumi config set --path nodeType.image microsoft-dsvm:ubuntu-hpc:2404:VERSION",
-            "a fixed version (az vm image list --publisher microsoft-dsvm --all); with latest, drivers would differ by node",
+            "a fixed version (az vm image list --publisher microsoft-dsvm --all); latest would mix drivers",
         ),
     ),
     "gcp": (("pulumi config set gcp:project YOUR-PROJECT", "the project that everything is created in"),),
