@@ -33,16 +33,16 @@ so that a median error below about 5 % across sources means little.
 _LIMITS = """
 ## What to trust, and what not
 
-- A constant MFU is nearly as good on runs like those already published: most Hopper runs are tuned recipes of one vendor.
-  What it cannot say is what a slower network, a smaller batch or another layout costs.
-- Software moves: NeMo 24.11 runs of GPT-3 175B in fp8 on 512 and 1,024 H100 were slower than the band, one of NeMo 24.12
-  faster. All bf16 and fp16 runs of 175B models in `tests/published` lie inside it when laid out as published.
+- A constant MFU is nearly as good on runs like those already published: most Hopper runs are tuned recipes of one
+  vendor. What it cannot say is what a slower network, a smaller batch or another layout costs.
+- Software moves: NeMo 24.11 runs of GPT-3 175B in fp8 on 512 and 1,024 H100 were slower than the band, one of NeMo
+  24.12 faster. All bf16 and fp16 runs of 175B models in `tests/published` lie inside it when laid out as published.
 - With the layout left open, the search finds better layouts than the runs of 2021 used (no full recomputation), so that
   those were slower than its band. So were Megatron-LM on 3,072 and 8,192 A100 and Megatron-Core on 2,304 H100.
-- ZeRO-3 as DeepSpeed ran it in 2021 took up to three times as long as predicted: it hid no traffic.
+- ZeRO-3 as DeepSpeed ran it in 2021 took up to 3.6 times as long as predicted.
 - Blackwell mixes untuned bf16 runs and tuned fp8 runs; its band is wide, and fewer than 80 % of its rows lie inside.
 - Memory is meant to be safe: it lies 1 to 13 % (median 5 %) above what 16 measured B200 runs allocated, and above what
-  the accelerator has for some published 70B and 405B runs, of which some keep 16-bit gradients.
+  the accelerator has for some published 70B and 405B runs, whose recomputation and gradient precision are not stated.
 """
 
 
