@@ -173,6 +173,7 @@ def resale_fraction(months: float, fraction_by_month: Mapping[float, float]) -> 
     before_month, before = 0.0, 1.0
     for month, fraction in sorted(fraction_by_month.items()):
         if months <= month:
-            return before + (fraction - before) * (months - before_month) / (month - before_month)
+            passed = (months - before_month) / (month - before_month)
+            return before * (1 - passed) + fraction * passed
         before_month, before = month, fraction
     return before
