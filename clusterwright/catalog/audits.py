@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from clusterwright.catalog.records import Accelerator, Claim, Instance, Source, System
@@ -88,8 +89,10 @@ def audit_record(place: str, record: Any) -> list[str]:  # noqa: ANN401 - any of
     faults: list[str] = []
     for name in record.__slots__:
         faults += _out_of_bounds(place, name, getattr(record, name))
+    if getattr(record, "source", "-") == "":
+        faults.append(f"{place}: {record.id} has no source")
     if isinstance(record, Accelerator):
-        faults += _sparse_below_dense(place, record)
+        faults += _sparse_below_dense(place, record) + _slower_when_narrower(place, record)
     return faults
 
 
@@ -102,6 +105,22 @@ def _sparse_below_dense(place: str, accelerator: Accelerator) -> list[str]:
         f"{place}: the sparse {name} peak of {accelerator.id} is not above the dense one"
         for name, dense, sparse in pairs
         if dense is not None and sparse is not None and sparse <= dense
+    ]
+
+
+def _slower_when_narrower(place: str, accelerator: Accelerator) -> list[str]:
+    # A narrower number is never slower; a higher rate for the wider one is a sparse figure taken for a dense one.
+    rates = (
+        ("tf32", accelerator.dense_tf32_flop_per_s),
+        ("bf16", accelerator.dense_bf16_flop_per_s),
+        ("fp8", accelerator.dense_fp8_flop_per_s),
+        ("fp4", accelerator.dense_fp4_flop_per_s),
+    )
+    known = [(name, rate) for name, rate in rates if rate is not None]
+    return [
+        f"{place}: the dense {wide} peak of {accelerator.id} is above the {narrow} one"
+        for (wide, high), (narrow, low) in pairwise(known)
+        if high > low
     ]
 
 

@@ -1,0 +1,127 @@
+"""Finding things by the names people write."""
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusterwright.catalog import lookup
+from clusterwright.catalog.load import load
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("h100-sxm-80gb", "h100-sxm-80gb"),
+        ("H100", "h100-sxm-80gb"),
+        ("h100 sxm 80 GB", "h100-sxm-80gb"),
+        ("H100 NVL", "h100-nvl-94gb"),
+        ("MI300X", "mi300x-192gb"),
+        ("Gaudi 3", "gaudi3-128gb"),
+        ("tpu v5p", "tpu-v5p"),
+    ],
+)
+def test_accelerators_by_many_names(name: str, expected: str) -> None:
+    """Ids, trade names, and any case and punctuation find the same accelerator."""
+    assert lookup.accelerator(load(), name).id == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt3-175b", "gpt3-175b"),
+        ("GPT-3-175B", "gpt3-175b"),
+        ("gpt3", "gpt3-175b"),
+        ("Llama-3.1-405B", "llama-3.1-405b"),
+        ("llama 3 405b", "llama-3.1-405b"),
+        ("DeepSeek-R1 671B", "deepseek-r1"),
+    ],
+)
+def test_models_by_many_names(name: str, expected: str) -> None:
+    """Model names as papers and hubs write them find the same record."""
+    assert lookup.model(load(), name).id == expected
+
+
+def test_systems_switches_and_parts() -> None:
+    """The other kinds are found the same way."""
+    catalogue = load()
+    assert lookup.system(catalogue, "DGX A100").id == "dgx-a100-640gb"
+    assert lookup.switch(catalogue, "QM9700").id == "qm9700"
+    assert lookup.part(catalogue, "MMA4Z00-NS").id == "mma4z00-ns"
+
+
+def test_instances_in_any_case() -> None:
+    """A cloud's own type names are found in any case."""
+    assert lookup.instance(load(), "standard_nd96isr_h100_v5", cloud="azure").id == "Standard_ND96isr_H100_v5"
+
+
+@pytest.mark.parametrize(
+    ("finder", "name", "suggestion"),
+    [
+        (lookup.model, "gpt3-17b", "gpt3-175b"),
+        (lookup.accelerator, "h100-sxm-8gb", "h100-sxm-80gb"),
+        (lookup.instance, "p5.48xlarg", "p5.48xlarge"),
+        (lookup.system, "dgx-h10", "dgx-h100"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(finder: Callable[[Catalogue, str], object], name: str, suggestion: str) -> None:
+    """An unknown name close to a known one is answered with it."""
+    with pytest.raises(InputError, match="is called") as caught:
+        finder(load(), name)
+    assert suggestion in (caught.value.help or "")
+
+
+def test_a_strange_name_gets_the_list() -> None:
+    """A name like nothing known is answered with what there is."""
+    with pytest.raises(InputError) as caught:
+        lookup.switch(load(), "zzz")
+    assert "qm9700" in (caught.value.help or "")
+
+
+def test_an_instance_of_another_cloud_is_named_as_such() -> None:
+    """A type of the wrong cloud says whose it is."""
+    with pytest.raises(InputError, match="no azure instance type") as caught:
+        lookup.instance(load(), "p5.48xlarge", cloud="azure")
+    assert "of aws" in (caught.value.help or "")
+
+
+def test_an_instance_unknown_everywhere() -> None:
+    """A type of no cloud is an error for the cloud asked."""
+    with pytest.raises(InputError, match="no gcp instance type"):
+        lookup.instance(load(), "a3-hugegpu-8g", cloud="gcp")
+
+
+def test_topics_are_found_too() -> None:
+    """What only claims speak of has a name as well."""
+    catalogue = load()
+    assert lookup.entity_id(catalogue, "Grace CPU") == "grace-cpu"
+    assert lookup.names_of(catalogue)["grace-cpu"] == "grace cpu"
+    assert lookup.names_of(catalogue)["h100-sxm-80gb"] == "NVIDIA H100 SXM 80 GB"
+
+
+def test_every_id_and_alias_finds_itself() -> None:
+    """No two names collide once case and punctuation are dropped."""
+    catalogue = load()
+    for group, finder in (
+        (catalogue.accelerators, lookup.accelerator),
+        (catalogue.models, lookup.model),
+        (catalogue.systems, lookup.system),
+        (catalogue.parts, lookup.part),
+    ):
+        for entity in group:
+            assert finder(catalogue, entity.upper()).id == entity  # type: ignore[operator, attr-defined]
+    for alias, entity in catalogue.aliases.items():
+        assert lookup.entity_id(catalogue, alias) == entity
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_found_or_refused(text: str) -> None:
+    """No input makes a lookup fail in another way than with InputError."""
+    found = None
+    with contextlib.suppress(InputError):
+        found = lookup.model(load(), text)
+    assert found is None or found.id in load().models
