@@ -1,18 +1,14 @@
 """The answer as text for a terminal: the answer, what limits it, the comparison, assumptions, next commands."""
 
-import io
 import os
-import shutil
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from clusterwright.plan.explain import Explanation
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, days_text, money, percent, sentence_of_answer
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, layout_text, money, percent
 
 _BAR = 24
 _BLOCKS = "█▓▒░▞▚·"
@@ -23,15 +19,16 @@ def plan_text(plan: Plan, path: Path) -> str:
     shown = plan.option(plan.recommended) or plan.options[0]
     parts = [
         _heading(plan),
-        *_block("Answer", sentence_of_answer(plan)),
-        *_block("Memory", _memory_bar(shown)),
-        *_block("Limited by", f"{'; '.join(shown.limited_by)}", f"explain: clusterwright explain {path} mfu"),
+        *_block("Answer", *(_bold(line) for line in answer_lines(plan))),
+        *_block("Layout", layout_text(shown.layout)),
+        *_block("Memory", *_memory_bar(shown)),
+        *_block("Limited by", *_limits(shown)),
         "",
         _comparison(plan),
         "",
         *_breakevens(plan),
         *_block("Assumed", *_assumed(plan)),
-        *_block("Not counted", "; ".join(plan.not_counted)),
+        *_block("Not counted", "; ".join(item.split(":")[0].lower() for item in plan.not_counted)),
         *_findings(plan),
         *_block(
             "Next",
@@ -56,7 +53,7 @@ def _block(title: str, *lines: str) -> list[str]:
     return [f"  {title if index == 0 else '':<12} {line}" for index, line in enumerate(lines)]
 
 
-def _memory_bar(option: Option) -> str:
+def _memory_bar(option: Option) -> tuple[str, str]:
     terms = _memory_terms(option)
     total = option.memory_bytes_per_gpu.total
     bar = ""
@@ -64,7 +61,18 @@ def _memory_bar(option: Option) -> str:
         bar += block * round(_BAR * size / option.hbm_bytes_per_gpu)
     bar = bar[:_BAR].ljust(_BAR, " ")
     listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(terms, _BLOCKS, strict=False))
-    return f"{total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU  [{bar}]  {listed}"
+    return (f"{total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU  [{bar}]", listed)
+
+
+def _limits(option: Option) -> tuple[str, str]:
+    """Return what the step's time goes to beyond computing, and how much of calendar time is productive."""
+    failures = option.failures
+    between = f"{failures.mean_time_between_interruptions_s / 3600:.0f} h between interruptions"
+    every = f"a checkpoint every {failures.checkpoint_interval_s / 60:.0f} min"
+    return (
+        f"{percent(option.mfu)} of peak; {', '.join(option.limited_by) or 'computing alone'}",
+        f"goodput {percent(option.goodput)}: {between}, {every}",
+    )
 
 
 def _memory_terms(option: Option) -> list[tuple[str, float]]:
@@ -76,23 +84,29 @@ def _memory_terms(option: Option) -> list[tuple[str, float]]:
     return [(name, size) for name, size in terms if size > 0]
 
 
-def _table(columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[str]]) -> str:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title, justify in columns:
-        table.add_column(title, justify="left" if justify == "left" else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    stream = io.StringIO()
-    width = max(shutil.get_terminal_size((140, 40)).columns, 140)
-    colour = os.isatty(1) and not os.environ.get("NO_COLOR")
-    Console(file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False).print(table)
-    return "\n".join(f"  {line.rstrip()}" for line in stream.getvalue().rstrip("\n").splitlines())
+def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
+    """Return aligned columns; `left` or right per column. Nothing is cut: a terminal can scroll, a number cannot."""
+    lines = [tuple(title for title, _ in columns), *(tuple(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
+    aligned = [
+        "  ".join(
+            f"{cell:<{width}}" if justify == "left" else f"{cell:>{width}}"
+            for cell, width, (_, justify) in zip(line, widths, columns, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join(f"  {line}" for line in (_bold(aligned[0]), *aligned[1:]))
+
+
+def _bold(text: str) -> str:
+    """Return text in bold where the terminal shows it and the user has not asked for plain text."""
+    return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
 def _comparison(plan: Plan) -> str:
     months = f"{plan.economics.horizon_months:.0f} months"
     columns = [
-        ("Where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""), ("goodput", ""),
+        ("Where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""),
         ("this run", ""), (months, ""), ("buy now", ""), ("USD/GPU-h", ""), ("priced", ""), ("", "left"),
     ]  # fmt: skip
     return _table(columns, (_row(plan, option) for option in plan.options))
@@ -101,7 +115,9 @@ def _comparison(plan: Plan) -> str:
 def _row(plan: Plan, option: Option) -> list[str]:
     notes = []
     if option.target == plan.recommended:
-        notes.append("◀ cheapest run")
+        notes.append("◀ this run")
+    if option.target == plan.recommended_horizon:
+        notes.append("◀ horizon")
     if not option.meets_goal:
         notes.append("misses the goal")
     if option.missing:
@@ -112,7 +128,6 @@ def _row(plan: Plan, option: Option) -> list[str]:
         f"{option.gpus:,}",
         f"{option.calendar_days:.1f} ({option.calendar_days_low:.1f}–{option.calendar_days_high:.1f})",
         percent(option.mfu),
-        percent(option.goodput),
         money(option.run_usd),
         money(option.horizon_usd),
         money(option.capex_usd) if option.capex_usd != 0 else "–",

@@ -16,12 +16,12 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
+    answer_lines,
     cluster_text,
     days_band_text,
     layout_text,
     money,
     percent,
-    sentence_of_answer,
 )
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
@@ -65,7 +65,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
     return {
         "name": plan.name,
         "description": plan.description,
-        "answer": sentence_of_answer(plan),
+        "answer": [line[:1].upper() + line[1:] for line in answer_lines(plan)],
         "recommended": plan.recommended,
         "as_of": plan.as_of,
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
@@ -126,7 +126,7 @@ def _comparison(plan: Plan) -> Table:
     for option in plan.options:
         rows.append(
             (
-                NAME_OF_TARGET[option.target] + (" — cheapest run" if option.target == plan.recommended else ""),
+                NAME_OF_TARGET[option.target] + _mark(plan, option),
                 cluster_text(option),
                 days_band_text(option),
                 _band(option.run_usd, option.run_usd_low, option.run_usd_high),
@@ -146,6 +146,15 @@ def _comparison(plan: Plan) -> Table:
         rows=tuple(rows),
         numeric=frozenset({3, 4, 5, 6, 7, 8}),
     )  # fmt: skip
+
+
+def _mark(plan: Plan, option: Option) -> str:
+    marks = [
+        name
+        for name, target in (("this run", plan.recommended), ("horizon", plan.recommended_horizon))
+        if option.target == target
+    ]
+    return f" — cheapest for {' and '.join(marks)}" if marks else ""
 
 
 def _band(value: float | None, low: float | None, high: float | None) -> str:

@@ -4,13 +4,13 @@ from clusterwright.outputs.stack import TO_FILL_IN
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
+    answer_lines,
     cluster_text,
     days_band_text,
     days_text,
     layout_text,
     money,
     percent,
-    sentence_of_answer,
 )
 
 
@@ -18,7 +18,7 @@ def readme(plan: Plan) -> str:
     """Return the Markdown text."""
     sections = [
         [f"# {plan.name}", "", plan.description] if plan.description else [f"# {plan.name}"],
-        ["## Decision", "", _capital(sentence_of_answer(plan)) + ".", "", *_comparison(plan)],
+        ["## Decision", "", *(f"- {_capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
         ["## What it rests on", "", *_basis(plan)],
@@ -40,7 +40,7 @@ def _comparison(plan: Plan) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for option in plan.options:
-        mark = " **(cheapest run)**" if option.target == plan.recommended else ""
+        mark = " **(this run)**" if option.target == plan.recommended else ""
         hour = "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}"
         rows.append(
             f"| {NAME_OF_TARGET[option.target]}{mark} | {cluster_text(option)} | {days_band_text(option)} "

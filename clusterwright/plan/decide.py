@@ -1,8 +1,8 @@
 """The only place that chooses: which cluster size per target, and which target.
 
 Per target, every point of the sizing front (nodes against calendar days) is billed and costed; among the points whose
-P-confidence of calendar days meets the goal, the one whose run costs least is taken. The recommended target is the one
-whose chosen run costs least.
+P-confidence of calendar days meets the goal, the one whose run costs least is taken. Recommended are the
+target on which this run alone takes least cash, and the one on which the work of the horizon costs least.
 """
 
 from collections.abc import Callable
@@ -136,6 +136,7 @@ def decide(
             tags=tuple(sorted(blueprint.cluster.tags.items())),
         ),
         recommended=_recommended(options, blueprint.economics.budget),
+        recommended_horizon=_recommended_horizon(options),
         options=options,
         breakevens=ledger.breakevens(),
         parameters=ledger.parameters,
@@ -338,10 +339,20 @@ def _workload(workload: Train, resolved: Resolved) -> WorkloadSummary:
 
 
 def _recommended(options: tuple[Option, ...], budget_usd: float | None) -> str:
+    """Return where this run alone takes least cash: buying is for the horizon, so renting comes first."""
     known = [
-        (option.run_usd, option.target)
+        (option.target == "onprem", option.run_usd, option.target)
         for option in options
         if option.meets_goal and option.run_usd is not None and (budget_usd is None or option.run_usd <= budget_usd)
+    ]
+    return min(known)[2] if known else ""
+
+
+def _recommended_horizon(options: tuple[Option, ...]) -> str:
+    known = [
+        (option.horizon_usd, option.target)
+        for option in options
+        if option.meets_goal and option.horizon_usd is not None
     ]
     return min(known)[1] if known else ""
 

@@ -161,7 +161,9 @@ class Plan:
         schema: version of this record's JSON form.
         clusterwright, catalogue: versions of the program and of the facts.
         as_of: day whose prices hold, ISO 8601.
-        recommended: target whose run costs least among those that meet the goals, empty if there is none.
+        recommended: target on which this run alone costs least cash (renting; buying only where nothing can be
+            rented) among those that meet the goals, empty if there is none.
+        recommended_horizon: target on which the work of the whole horizon costs least, empty if none is known.
         options: one per target, in the blueprint's order of clouds, then on premises.
         breakevens: owning against each rented target, on the horizon view.
         parameters: economic values that were used, with reason and source.
@@ -180,6 +182,7 @@ class Plan:
     economics: EconomicsSummary
     cluster: ClusterNames
     recommended: str
+    recommended_horizon: str
     options: tuple[Option, ...]
     breakevens: tuple[Breakeven, ...]
     parameters: tuple[Parameter, ...]

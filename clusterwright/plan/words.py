@@ -63,18 +63,32 @@ def days_band_text(option: Option) -> str:
     return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
 
 
-def sentence_of_answer(plan: Plan) -> str:
-    """Return the answer in one sentence."""
-    option = plan.option(plan.recommended)
-    if option is None:
-        return "no target meets the goals with known prices; see what failed below"
-    verb = "buy" if option.target == "onprem" else "rent"
-    where = NAME_OF_TARGET[option.target] + (f" {option.region}" if option.region else "")
+def answer_lines(plan: Plan) -> tuple[str, ...]:
+    """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
+    alone, kept = plan.option(plan.recommended), plan.option(plan.recommended_horizon)
+    if alone is None:
+        return ("no target meets the goals with known prices; see what failed below",)
+    lines = [f"for this run: {_way(plan, alone)}"]
+    if kept is not None:
+        horizon = f"{plan.economics.horizon_months:.0f} months at {percent(plan.economics.utilisation)} utilisation"
+        work = f"{kept.runs_in_horizon:.0f} such runs in {horizon} cost least"
+        what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
+        lines.append(f"{work} {what}: {money(kept.horizon_usd)}, {money(kept.run_usd)} a run")
+    return tuple(lines)
+
+
+def _verb(option: Option) -> str:
+    return "buy" if option.target == "onprem" else "rent"
+
+
+def _where(option: Option) -> str:
+    return "" if option.target == "onprem" else f" on {NAME_OF_TARGET[option.target]} {option.region}"
+
+
+def _way(plan: Plan, option: Option) -> str:
     early = ""
     if plan.goals.finish_within_days is not None:
         spare = plan.goals.finish_within_days - option.calendar_days
         early = f", {spare:.1f} days before the goal" if spare >= 0 else ""
-    return (
-        f"{verb} {cluster_text(option)} {'' if option.target == 'onprem' else 'on '}{where}: "
-        f"{days_band_text(option)}{early}, {money(option.run_usd)} for this run · {layout_text(option.layout)}"
-    )
+    cost = money(option.run_usd) if option.target != "onprem" else f"{money(option.capex_usd)} to buy"
+    return f"{_verb(option)} {cluster_text(option)}{_where(option)}: {days_band_text(option)}{early}, {cost}"
