@@ -28,7 +28,7 @@ check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: s
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml
-	for stack in $(STACKS); do (cd stacks/$$stack && ../../.venv-stacks/bin/basedpyright) || exit 1; done
+	for stack in $(STACKS); do (cd stacks/$$stack && ../../.venv-stacks/bin/basedpyright --pythonpath ../../.venv-stacks/bin/python) || exit 1; done
 	$(BIN)/python tests/packaging/check_wheel.py
 
 schema: .venv/installed ## write the generated JSON Schemas
