@@ -1,6 +1,8 @@
 """Assumptions are complete, ordered, and cover every sku without a document."""
 
 import csv
+import dataclasses
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,9 @@ from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.assumptions import assumptions, resale_fraction
+from clusterwright.tco.engine import cost
+
+from .examples import bare, candidate, line, stored
 
 _HEADER = "key,low,base,high,unit,charge,cost_rises_with,reason,source,date\n"
 
@@ -64,3 +69,16 @@ def test_broken_assumptions(tmp_path: Path, rows: str, message: str) -> None:
     place.write_text(_HEADER + rows, encoding="utf-8")
     with pytest.raises(MissingFactError, match=message):
         assumptions(place)
+
+
+def test_old_days_and_other_regions_fall_back_marked(book: PriceBook) -> None:
+    """Where only newer prices or other regions are documented, storage is assumed and marked; GPU nodes stay unknown."""
+    storage = stored("aws/fsx-lustre-ssd-1000", 1200.0, "us-east-1")
+    node = line("aws/p5.48xlarge", region="us-east-1")
+    (old,) = cost((candidate("aws/old", node, storage),), bare(as_of=dt.date(2025, 6, 4)), book)
+    assert [priced.basis for priced in old.lines] == ["documented", "assumed"]
+    assert old.run_usd is not None
+    west = candidate("aws/west", *(dataclasses.replace(bill_line, region="us-west-2") for bill_line in (node, storage)))
+    (elsewhere,) = cost((west,), bare(), book)
+    assert [priced.basis for priced in elsewhere.lines] == ["unknown", "assumed"]
+    assert elsewhere.run_usd is None
