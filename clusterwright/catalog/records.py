@@ -130,7 +130,7 @@ class Instance:
         gpu_networks, rdma_subnets, mtu_bytes, nic_type: GCP networks beside the first.
         placement_kind, placement_max_nodes: the object that keeps nodes close, and its limit.
         image: default image reference of this type; None where the user must build one.
-        regions: regions (zones for GCP) where a source lists it; empty when not known.
+        regions: regions (zones for GCP) where a source lists it (Azure: where a price is published); empty if unknown.
         verified: False when a fact of the row could not be checked.
     """
 
