@@ -72,7 +72,7 @@ def test_broken_assumptions(tmp_path: Path, rows: str, message: str) -> None:
 
 
 def test_old_days_and_other_regions_fall_back_marked(book: PriceBook) -> None:
-    """Where only newer prices or other regions are documented, storage is assumed and marked; GPU nodes stay unknown."""
+    """Where only newer prices or other regions are documented, storage is assumed and marked, nodes unknown."""
     storage = stored("aws/fsx-lustre-ssd-1000", 1200.0, "us-east-1")
     node = line("aws/p5.48xlarge", region="us-east-1")
     (old,) = cost((candidate("aws/old", node, storage),), bare(as_of=dt.date(2025, 6, 4)), book)
