@@ -1,8 +1,8 @@
 """Latency of the command line as a user feels it: `python benchmarks/plan_latency.py [REPEATS]`.
 
-Method: whole processes, started one after another from this environment, wall time by a monotonic clock; one run of each
-command to warm the file cache, then REPEATS (default 5) counted ones; minimum, median and maximum are printed, and the
-median as a ratio to starting Python and importing nothing, which takes the machine's speed out of the figure.
+Method: whole processes, started one after another from this environment, wall time by a monotonic clock; one run of
+each command to warm the file cache, then REPEATS (default 5) counted ones; minimum, median and maximum are printed, and
+the median as a ratio to starting Python and importing nothing, which takes the machine's speed out of the figure.
 """
 
 import statistics
