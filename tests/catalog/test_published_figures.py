@@ -21,7 +21,7 @@ PRINTED = [
     ("h100-sxm-80gb", "hbm_bytes_per_s", 3.35 * TERA, "H100 datasheet"),
     ("h100-sxm-80gb", "power_w", 700.0, "H100 datasheet"),
     ("h100-sxm-80gb", "scale_up_bytes_per_s_per_gpu_one_way", 450 * GIGA, "half of 900 GB/s, H100 datasheet"),
-    ("h100-pcie-80gb", "dense_bf16_flop_per_s", 756 * TERA, "H100 white paper, table 2"),
+    ("h100-pcie-80gb", "dense_bf16_flop_per_s", 756.5 * TERA, "half of 1,513, H100 datasheet"),
     ("h100-nvl-94gb", "dense_bf16_flop_per_s", 835.5 * TERA, "half of 1,671, H100 datasheet"),
     ("h200-sxm-141gb", "hbm_bytes_per_s", 4.8 * TERA, "H200 datasheet"),
     ("h800-sxm-80gb", "scale_up_bytes_per_s_per_gpu_one_way", 200 * GIGA, "half of 400 GB/s"),
