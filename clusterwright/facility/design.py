@@ -173,19 +173,20 @@ def _settle(
 ) -> tuple[Inventory, tuple[Rack, ...]]:
     """Raise the number of out-of-band switches until it serves all PDUs of the racks that hold them."""
     while True:
-        standing = lay_out(inventory, site=site, catalogue=catalogue)
+        standing = lay_out(inventory, site=site, rules=rules, catalogue=catalogue)
         needed = oob_switches(ports=len(list(managed_devices(inventory, standing))), rules=rules)
         if needed <= inventory.oob_switches:
             return inventory, standing
         inventory = replace(inventory, oob_switches=needed)
 
 
-def lay_out(inventory: Inventory, *, site: Site, catalogue: Catalogue) -> tuple[Rack, ...]:
+def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> tuple[Rack, ...]:
     """Return the racks in the order they stand: compute, with network and services in the middle.
 
     Args:
         inventory: what to place.
         site: limits of a rack, and rows.
+        rules: the feed of a PDU.
         catalogue: sizes and power.
 
     Raises:
@@ -202,15 +203,20 @@ def lay_out(inventory: Inventory, *, site: Site, catalogue: Catalogue) -> tuple[
         name=system.name,
     )
     pdus = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed)
-    compute = [("compute", pdus, contents) for contents in racks.fill(nodes, site)]
-    network = _others("network", stock.network_devices(inventory, catalogue), site)
-    services = _others("services", stock.service_devices(inventory, catalogue), site)
+    compute = [("compute", pdus, site.rack_power_w, contents) for contents in racks.fill(nodes, site)]
+    # Switches and servers have a supply on each of two feeds: when one fails, the other must carry the whole rack.
+    feed_va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
+    shared = replace(site, rack_power_w=min(site.rack_power_w, feed_va * rules.power_factor))
+    network = _others("network", stock.network_devices(inventory, catalogue), shared)
+    services = _others("services", stock.service_devices(inventory, catalogue), shared)
     middle = ceil(len(compute) / 2)
     return tuple(racks.stand([*compute[:middle], *network, *services, *compute[middle:]], site))
 
 
-def _others(kind: str, devices: Iterable[racks.Device], site: Site) -> list[tuple[str, int, list[racks.Placement]]]:
-    return [(kind, PDUS_PER_OTHER_RACK, contents) for contents in racks.fill(devices, site)]
+def _others(
+    kind: str, devices: Iterable[racks.Device], site: Site
+) -> list[tuple[str, int, float, list[racks.Placement]]]:
+    return [(kind, PDUS_PER_OTHER_RACK, site.rack_power_w, contents) for contents in racks.fill(devices, site)]
 
 
 def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:

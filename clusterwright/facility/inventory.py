@@ -182,8 +182,9 @@ def take_stock(
 
 
 def _notes(*, nodes: int, managed: bool, storage: StorageNeed, data_boxes: int, rules: DesignRules) -> tuple[str, ...]:
+    boxes = f"{data_boxes} data box{'es' if data_boxes > 1 else ''}"
     kept = (
-        f"Storage of {storage.capacity_bytes / 1e12:,.0f} TB stands on {data_boxes} data boxes, of whose raw capacity "
+        f"Storage of {storage.capacity_bytes / 1e12:,.0f} TB stands on {boxes}, of whose raw capacity "
         f"{rules.storage_usable_share:.0%} is taken as usable (assumed). It must sustain "
         f"{storage.read_bytes_per_s / 1e9:,.1f} GB/s read and {storage.write_bytes_per_s / 1e9:,.1f} GB/s write. The "
         "boxes' throughput is not published: have the vendor confirm it."

@@ -60,7 +60,11 @@ def bill_of(
         line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
         line(stock.STORAGE_DATA_BOX, inventory.storage_data_boxes, "by capacity"),
         line(stock.STORAGE_COMPUTE_BOX, inventory.storage_compute_boxes, "one for each data box, at least 2 (assumed)"),
-        line(stock.COMPUTE_PDU, compute, "losing one leaves every node the power supplies it needs, if 3 per rack suffice"),
+        line(
+            stock.COMPUTE_PDU,
+            compute,
+            "losing one leaves every node the power supplies it needs, if 3 per rack suffice",
+        ),
         line(stock.OTHER_PDU, others, "feeds A and B of each rack"),
         line(stock.RACK, len(racks), ""),
     ]

@@ -163,14 +163,14 @@ def fill(devices: Iterable[Device], site: Site) -> list[list[Placement]]:
     return racks
 
 
-def stand(contents: Iterable[tuple[str, int, list[Placement]]], site: Site) -> Iterator[Rack]:
+def stand(contents: Iterable[tuple[str, int, float, list[Placement]]], site: Site) -> Iterator[Rack]:
     """Yield racks in rows, named by row letter and place.
 
     Args:
-        contents: kind, PDUs and placements of each rack, in the order they stand.
+        contents: kind, PDUs, power limit in W and placements of each rack, in the order they stand.
         site: racks per row and limits.
     """
-    for index, (kind, pdus, placements) in enumerate(contents):
+    for index, (kind, pdus, power_limit_w, placements) in enumerate(contents):
         row, slot = divmod(index, site.rows.racks_per_row)
         yield Rack(
             name=f"{row_letters(row)}{slot + 1:02d}",
@@ -179,7 +179,7 @@ def stand(contents: Iterable[tuple[str, int, list[Placement]]], site: Site) -> I
             kind=kind,
             placements=tuple(placements),
             height_u=floor(site.rack_height_u),
-            power_limit_w=site.rack_power_w,
+            power_limit_w=power_limit_w,
             pdus=pdus,
         )
 

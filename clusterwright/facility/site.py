@@ -59,6 +59,8 @@ class DesignRules:
             nodes.
         oob_ports: of an out-of-band switch.
         storage_usable_share: of a box's raw capacity (assumed); storage_ports_per_box: its 200 Gb/s ports.
+        feed_line_to_line_v, feed_breaker_a: three-phase feed of one PDU (RA-11333-001: 415 V, 60 A).
+        power_factor: of the equipment (assumed).
         spare_share: of transceivers and cables held in stock (assumed; no reference architecture states one).
     """
 
@@ -72,3 +74,6 @@ class DesignRules:
     storage_usable_share: float = 0.8
     storage_ports_per_box: int = 4
     spare_share: float = 0.02
+    feed_line_to_line_v: float = 415.0
+    feed_breaker_a: float = 60.0
+    power_factor: float = 0.95

@@ -16,7 +16,7 @@ POWER_FACTOR = 0.95
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartPrice:
-    """What one unit of a part costs in USD, how well that is known (`documented`, `assumed`, …), from where and when."""
+    """What one unit costs in USD, how well that is known (`documented`, `assumed`, …), from where and when."""
 
     unit_usd: float | None
     basis: str
@@ -146,7 +146,8 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]
 
 def _category_sheet(book, formats, lines: tuple[BillLine, ...], totals: list[float | None]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - as above
     sheet = book.add_worksheet("By category")
-    for column, (title, width) in enumerate((("Category", 16), ("Lines", 8), ("USD of known prices", 22), ("Share", 10))):
+    columns = (("Category", 16), ("Lines", 8), ("USD of known prices", 22), ("Share", 10))
+    for column, (title, width) in enumerate(columns):
         sheet.set_column(column, column, width)
         sheet.write_string(0, column, title, formats["head"])
     last = len(lines) + 1
@@ -156,9 +157,7 @@ def _category_sheet(book, formats, lines: tuple[BillLine, ...], totals: list[flo
         own = [total for line, total in zip(lines, totals, strict=True) if line.category == category]
         usd = sum(total for total in own if total is not None)
         sheet.write_string(row, 0, category)
-        sheet.write_formula(
-            row, 1, f"=COUNTIF('Bill of materials'!D2:D{last},A{row + 1})", formats["count"], len(own)
-        )
+        sheet.write_formula(row, 1, f"=COUNTIF('Bill of materials'!D2:D{last},A{row + 1})", formats["count"], len(own))
         sheet.write_formula(
             row,
             2,
@@ -189,9 +188,9 @@ def _power_sheet(book, formats, power: PowerSummary, pue: float | None) -> None:
         ("Storage, W", power.storage_w, "most"),
         ("Management, W", power.management_w, "known devices only"),
     )
-    for row, (name, value, how) in enumerate(inputs, start=1):
+    for row, (name, watts, how) in enumerate(inputs, start=1):
         sheet.write_string(row, 0, name)
-        sheet.write_number(row, 1, value, formats["count"])
+        sheet.write_number(row, 1, watts, formats["count"])
         sheet.write_string(row, 2, how)
     it_w = power.it_w
     rows: list[tuple[str, str, float | str, str]] = [

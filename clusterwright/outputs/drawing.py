@@ -35,17 +35,27 @@ def text(
 
 
 def box(
-    x: float, y: float, width: float, height: float, *, fill: str, stroke: str = INK, title: str = "", round_by: float = 0
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    *,
+    fill: str,
+    stroke: str = INK,
+    title: str = "",
+    round_by: float = 0,
 ) -> str:
     """Return a rectangle with a tooltip."""
     tip = f"<title>{escape(title)}</title>" if title else ""
     return (
-        f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" rx="{number(round_by)}" '
-        f'fill="{fill}" stroke="{stroke}" stroke-width="0.7">{tip}</rect>'
+        f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+        f'rx="{number(round_by)}" fill="{fill}" stroke="{stroke}" stroke-width="0.7">{tip}</rect>'
     )
 
 
-def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = FAINT, width: float = 1.0, title: str = "") -> str:
+def line(
+    x1: float, y1: float, x2: float, y2: float, *, stroke: str = FAINT, width: float = 1.0, title: str = ""
+) -> str:
     """Return a straight line with a tooltip."""
     tip = f"<title>{escape(title)}</title>" if title else ""
     return (

@@ -34,7 +34,8 @@ def fabric_svg(inventory: Inventory, *, title: str) -> str:
         marks += _switches(fabric.core, "core", core_y, width)
         words = f"{fabric.spine_core_cables:,} cables spine–core"
         marks.append(drawing.line(width / 2, core_y + 42, width / 2, spine_y - 4, width=3, title=words))
-        marks.append(drawing.text(width / 2 + 10, core_y + 66, f"{words}, {fabric.uplinks_per_spine} per spine", size=12))
+        words += f", {fabric.uplinks_per_spine} per spine"
+        marks.append(drawing.text(width / 2 + 10, core_y + 66, words, size=12))
     if fabric.spine:
         marks += _switches(fabric.spine, "spine", spine_y, width)
     total = len(blocks) * (_UNIT_WIDTH + _UNIT_GAP) - _UNIT_GAP
@@ -57,6 +58,12 @@ def fabric_svg(inventory: Inventory, *, title: str) -> str:
     return drawing.page(width, height, title=title, description=_summary(inventory), marks=marks)
 
 
+def tiers_text(fabric: Fabric) -> str:
+    """Return the switches of each level in words, levels that do not exist left out."""
+    counts = (("leaf", fabric.leaf), ("spine", fabric.spine), ("core", fabric.core))
+    return ", ".join(f"{count} {level}" for level, count in counts if count)
+
+
 def _shown(fabric: Fabric) -> list[int | None]:
     count = fabric.units if fabric.levels > 1 else 1
     if count <= _MOST_UNITS:
@@ -69,8 +76,8 @@ def _summary(inventory: Inventory) -> str:
     levels = {1: "one switch", 2: "two levels", 3: "three levels"}[fabric.levels]
     return (
         f"{inventory.nodes:,} {inventory.system_name}, {inventory.gpus:,} GPUs. {levels.capitalize()} of "
-        f"{inventory.compute_switch} with {fabric.radix} ports: {fabric.leaf} leaf, {fabric.spine} spine, "
-        f"{fabric.core} core. {fabric.ports_free:,} ports free."
+        f"{inventory.compute_switch} with {fabric.radix} ports: {tiers_text(fabric)}. "
+        f"{fabric.ports_free:,} ports free."
     )
 
 
@@ -83,9 +90,8 @@ def _switches(count: int, level: str, y: float, width: float) -> list[str]:
         hidden = count > drawn and index == drawn - 2
         words = "…" if hidden else str(count if count > drawn and index == drawn - 1 else index + 1)
         x = left + index * (_SWITCH + 6)
-        marks.append(
-            drawing.box(x, y + 18, _SWITCH, _SWITCH_HEIGHT, fill=drawing.FILLS[level], title=f"{level} {words}", round_by=3)
-        )
+        fill, tip = drawing.FILLS[level], f"{level} {words}"
+        marks.append(drawing.box(x, y + 18, _SWITCH, _SWITCH_HEIGHT, fill=fill, title=tip, round_by=3))
         marks.append(drawing.text(x + _SWITCH / 2, y + 33, words, size=11, anchor="middle"))
     return marks
 
@@ -100,8 +106,10 @@ def _uplinks(fabric: Fabric, x: float, leaf_y: float, spine_y: float, width: flo
     words = f"{cables:,} cables"
     each = f"{trunk} from each leaf to each of {fabric.spine_per_group} spines"
     marks = [drawing.line(start, leaf_y, end, spine_y + 44, width=3, title=f"{words}: {each}")]
-    marks.append(drawing.text(start + 8, leaf_y - 24, words, size=12, weight="bold"))
-    marks.append(drawing.text(start + 8, leaf_y - 10, f"{trunk} per leaf and spine", size=10))
+    # The words stand on the side that the line leans away from.
+    side, anchor = (start - 12, "end") if end > start else (start + 12, "start")
+    marks.append(drawing.text(side, leaf_y - 24, words, size=12, weight="bold", anchor=anchor))
+    marks.append(drawing.text(side, leaf_y - 10, f"{trunk} per leaf and spine", size=10, anchor=anchor))
     return marks
 
 
@@ -124,16 +132,17 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float) -> list[str]:
         marks.append(drawing.box(left, y + 28, slot - 4, 22, fill=drawing.FILLS["leaf"], title=tip, round_by=3))
         marks.append(drawing.text(left + (slot - 4) / 2, y + 43, f"r{name}", size=10, anchor="middle"))
         marks.append(drawing.line(left + (slot - 4) / 2, y + 50, x + _UNIT_WIDTH / 2, y + 100, width=1.2))
-    cables = len(nodes) * fabric.rails
+    middle = x + _UNIT_WIDTH / 2
+    cables = f"{len(nodes) * fabric.rails:,} node cables"
     marks.append(drawing.box(x + 62, y + 66, _UNIT_WIDTH - 124, 18, fill="#f5f7fa", stroke="none"))
-    marks.append(drawing.text(x + _UNIT_WIDTH / 2, y + 79, f"{cables:,} node cables", size=12, anchor="middle", weight="bold"))
+    marks.append(drawing.text(middle, y + 79, cables, size=12, anchor="middle", weight="bold"))
     marks.append(drawing.box(x + 12, y + 100, _UNIT_WIDTH - 24, 44, fill=drawing.FILLS["compute"], round_by=3))
     names = f"{hosts[nodes[0]]} – {hosts[nodes[-1]]}" if len(nodes) > 1 else (hosts[nodes[0]] if nodes else "no node")
-    marks.append(drawing.text(x + _UNIT_WIDTH / 2, y + 119, f"{len(nodes)} nodes", size=13, anchor="middle", weight="bold"))
-    marks.append(drawing.text(x + _UNIT_WIDTH / 2, y + 136, names, size=10, anchor="middle"))
+    marks.append(drawing.text(middle, y + 119, f"{len(nodes)} nodes", size=13, anchor="middle", weight="bold"))
+    marks.append(drawing.text(middle, y + 136, names, size=10, anchor="middle"))
     managed = inventory.compute_managers and (single or unit == fabric.management_block // _blocks_per_unit(fabric))
-    note = f"and {fabric.management_ports} UFM cables" if managed else f"port r of every node to leaf r"
-    marks.append(drawing.text(x + _UNIT_WIDTH / 2, y + 164, note, size=11, anchor="middle"))
+    note = f"and {fabric.management_ports} UFM cables" if managed else "port r of every node to leaf r"
+    marks.append(drawing.text(middle, y + 164, note, size=11, anchor="middle"))
     return marks
 
 
@@ -144,8 +153,10 @@ def _blocks_per_unit(fabric: Fabric) -> int:
 def _other_networks(inventory: Inventory) -> list[str]:
     storage, inband = inventory.storage_fabric, inventory.inband
     return [
-        f"Storage network: {storage.leaf} leaf, {storage.spine} spine, {storage.core} core {inventory.storage_switch}, "
-        f"sides A and B, {storage.uplinks_per_leaf} uplinks per leaf.",
+        (
+            f"Storage network: {tiers_text(storage)} {inventory.storage_switch}, "
+            f"sides A and B, {storage.uplinks_per_leaf} uplinks per leaf."
+        ),
         f"In-band Ethernet: {inband.leaf} leaf, {inband.aggregation} aggregation, {inband.core} core switches.",
         f"Out-of-band Ethernet: {inventory.oob_switches} switches.",
     ]

@@ -34,14 +34,14 @@ def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str]
     step_x, step_y = _WIDTH + _SCALE + _GAP, _HEAD + rack_height + _FOOT + _GAP
     width = max(_MARGIN * 2 + columns * step_x - _GAP, 760)
     lines = -(-len(racks) // columns)
-    top = 92.0
+    top = 104.0
     height = top + lines * step_y + _MARGIN
     marks = [
         drawing.text(_MARGIN, 34, title, size=20, weight="bold"),
         drawing.text(
             _MARGIN,
             54,
-            f"{len(racks)} racks, front view, U1 at the bottom. Power is nameplate; the bar shows it against the limit.",
+            f"{len(racks)} racks, front view, U1 at the bottom. The bar below is nameplate power against the limit.",
             size=12,
         ),
     ]
@@ -61,7 +61,7 @@ def _legend(y: float, unknown_items: Sequence[str]) -> list[str]:
         x += 130
     if unknown_items:
         words = f"? power unknown, not in the sums: {', '.join(unknown_items)}"
-        marks.append(drawing.text(x, y + 10, words, size=11))
+        marks.append(drawing.text(_MARGIN, y + 27, words, size=11))
     return marks
 
 

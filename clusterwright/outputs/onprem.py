@@ -1,0 +1,234 @@
+"""The on-premises folder: bill of materials, racks, fabric, cables, power and cooling, and a page that explains."""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.cabling import Cable
+from clusterwright.facility.design import OnPremDesign, lay_out, wire
+from clusterwright.facility.fabric import FULL_UNITS, Fabric
+from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH
+from clusterwright.facility.racks import Rack
+from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
+from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.power_sheet import power_and_cooling
+from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.tables import csv_text
+from clusterwright.plan.record import Option, Plan
+
+
+def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the documents of a plan's cluster on premises by file name; the Slurm files are apart.
+
+    Args:
+        plan: for its names and date.
+        option: the on-premises option, with its design and priced lines.
+        catalogue: for sizes and power of devices.
+
+    Raises:
+        ValueError: the option has no on-premises design.
+    """
+    if option.facility is None:
+        raise ValueError(f"{option.target} has no on-premises design")
+    inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
+    prices = {
+        priced.line.sku: PartPrice(
+            unit_usd=priced.unit_usd, basis=priced.basis, source=priced.source, date=str(priced.price_date)
+        )
+        for priced in option.lines
+    }
+    return documents(
+        replace(option.facility, inventory=inventory),
+        catalogue,
+        title=plan.name,
+        made_on=dt.date.fromisoformat(plan.as_of),
+        prices=prices,
+    )
+
+
+def documents(
+    design: OnPremDesign, catalogue: Catalogue, *, title: str, made_on: dt.date, prices: Prices | None = None
+) -> dict[str, File]:
+    """Return the documents of a design by file name.
+
+    Args:
+        design: in counts; racks and cables are derived here.
+        catalogue: for sizes and power of devices.
+        title: name of the cluster, in headings.
+        made_on: date in the workbook's properties.
+        prices: by price key; every price is unknown if None.
+    """
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
+    known = prices or {}
+    return {
+        "README.md": text(_readme(design, standing, cables, title)),
+        "bill_of_materials.csv": text(bill_csv(design.bill, known)),
+        "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
+        "racks.csv": text(racks_csv(standing)),
+        "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
+        "fabric.csv": text(fabric_csv(design)),
+        "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
+        "cables.csv": text(cables_csv(cables)),
+        "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+    }
+
+
+def cables_csv(cables: Iterable[Cable]) -> str:
+    """Return the cable schedule: one row per link, with both ends, kind, length and label."""
+    header = (
+        "cable", "network", "tier", "from_rack", "from_u", "from_device", "from_port", "to_rack", "to_u", "to_device",
+        "to_port", "kind", "part", "from_transceiver", "to_transceiver", "length_m", "label",
+    )  # fmt: skip
+    return csv_text(
+        header,
+        (
+            (
+                cable.id, cable.network, cable.tier, cable.from_rack, cable.from_u, cable.from_device, cable.from_port,
+                cable.to_rack, cable.to_u, cable.to_device, cable.to_port, cable.kind, cable.sku, cable.from_optic,
+                cable.to_optic, cable.length_m, cable.label,
+            )
+            for cable in cables
+        ),
+    )  # fmt: skip
+
+
+def racks_csv(standing: Iterable[Rack]) -> str:
+    """Return what stands where: one row per device."""
+    return csv_text(
+        ("rack", "u", "height_u", "device", "part", "role", "power_w", "weight_kg"),
+        (
+            (
+                rack.name,
+                placed.u,
+                placed.device.height_u,
+                placed.device.name,
+                placed.device.sku,
+                placed.device.role,
+                placed.device.power_w,
+                placed.device.weight_kg,
+            )
+            for rack in standing
+            for placed in rack.placements
+        ),
+    )
+
+
+def fabric_csv(design: OnPremDesign) -> str:
+    """Return switches, ports and cables of every tier of every network."""
+    inventory = design.inventory
+    rows: list[Sequence[str | float | None]] = []
+    for network, switch, fabric in (
+        ("compute", inventory.compute_switch, inventory.fabric),
+        ("storage", inventory.storage_switch, inventory.storage_fabric),
+    ):
+        storage = network == "storage"
+        # Slots of the storage network may stay empty, so only the cables between its switches are exact in the counts.
+        down = design.cables[network] - fabric.leaf_spine_cables - fabric.spine_core_cables
+        tiers = (
+            ("leaf", fabric.leaf, down, fabric.leaf_spine_cables),
+            ("spine", fabric.spine, fabric.leaf_spine_cables, fabric.spine_core_cables),
+            ("core", fabric.core, fabric.spine_core_cables, 0),
+        )
+        for tier, count, below, above in tiers:
+            free = count * fabric.radix - below - above
+            rows.append((network, tier, switch, count, fabric.radix, below, above, free, "A and B" if storage else ""))
+    inband, ports = inventory.inband, design.rules.inband_leaf_ports
+    uplinks = inband.leaf * 2 * inband.leaf_uplinks
+    core = inband.aggregation * inband.core * inband.aggregation_uplinks
+    oob_uplinks = 2 * inventory.oob_switches
+    leaf_down = inband.host_cables + oob_uplinks
+    for tier, count, below, above in (
+        ("leaf", inband.leaf, leaf_down, uplinks + 2 * inband.peer_cables),
+        ("aggregation", inband.aggregation, uplinks, core),
+        ("core", inband.core, core, 0),
+    ):
+        rows.append(
+            ("in-band", tier, INBAND_SWITCH, count, ports, below, above, count * ports - below - above, "A and B")
+        )
+    managed = design.cables["out-of-band"]
+    free = inventory.oob_switches * design.rules.oob_ports - managed
+    rows.append(
+        (
+            "out-of-band",
+            "access",
+            OOB_SWITCH,
+            inventory.oob_switches,
+            design.rules.oob_ports,
+            managed,
+            oob_uplinks,
+            free,
+            "",
+        )
+    )
+    header = (
+        "network", "tier", "switch", "switches", "ports_per_switch", "cables_down", "cables_up", "ports_free", "sides",
+    )  # fmt: skip
+    return csv_text(header, [row for row in rows if row[3]])
+
+
+def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], title: str) -> str:
+    inventory, fabric, rows = design.inventory, design.fabric, design.site.rows
+    longest = max(cables, key=lambda cable: cable.length_m)
+    kinds = Counter(cable.kind for cable in cables)
+    drawn = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    unknown = ", ".join(design.bill.unknown_power_items) or "none"
+    fullest = max(standing, key=lambda rack: rack.power_w)
+    lines = [
+        f"# {title} on premises",
+        "",
+        (
+            f"{inventory.nodes:,} {inventory.system_name} with {inventory.gpus:,} GPUs in {design.racks} racks, "
+            f"{design.power.it_w / 1e3:,.0f} kW of IT load at nameplate."
+        ),
+        "",
+        "| file | what it is |",
+        "|---|---|",
+        "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
+        "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
+        "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
+        "| `cables.csv` | every link from port to port, with kind, length and label |",
+        "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
+        "",
+        "## What was decided",
+        "",
+        (
+            f"- Compute fabric: {tiers_text(fabric)} {inventory.compute_switch} in "
+            f"{fabric.levels} level{'s' if fabric.levels > 1 else ''}; {fabric.units} scalable unit"
+            f"{'s' if fabric.units > 1 else ''} of {fabric.nodes_per_unit} nodes. {_purchase(fabric)}"
+        ),
+        f"- Storage network: {tiers_text(inventory.storage_fabric)} {inventory.storage_switch}, sides A and B.",
+        f"- Ethernet: {inventory.inband.switches} in-band and {inventory.oob_switches} out-of-band switches.",
+        (
+            f"- Racks: {design.compute_racks} with at most {design.nodes_per_rack} nodes each, {design.network_racks} "
+            f"for switches, {design.service_racks} for storage and servers. The fullest draws "
+            f"{fullest.power_w / 1e3:.1f} of {design.site.rack_power_w / 1e3:.1f} kW ({fullest.name})."
+        ),
+        f"- Cables: {len(cables):,} links ({drawn}); the longest is {longest.length_m:g} m.",
+        f"- Spares: {design.rules.spare_share:.0%} of transceivers and cables (assumed).",
+        *(f"- {note}" for note in inventory.notes),
+        "",
+        "## What to check",
+        "",
+        f"- Power is unknown for: {unknown}. It is not in the sums.",
+        (
+            f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, {rows.row_pitch_m:g} "
+            f"m from row to row, with overhead trays in both directions at {rows.tray_height_m:g} m. Measure before you "
+            "order."
+        ),
+        "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",
+    ]
+    return "\n".join(lines)
+
+
+def _purchase(fabric: Fabric) -> str:
+    if fabric.purchase == FULL_UNITS:
+        return (
+            "All leaves and leaf–spine cables of a unit are bought even if it is not full, as NVIDIA's reference "
+            "architecture asks."
+        )
+    return "Only the switches and cables that these nodes need are bought; more nodes will need a new design."
