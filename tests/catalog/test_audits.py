@@ -219,3 +219,17 @@ def test_the_version_follows_every_byte(folder: Path) -> None:
     path = folder / "topics.csv"
     path.write_text(path.read_text(encoding="utf-8").replace("misspelled", "misspelt"), encoding="utf-8")
     assert load(folder).version != load().version
+
+
+def test_an_instance_without_accelerators(damaged: Damage) -> None:
+    """An instance of this catalogue has at least one accelerator."""
+    message = damaged("instances.csv", "p5.4xlarge,aws,h100-sxm-80gb,1,", "p5.4xlarge,aws,h100-sxm-80gb,0,")
+    assert "p5.4xlarge has 0 accelerators" in message
+
+
+def test_comment_lines_are_skipped(folder: Path) -> None:
+    """A line that begins with # is for people."""
+    path = folder / "switches.csv"
+    header, *rest = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text(header + "# InfiniBand first\n" + "".join(rest), encoding="utf-8")
+    assert load(folder).switches.keys() == load().switches.keys()

@@ -1,5 +1,7 @@
 """Cloud instance types: interfaces, fabrics, zones, and the node that sizing sees."""
 
+from dataclasses import replace
+
 import pytest
 
 from clusterwright.catalog import lookup
@@ -109,6 +111,15 @@ def test_a_node_without_a_known_fabric_is_refused_and_not_guessed() -> None:
         lookup.node_type_of_instance(load(), "inf2.48xlarge")
     with pytest.raises(MissingFactError, match="supermicro-821ge-tnhr"):
         lookup.node_type_of_system(load(), "supermicro-821ge-tnhr")
+
+
+def test_a_node_without_known_memory_is_refused_and_not_guessed() -> None:
+    """Without the accelerator's memory nothing can be sized, and the error names the accelerator."""
+    shipped = load()
+    chip = replace(shipped.accelerators["h100-sxm-80gb"], hbm_bytes=None)
+    catalogue = replace(shipped, accelerators=shipped.accelerators | {chip.id: chip})
+    with pytest.raises(MissingFactError, match="memory of NVIDIA H100 SXM"):
+        lookup.node_type_of_system(catalogue, "dgx-h100")
 
 
 def test_every_fabric_is_of_a_known_kind() -> None:
