@@ -89,9 +89,7 @@ def nodes_per_rack(*, height_u: int, power_w: float | None, weight_kg: float | N
         )
     by_power = floor(site.rack_power_w / power_w + 1e-9)
     by_height = floor(site.rack_height_u / height_u)
-    by_weight = by_height
-    if weight_kg is not None and site.rack_weight_kg is not None:
-        by_weight = floor(site.rack_weight_kg / weight_kg)
+    by_weight = floor(site.rack_weight_kg / weight_kg) if weight_kg and site.rack_weight_kg else None
     findings = []
     if by_power < 1:
         findings.append(
@@ -111,7 +109,7 @@ def nodes_per_rack(*, height_u: int, power_w: float | None, weight_kg: float | N
                 help=f"raise site.rack_height to {height_u} U or more",
             )
         )
-    if by_weight < 1:
+    if by_weight == 0:
         findings.append(
             Finding(
                 id="RCK003",
@@ -122,7 +120,7 @@ def nodes_per_rack(*, height_u: int, power_w: float | None, weight_kg: float | N
         )
     if findings:
         raise RuleError(tuple(findings))
-    return min(by_power, by_height, by_weight)
+    return min(by_power, by_height, by_height if by_weight is None else by_weight)
 
 
 def fill(devices: Iterable[Device], site: Site) -> list[list[Placement]]:

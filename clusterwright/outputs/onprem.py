@@ -216,9 +216,9 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "",
         f"- Power is unknown for: {unknown}. It is not in the sums.",
         (
-            f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, {rows.row_pitch_m:g} "
-            f"m from row to row, with overhead trays in both directions at {rows.tray_height_m:g} m. Measure before you "
-            "order."
+            f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, "
+            f"{rows.row_pitch_m:g} m from row to row, with overhead trays in both directions at "
+            f"{rows.tray_height_m:g} m. Measure before you order."
         ),
         "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",
     ]

@@ -1,0 +1,244 @@
+"""The whole on-premises design: NVIDIA's bill for 127 nodes, limits of racks, and links port by port."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clusterwright.catalog.load import load
+from clusterwright.catalog.skus import skus
+from clusterwright.errors import InputError, MissingFactError, RuleError
+from clusterwright.facility.cabling import Cable, tally
+from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.fabric import AS_NEEDED, FULL_UNITS
+from clusterwright.facility.racks import Rack
+from clusterwright.facility.site import DesignRules, RowLayout, Site
+
+from .examples import storage_need
+
+
+def _design(
+    nodes: int, *, system: str = "dgx-h100", site: Site | None = None, purchase: str = FULL_UNITS
+) -> OnPremDesign:
+    catalogue = load()
+    return design_onprem(
+        system=catalogue.systems[system],
+        nodes=nodes,
+        storage=storage_need(),
+        site=site or Site(pue=1.3),
+        catalogue=catalogue,
+        purchase=purchase,
+    )
+
+
+def _derived(design: OnPremDesign) -> tuple[tuple[Rack, ...], tuple[Cable, ...]]:
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=load())
+    return standing, wire(design.inventory, standing, site=design.site, rules=design.rules)
+
+
+def test_127_nodes() -> None:
+    """127 DGX H100 take the switches, racks, PDUs, servers and node cables of the published bill."""
+    design = _design(127)
+    inventory = design.inventory
+    assert inventory.fabric.switches == 48
+    assert (inventory.storage_fabric.leaf, inventory.storage_fabric.spine) == (8, 4)
+    assert inventory.inband.switches == 8
+    assert inventory.oob_switches == 8
+    assert (inventory.compute_managers + inventory.storage_managers, inventory.management_servers) == (4, 4)
+    assert design.compute_racks == 32
+    assert design.compute_racks * design.pdus_per_compute_rack == 96
+    standing, cables = _derived(design)
+    tiers = Counter((cable.network, cable.tier) for cable in cables)
+    assert tiers["compute", "node-leaf"] == 1016
+    assert tiers["compute", "leaf-spine"] == 1024
+    assert tiers["storage", "node-leaf"] == 254
+    assert tiers["in-band", "leaf-aggregation"] == 24
+    assert tiers["in-band", "oob-uplink"] == 16
+    assert sum(rack.kind == "compute" for rack in standing) == 32
+    assert tally(cables)["mma4z00-ns-flt"] == 508
+
+
+def test_transceivers_without_copper() -> None:
+    """Where racks are too far apart for copper, cages are those of the fabric's counts and of the published bill."""
+    design = _design(127)
+    standing, _ = _derived(design)
+    # A trunk inside one rack may be copper, so every device gets a rack of its own here.
+    scattered = tuple(
+        replace(
+            rack,
+            name=f"{rack.name}-{index}",
+            placements=(placed,),
+            slot=rack.slot + index * 20,
+            pdus=rack.pdus if index == 0 else 0,
+        )
+        for rack in standing
+        for index, placed in enumerate(rack.placements)
+    )
+    site = replace(design.site, rows=RowLayout(rack_width_m=0.05))
+    compute = [
+        cable
+        for cable in wire(design.inventory, scattered, site=site, rules=design.rules)
+        if cable.network == "compute" and cable.tier != "manager-leaf"
+    ]
+    parts = tally(compute)
+    assert parts["mfp7e10"] == 2040
+    assert parts["mma4z00-ns"] == design.fabric.switch_optics == 1536
+    assert parts["mma4z00-ns-flt"] == design.fabric.node_optics == 508
+
+
+def test_bill_is_complete() -> None:
+    """Every line has a price key of the table or the catalogue, and switches, racks and nodes are all on the bill."""
+    design = _design(127)
+    catalogue = load()
+    for line in design.bill.lines:
+        known = line.sku in skus() or line.sku in catalogue.systems or line.sku in catalogue.switches
+        assert known, line.sku
+        assert (line.charge, line.unit, line.region) == ("once", "each", "")
+        assert line.quantity > 0
+    counts: Counter[str] = Counter()
+    for line in design.bill.lines:
+        counts[line.sku] += int(line.quantity)
+    assert counts["dgx-h100"] == 127
+    assert counts["qm9700"] == 60
+    assert counts["rack"] + counts["legrand-nvidpd13"] == design.racks
+    assert design.bill.it_power_w == pytest.approx(design.power.it_w)
+    assert design.power.compute_w == pytest.approx(127 * 10_200)
+    assert design.power.annual_facility_kwh == pytest.approx(design.power.it_w / 1000 * 8760 * 1.3)
+
+
+def test_full_units_leave_no_port_for_ufm() -> None:
+    """128 nodes fill every port: no compute UFM is bought, and a note says why; 127 get it."""
+    full = _design(128)
+    assert full.inventory.compute_managers == 0
+    assert any("127 nodes" in note for note in full.inventory.notes)
+    assert _design(127).inventory.compute_managers == 2
+
+
+@given(
+    nodes=st.integers(1, 150),
+    system=st.sampled_from(["dgx-h100", "dgx-b200", "dgx-a100-640gb", "dgx-b300"]),
+    purchase=st.sampled_from([FULL_UNITS, AS_NEEDED]),
+    rack_power_kw=st.sampled_from([16.0, 25.0, 42.0, 60.0]),
+    rack_height_u=st.sampled_from([24.0, 42.0, 48.0, 52.0]),
+)
+@settings(max_examples=25, deadline=None)
+def test_every_port_once_and_every_rack_within_limits(
+    *, nodes: int, system: str, purchase: str, rack_power_kw: float, rack_height_u: float
+) -> None:
+    """No port has two cables, counts equal the fabric's, rails are kept, and no rack exceeds power or height."""
+    site = Site(rack_power_w=rack_power_kw * 1e3, rack_height_u=rack_height_u)
+    design = _design(nodes, system=system, site=site, purchase=purchase)
+    standing, cables = _derived(design)
+    ends = Counter((cable.network, cable.from_device, cable.from_port) for cable in cables)
+    ends.update((cable.network, cable.to_device, cable.to_port) for cable in cables)
+    assert max(ends.values()) == 1
+    compute = [cable for cable in cables if cable.network == "compute"]
+    tiers = Counter(cable.tier for cable in compute)
+    assert tiers["node-leaf"] + tiers["manager-leaf"] == design.fabric.node_leaf_cables
+    assert tiers["leaf-spine"] == design.fabric.leaf_spine_cables
+    assert tiers["spine-core"] == design.fabric.spine_core_cables
+    per_switch = Counter(cable.to_device for cable in compute)
+    per_switch.update(cable.from_device for cable in compute if cable.tier in {"leaf-spine", "spine-core"})
+    assert max(per_switch.values()) <= design.fabric.radix
+    trunks = Counter((cable.from_device, cable.to_device) for cable in compute if cable.tier == "leaf-spine")
+    assert len(set(trunks.values())) <= 1
+    for rack in standing:
+        taken = [unit for placed in rack.placements for unit in range(placed.u, placed.u + placed.device.height_u)]
+        assert len(taken) == len(set(taken))
+        assert max(taken) <= rack_height_u
+        assert rack.power_w <= rack.power_limit_w * (1 + 1e-9) <= site.rack_power_w * (1 + 1e-6)
+    names = [placed.device.name for rack in standing for placed in rack.placements]
+    assert len(names) == len(set(names))
+    assert {cable.from_device for cable in cables} | {cable.to_device for cable in cables} >= set(names)
+    for cable in cables:
+        assert cable.run_m <= cable.length_m
+        assert cable.kind != "dac" or cable.length_m <= 2
+        assert cable.kind != "multimode" or cable.length_m <= 50
+
+
+def test_rails() -> None:
+    """Port r of every node goes to the leaf of rail r in the node's unit."""
+    design = _design(70)
+    _, cables = _derived(design)
+    for cable in cables:
+        if cable.network == "compute" and cable.tier == "node-leaf":
+            node = int(cable.from_device.removeprefix("node")) - 1
+            cage, port = (int(part) for part in cable.from_port.split("/"))
+            rail = (cage - 1) * 2 + port
+            assert cable.to_device == f"leaf-{node // 32 + 1:02d}-{rail}"
+    groups = design.inventory.node_groups()
+    assert [(name, len(hosts)) for name, hosts in groups] == [("su1", 32), ("su2", 32), ("su3", 6)]
+
+
+def test_network_racks_live_on_one_feed() -> None:
+    """A rack of switches draws no more than one of its two feeds carries."""
+    design = _design(127)
+    standing, _ = _derived(design)
+    feed_w = 415 * 60 * 3**0.5 * 0.8 * 0.95
+    assert all(rack.power_w <= feed_w for rack in standing if rack.kind != "compute")
+
+
+def test_power_of_the_hall_is_a_finding() -> None:
+    """A hall with too little power is a finding with the number of nodes that fit, not an abort."""
+    design = _design(64, site=Site(power_limit_w=500e3))
+    assert [finding.id for finding in design.findings] == ["PWR001"]
+    assert "nodes fit" in design.findings[0].help
+
+
+@pytest.mark.parametrize(
+    ("site", "rule"),
+    [
+        (Site(rack_power_w=8e3), "RCK001"),
+        (Site(rack_height_u=6), "RCK002"),
+        (Site(rack_weight_kg=100), "RCK003"),
+    ],
+)
+def test_rack_too_small_for_one_node(site: Site, rule: str) -> None:
+    """A rack that cannot hold one node is refused with the limit that binds."""
+    with pytest.raises(RuleError, match=rule):
+        _design(4, site=site)
+
+
+def test_too_far() -> None:
+    """A run that no cable reaches is refused."""
+    with pytest.raises(RuleError, match="CBL001"):
+        _design(40, site=Site(rows=RowLayout(rack_width_m=40)))
+
+
+def test_systems_that_do_not_fit_are_refused_by_name() -> None:
+    """Racks of their own and systems with unknown ports are refused, and so is nothing at all."""
+    with pytest.raises(InputError, match="GB200"):
+        _design(4, system="gb200-nvl72")
+    catalogue = load()
+    unknown = replace(catalogue.systems["dgx-h100"], fabric_ports=None)
+    with pytest.raises(MissingFactError, match="compute ports"):
+        design_onprem(system=unknown, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
+    ethernet = replace(catalogue.systems["dgx-h100"], fabric_kind="ethernet")
+    with pytest.raises(InputError, match="ethernet"):
+        design_onprem(system=ethernet, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
+    with pytest.raises(InputError, match="at least one"):
+        _design(0)
+
+
+def test_small_cluster_as_needed_uses_one_switch() -> None:
+    """Seven nodes bought as needed take one compute switch, with UFM on its free ports."""
+    design = _design(7, purchase=AS_NEEDED)
+    assert (design.fabric.switches, design.fabric.levels, design.inventory.compute_managers) == (1, 1, 2)
+
+
+def test_large_cluster() -> None:
+    """512 nodes in three levels still have one cable per port and every spine on equal core trunks."""
+    design = _design(512)
+    _, cables = _derived(design)
+    trunks = Counter(
+        (cable.from_device, cable.to_device)
+        for cable in cables
+        if cable.tier == "spine-core" and cable.network == "compute"
+    )
+    assert set(trunks.values()) == {8}
+    assert Counter(core for _, core in trunks) == dict.fromkeys({core for _, core in trunks}, 8)
+    ends = Counter((cable.network, cable.to_device, cable.to_port) for cable in cables)
+    assert max(ends.values()) == 1
+    assert isinstance(design.rules, DesignRules)
