@@ -21,9 +21,10 @@ from clusterwright.catalog import load, lookup
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import layouts
 from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.columns import device_of, shape_of
+from clusterwright.sizing.devices import device_of
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.search import search, stacks_of, time_all
+from clusterwright.sizing.shapes import shape_of
 
 
 def best_s(action: Callable[[], object], repeats: int) -> float:
@@ -68,7 +69,7 @@ def main() -> int:
     if found is None:
         return 1
     shape, device = shape_of(job.model, sequence_length=2048), device_of(node, precision="bf16")
-    stacks = stacks_of(calibration, node)
+    stacks = stacks_of(calibration, node, job)
     seconds = best_s(lambda: time_all(job, node, shape, device, found, stacks=stacks, calibration=calibration), repeats)
     count = int(layouts.gpu_counts(found).size)
     print(

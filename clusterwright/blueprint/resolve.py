@@ -54,14 +54,6 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
             )
         )
     model = _attempt(problems, ("workload", "model"), lambda: lookup.model(catalogue, workload.model))
-    if model is not None and model.experts is not None and isinstance(workload, Train):
-        problems.append(
-            Problem(
-                path=("workload", "model"),
-                message=f"{model.name} is a mixture of experts, which sizing does not support yet",
-                help="choose a dense model; clusterwright facts lists them",
-            )
-        )
     targets = []
     for name in CLOUDS:
         asked: CloudTarget | None = getattr(blueprint.targets, name)

@@ -177,6 +177,31 @@ def prices(
     raise typer.Exit(lookups.prices(sku, as_of, history=history, as_json=as_json))
 
 
+validate = typer.Typer(help="Hold predictions against measurements.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(validate, name="validate")
+Runs = Annotated[Path, typer.Argument(metavar="RUNS.csv", help="measured runs; docs/accuracy.md lists the columns")]
+
+
+@validate.command("training")
+def validate_training(runs: Runs, as_json: AsJson = False) -> None:
+    """Predict every run of a CSV file and print the errors."""
+    from clusterwright.cli import validate as command
+
+    raise typer.Exit(command.training(runs, as_json=as_json))
+
+
+@app.command()
+def calibrate(
+    runs: Runs,
+    output: Output,
+    anew: Annotated[bool, typer.Option("--anew", help="fit everything from the file alone, and judge it")] = False,
+) -> None:
+    """Adjust the training engine to runs of your own."""
+    from clusterwright.cli import validate as command
+
+    raise typer.Exit(command.calibrate(runs, output, anew=anew))
+
+
 @app.command()
 def schema(
     of: Annotated[str, typer.Argument(help="blueprint or plan")] = "blueprint",

@@ -1,60 +1,91 @@
 """The page `docs/accuracy.md`: how far predictions are from published runs, from the calibration's own figures."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clusterwright.evidence.runs import NotExpressed
+from clusterwright.evidence.rows import REQUIRED, NotExpressed
+from clusterwright.evidence.runs import Run
+from clusterwright.evidence.validate import Score, score, share_in_bands_of_others
+from clusterwright.sizing.calibration import DENSE, EXPERTS
+from clusterwright.sizing.columns import Array
 
 if TYPE_CHECKING:
-    from clusterwright.evidence.calibrate import Fitted
+    from clusterwright.evidence.calibrate import Calibrated
 
 _HEAD = """# How accurate the training engine is
 
 Written by `python -m clusterwright.evidence.calibrate RUNS.csv`; do not edit by hand.
 
 Every prediction below is out of sample: all runs of one group (model, accelerator, precision) are predicted with
-numbers fitted on the other groups. Errors are of tokens per second per GPU, |predicted/measured - 1|, since "TFLOP/s
-per GPU" is counted in three incompatible ways by the sources. The baseline is a constant MFU per accelerator and
-precision (the median of the other groups'), which published planners do not clearly beat.
+numbers and effects fitted on the other groups alone. Errors are of tokens per second per GPU,
+|predicted/measured - 1|, since "TFLOP/s per GPU" is counted in three incompatible ways by the sources. The baseline is
+a constant MFU per accelerator, precision, and dense or mixture of experts (the median of the other groups'), which
+published planners do not clearly beat.
 
-The band (P10 to P90 of ln(measured/predicted)) is what a plan prints. Each group counts once in it, since a job to be
-planned is a new group. "In band" is the share of rows inside; 80 % would be ideal. `default` is what an accelerator
-generation that was never measured takes: fitted on all runs, judged by leaving whole generations out; a constant MFU
-per accelerator has nothing to say about those. `megatron` is tensor, pipeline and data parallelism, `fsdp` is sharding
-without a pipeline.
+The band (P10 to P90 of ln(measured/predicted)) is what a plan prints, by kind of model and accelerator generation. "In
+band" counts the rows inside the band that the errors of other groups give; 80 % would be ideal. `default` is what a
+generation takes that was never measured, or in fewer than three groups, judged by leaving whole generations out (its
+baseline leaves out groups only: a constant MFU has nothing to say about an accelerator that was never measured).
 
 The same layout republished in another software release differs by 5.5 % in the median and 30 % at the 90th percentile,
 so that a median error below about 5 % across sources means little.
 """
 
-_LIMITS = """
-## What to trust, and what not
+_MODEL = """
+## How a prediction is made
 
-- A constant MFU is nearly as good on runs like those already published: most Hopper runs are tuned recipes of one
-  vendor. What it cannot say is what a slower network, a smaller batch or another layout costs.
-- Software moves: NeMo 24.11 runs of GPT-3 175B in fp8 on 512 and 1,024 H100 were slower than the band, one of NeMo
-  24.12 faster. All bf16 and fp16 runs of 175B models in `tests/published` lie inside it when laid out as published.
-- With the layout left open, the search finds better layouts than the runs of 2021 used (no full recomputation), so that
-  those were slower than its band. So were Megatron-LM on 3,072 and 8,192 A100 and Megatron-Core on 2,304 H100.
-- ZeRO-3 as DeepSpeed ran it in 2021 took up to 3.6 times as long as predicted.
-- Blackwell mixes untuned bf16 runs and tuned fp8 runs; its band is wide, and fewer than 80 % of its rows lie inside.
-- Memory is meant to be safe: it lies 1 to 13 % (median 5 %) above what 16 measured B200 runs allocated, and above what
-  the accelerator has for some published 70B and 405B runs, whose recomputation and gradient precision are not stated.
+1. Seconds of a step from the layout: multiplications with an efficiency that grows with rows and width, attention,
+   memory-bound work, experts with grouped multiplications and all-to-all, traffic by link, pipeline bubble, optimizer.
+   The numbers are fitted per stack (`megatron`: tensor, pipeline, expert and data parallelism; `fsdp`: sharding without
+   a pipeline) on all its runs, then per accelerator generation close to the stack's.
+2. Effects on top, shrunk towards zero the fewer runs show them: of the accelerator, its precision, the architecture and
+   (for runs whose release is named) the software release, dense and mixture of experts apart. A plan takes those of its
+   accelerator, precision and architecture; it does not know the release.
+"""
+
+_COLUMNS = """
+## Check or calibrate on runs of your own
+
+`clusterwright validate training RUNS.csv [--json]` predicts every row of a CSV file and says what it cannot express and
+why; a mistyped or impossible row is named with line and column, and the exit code is then 2. `clusterwright calibrate
+RUNS.csv -o FOLDER` keeps the shipped numbers and adds the effects that your runs show on top of them; with `--anew` it
+fits everything from your file alone and writes this page for it. Plans use the folder when the environment variable
+`CLUSTERWRIGHT_CALIBRATION` names it. The columns are
+{columns}; and where they apply `n_experts`, `top_k`, `ep`, `etp`, `cp`, `sp`, `vpp`, `micro_batch`, `zero_or_fsdp`
+(`fsdp`, `zero3` or a ZeRO stage), `mem_gib`, `model`, `notes`. For a mixture of experts `ffn_hidden` is the width of
+one expert.
 """
 
 
-def document(fitted: "Sequence[Fitted]", skipped: Sequence[NotExpressed]) -> str:
+def document(calibrated: "Calibrated", skipped: Sequence[NotExpressed]) -> str:
     """Return the page in Markdown.
 
     Args:
-        fitted: the generations and stacks with their errors.
-        skipped: rows that the engine does not express.
+        calibrated: what was learnt and how it was judged.
+        skipped: rows that are not predicted.
     """
-    parts = [_HEAD, _scores(fitted), _LIMITS, _accelerators(fitted), _worst(fitted), _skipped(skipped)]
+    parts = [
+        _HEAD, _kinds(calibrated), _bands(calibrated), _MODEL, _effects(calibrated), _accelerators(calibrated),
+        _releases(calibrated), _worst(calibrated), _skipped(skipped), _columns(),
+    ]  # fmt: skip
     return "\n".join(parts)
+
+
+def summary(calibrated: "Calibrated") -> list[str]:
+    """Return the errors by kind of model in a line each."""
+    lines = []
+    for kind in (DENSE, EXPERTS):
+        found = _scores(calibrated, lambda run, kind=kind: run.kind == kind)  # type: ignore[misc]
+        if found is not None:
+            engine, plain = found
+            lines.append(
+                f"{kind}: {engine.rows} runs left out group by group, median error {engine.median_error:.1%} "
+                f"(constant MFU {plain.median_error:.1%}), P90 {engine.p90_error:.1%}"
+            )
+    return lines
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -62,56 +93,99 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
-def _scores(fitted: "Sequence[Fitted]") -> str:
+def _selected(calibrated: "Calibrated", chosen: Callable[[Run], bool]) -> tuple[list[Run], list[int]]:
+    rows = [index for index, run in enumerate(calibrated.runs) if chosen(run)]
+    return [calibrated.runs[index] for index in rows], rows
+
+
+def _scores(calibrated: "Calibrated", chosen: Callable[[Run], bool]) -> tuple[Score, Score] | None:
+    runs, rows = _selected(calibrated, chosen)
+    if not runs:
+        return None
+    return score(runs, calibrated.errors[rows]), score(runs, calibrated.baseline_errors[rows])
+
+
+def _score_cells(found: tuple[Score, Score]) -> list[str]:
+    engine, plain = found
+    return [
+        str(engine.rows), str(engine.groups), f"{engine.median_error:.1%}", f"{engine.p90_error:.1%}",
+        f"{engine.mean_error:.1%}", f"{plain.median_error:.1%}", f"{plain.p90_error:.1%}",
+    ]  # fmt: skip
+
+
+_SCORE_HEADER = ("rows", "groups", "median", "P90", "mean", "baseline median", "baseline P90")
+
+
+def _kinds(calibrated: "Calibrated") -> str:
     rows = []
-    for entry in fitted:
-        band = entry.residuals
-        measured = entry.generation != "default"
-        inside = float(np.mean((entry.errors >= band.p10) & (entry.errors <= band.p90)))
+    for kind in (DENSE, EXPERTS):
+        found = _scores(calibrated, lambda run, kind=kind: run.kind == kind)  # type: ignore[misc]
+        if found is not None:
+            rows.append([kind, *_score_cells(found)])
+    return "\n## By kind of model\n\n" + _table(("kind", *_SCORE_HEADER), rows)
+
+
+def _bands(calibrated: "Calibrated") -> str:
+    rows = []
+    for (generation, kind), band in sorted(calibrated.bands.items()):
+        runs, own = _selected(
+            calibrated,
+            lambda run, generation=generation, kind=kind: (  # type: ignore[misc]
+                run.kind == kind and generation in ("default", run.generation)
+            ),
+        )
+        errors = (calibrated.unseen_errors if generation == "default" else calibrated.errors)[own]
+        found = score(runs, errors), score(runs, calibrated.baseline_errors[own])
         rows.append(
             [
-                entry.generation,
-                entry.stack,
-                str(entry.score.rows),
-                str(entry.score.groups),
-                f"{entry.score.mean_error:.1%}",
-                f"{entry.score.median_error:.1%}",
-                f"{entry.score.p90_error:.1%}",
-                f"{entry.baseline.mean_error:.1%}" if measured else "n/a",
-                f"{entry.baseline.median_error:.1%}" if measured else "n/a",
-                f"{np.expm1(band.p10):+.1%} to {np.expm1(band.p90):+.1%}",
-                f"{inside:.0%}",
+                generation, kind, *_score_cells(found), f"{np.expm1(band.p10):+.1%} to {np.expm1(band.p90):+.1%}",
+                f"{share_in_bands_of_others(runs, errors):.0%}",
             ]
-        )
-    header = (
-        "generation", "stack", "rows", "groups", "MAPE", "median", "P90", "baseline MAPE", "baseline median", "band",
-        "in band",
-    )  # fmt: skip
-    return "\n## By generation and stack\n\n" + _table(header, rows)
+        )  # fmt: skip
+    return "\n## By generation, with the band\n\n" + _table(
+        ("generation", "kind", *_SCORE_HEADER, "band", "in band"), rows
+    )
 
 
-def _accelerators(fitted: "Sequence[Fitted]") -> str:
-    errors: dict[tuple[str, str, str], list[float]] = {}
-    for entry in fitted:
-        if entry.generation != "default":
-            for run, error in zip(entry.runs, entry.errors, strict=True):
-                errors.setdefault((run.gpu, run.precision, run.software), []).append(float(error))
+def _effects(calibrated: "Calibrated") -> str:
+    effects = calibrated.learnt.effects
+    rows = [[kind.replace("_", " "), f"{value:.3f}"] for kind, value in sorted(effects.deviations.items())]
+    rows.append(["one run", f"{effects.noise:.3f}"])
+    return "\n" + _table(("effect", "standard deviation (ln)"), rows)
+
+
+def _accelerators(calibrated: "Calibrated") -> str:
+    rows = []
+    for key in sorted({(run.gpu, run.precision, run.kind) for run in calibrated.runs}):
+        found = _scores(calibrated, lambda run, key=key: (run.gpu, run.precision, run.kind) == key)  # type: ignore[misc]
+        if found is not None:
+            rows.append([*key, *_score_cells(found)])
+    header = ("accelerator", "precision", "kind", *_SCORE_HEADER)
+    return "\n## By accelerator and precision\n\n" + _table(header, rows)
+
+
+def _releases(calibrated: "Calibrated") -> str:
+    errors: dict[tuple[str, str], list[float]] = {}
+    for run, error in zip(calibrated.runs, calibrated.errors, strict=True):
+        errors.setdefault((run.software, run.kind), []).append(float(error))
     rows = [
-        [*key, str(len(values)), f"{np.median(np.abs(np.expm1(-np.array(values)))):.1%}", f"{np.mean(values):+.3f}"]
+        [*key, str(len(values)), f"{_error(values, 0.5):.1%}", f"{_error(values, 0.9):.1%}", f"{np.mean(values):+.3f}"]
         for key, values in sorted(errors.items())
     ]
-    header = ("accelerator", "precision", "software", "rows", "median error", "mean ln(measured/predicted)")
-    return "\n## By accelerator and software release\n\n" + _table(header, rows)
+    header = ("software", "kind", "rows", "median", "P90", "mean ln(measured/predicted)")
+    return "\n## By software release\n\n" + _table(header, rows)
 
 
-def _worst(fitted: "Sequence[Fitted]", *, shown: int = 12) -> str:
+def _error(values: Sequence[float], quantile: float) -> float:
+    shares: Array = np.abs(np.expm1(-np.array(values)))
+    return float(np.quantile(shares, quantile))
+
+
+def _worst(calibrated: "Calibrated", *, shown: int = 12) -> str:
     found = [
-        (abs(float(error)), float(error), run.id)
-        for entry in fitted
-        if entry.generation != "default"
-        for run, error in zip(entry.runs, entry.errors, strict=True)
+        (abs(float(error)), run.id, float(error)) for run, error in zip(calibrated.runs, calibrated.errors, strict=True)
     ]
-    rows = [[name, f"{error:+.3f}"] for _, error, name in sorted(found, reverse=True)[:shown]]
+    rows = [[name, f"{error:+.3f}"] for _, name, error in sorted(found, reverse=True)[:shown]]
     return "\n## Farthest from what was measured\n\n" + _table(("run", "ln(measured/predicted)"), rows)
 
 
@@ -119,3 +193,7 @@ def _skipped(skipped: Sequence[NotExpressed]) -> str:
     counted = Counter(entry.reason for entry in skipped)
     rows = [[reason, str(count)] for reason, count in sorted(counted.items())]
     return "\n## Not expressed\n\n" + _table(("reason", "rows"), rows)
+
+
+def _columns() -> str:
+    return _COLUMNS.format(columns=", ".join(f"`{name}`" for name in REQUIRED))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterwright.evidence.runs import Run, columns_of, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.predictions import columns_of, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.runs import Run, group_sizes
 from clusterwright.sizing.columns import Array, Tuning
 
 #: Largest |ln| that a single run contributes with full weight (Huber).
@@ -40,6 +41,12 @@ PRIORS = {
     "data_overlap": Prior(scale="logit", deviation=1.0),
     "network_fraction": Prior(scale="logit", deviation=0.5),
     "layer_overhead_s": Prior(scale="log", deviation=0.7),
+    "gemm_efficiency_four_bit": Prior(scale="logit", deviation=0.6),
+    "grouped_efficiency": Prior(scale="logit", deviation=0.5),
+    "expert_rows_half": Prior(scale="log", deviation=0.7),
+    "expert_passes": Prior(scale="log", deviation=0.5),
+    "expert_overlap": Prior(scale="logit", deviation=1.0),
+    "expert_launch_s": Prior(scale="log", deviation=0.7),
 }
 
 
@@ -51,16 +58,32 @@ def _from_free(value: float, scale: str) -> float:
     return float(1 / (1 + np.exp(-value))) if scale == "logit" else float(np.exp(value))
 
 
-def fit(runs: Sequence[Run], start: Tuning) -> Tuning:
-    """Return the numbers that best explain the runs, starting from and drawn towards `start`.
+def fit(
+    runs: Sequence[Run],
+    start: Tuning,
+    *,
+    explained: Array | None = None,
+    near: Tuning | None = None,
+    tightness: float = 1.0,
+) -> Tuning:
+    """Return the numbers that best explain the runs, drawn towards `start`.
 
     Minimises the Huber loss of ln(measured/predicted) over `NOISE` plus the squared distance from the priors.
+
+    Args:
+        runs: what is fitted.
+        start: the priors' middle.
+        explained: ln(measured/predicted) that effects explain already, per run.
+        near: where the search begins, `start` if None.
+        tightness: the priors' deviations are divided by it.
     """
     columns = columns_of(runs)
     measured = np.log([run.tokens_per_s_per_gpu for run in runs])
-    weights = np.sqrt(group_weights(runs)) / NOISE
-    origin = np.array([_to_free(float(getattr(start, name)), prior.scale) for name, prior in PRIORS.items()])
-    deviations = np.array([prior.deviation for prior in PRIORS.values()])
+    if explained is not None:
+        measured = measured - explained
+    weights = group_sizes(runs) ** -0.25 / NOISE
+    origin = _point(start)
+    deviations = np.array([prior.deviation for prior in PRIORS.values()]) / tightness
 
     def errors(point: Array) -> Array:
         predicted = np.log(predicted_tokens_per_s_per_gpu(columns, _tuning(start, point)))
@@ -69,15 +92,11 @@ def fit(runs: Sequence[Run], start: Tuning) -> Tuning:
         robust = np.where(np.abs(apart) <= HUBER, apart, np.sign(apart) * np.sqrt(HUBER * (2 * size - HUBER)))
         return np.concatenate([weights * robust, (point - origin) / deviations])
 
-    return _tuning(start, least_squares(errors, origin))
+    return _tuning(start, least_squares(errors, origin if near is None else _point(near)))
 
 
-def group_weights(runs: Sequence[Run]) -> Array:
-    """Return each run's weight: one over the square root of its group's size."""
-    sizes: dict[str, int] = {}
-    for run in runs:
-        sizes[run.group] = sizes.get(run.group, 0) + 1
-    return np.array([sizes[run.group] ** -0.5 for run in runs])
+def _point(tuning: Tuning) -> Array:
+    return np.array([_to_free(float(getattr(tuning, name)), prior.scale) for name, prior in PRIORS.items()])
 
 
 def _tuning(start: Tuning, point: Array) -> Tuning:

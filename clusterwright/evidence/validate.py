@@ -1,18 +1,13 @@
-"""How well the engine predicts runs it was not fitted on, against the plainest alternative.
+"""Errors of predictions, their quantiles, and the bands that plans print."""
 
-Grouped cross-validation: all runs of one group (model, accelerator, precision) are predicted with numbers fitted on the
-other groups. The baseline is a constant MFU per accelerator and precision, the median of the same other groups.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from clusterwright.evidence.fitting import fit
-from clusterwright.evidence.runs import Run, columns_of, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.runs import Run, group_sizes
 from clusterwright.sizing.calibration import Residuals
-from clusterwright.sizing.columns import Array, Tuning
+from clusterwright.sizing.columns import Array
 
 BAND = (0.1, 0.5, 0.9)
 
@@ -33,55 +28,6 @@ class Score:
     p90_error: float
 
 
-def residuals(runs: Sequence[Run], tuning: Tuning) -> Array:
-    """Return ln(measured/predicted) of tokens per second for each run."""
-    measured = np.array([run.tokens_per_s_per_gpu for run in runs])
-    return np.asarray(np.log(measured / predicted_tokens_per_s_per_gpu(columns_of(runs), tuning)))
-
-
-def cross_validated(runs: Sequence[Run], start: Tuning, *, fold_of: Callable[[Run], str]) -> Array:
-    """Return ln(measured/predicted) of each run, predicted with numbers fitted on the other folds.
-
-    Args:
-        runs: of one generation and stack.
-        start: defaults that the fit is drawn towards, and what is used where there is only one fold.
-        fold_of: names the fold of a run, its group as a rule.
-    """
-    folds = np.array([fold_of(run) for run in runs])
-    errors = np.zeros(len(runs))
-    for fold in sorted(set(folds)):
-        held = np.flatnonzero(folds == fold)
-        others = [run for run, name in zip(runs, folds, strict=True) if name != fold]
-        tuning = fit(others, start) if others else start
-        errors[held] = residuals([run for run, name in zip(runs, folds, strict=True) if name == fold], tuning)
-    return errors
-
-
-def constant_mfu(runs: Sequence[Run]) -> Array:
-    """Return ln(measured/predicted) of the baseline for each run.
-
-    The prediction is the median MFU of the runs of other groups on the same accelerator and precision, else on the same
-    precision, else on all.
-    """
-    shares = np.array([_mfu(run) for run in runs])
-    errors = np.zeros(len(runs))
-    for index, run in enumerate(runs):
-        others = [other for other in range(len(runs)) if runs[other].group != run.group]
-        like = [other for other in others if runs[other].precision == run.precision]
-        same = [other for other in like if runs[other].gpu == run.gpu]
-        pool = same or like or others
-        errors[index] = np.log(shares[index] / np.median(shares[pool])) if pool else 0.0
-    return errors
-
-
-def _mfu(run: Run) -> float:
-    shape = run.shape
-    attention = shape.hidden * (2 * shape.query + 2 * shape.key_value)
-    weights = shape.layers * (attention + shape.mlp_matrices * shape.hidden * shape.ffn) + shape.hidden * shape.vocab
-    flops = 6 * weights + 12 * shape.layers * shape.sequence * shape.query
-    return float(run.tokens_per_s_per_gpu * flops / run.device.peak_flop_per_s)
-
-
 def score(runs: Sequence[Run], errors: Array) -> Score:
     """Return the errors in figures; `errors` are ln(measured/predicted)."""
     shares = np.abs(np.expm1(-errors))
@@ -95,14 +41,12 @@ def score(runs: Sequence[Run], errors: Array) -> Score:
 
 
 def band(runs: Sequence[Run], errors: Array) -> Residuals:
-    """Return the residuals' P10, P50 and P90, each group counting once, however many rows it has.
+    """Return the residuals' P10, P50 and P90, a group weighing as the square root of its rows.
 
-    A job to be planned is a new group, so that many rows of one group say little more about it than one.
+    Rows of one group are alike, so that many of them say little more about a new job than one; but a published group
+    of many releases and cluster sizes is better known than a single run.
     """
-    sizes: dict[str, int] = {}
-    for run in runs:
-        sizes[run.group] = sizes.get(run.group, 0) + 1
-    weights = np.array([1 / sizes[run.group] for run in runs])
+    weights = group_sizes(runs) ** -0.5
     p10, p50, p90 = (weighted_quantile(errors, weights, quantile) for quantile in BAND)
     return Residuals(p10=p10, p50=p50, p90=p90, rows=len(runs))
 
@@ -113,3 +57,16 @@ def weighted_quantile(values: Array, weights: Array, quantile: float) -> float:
     summed = np.cumsum(weights[order])
     middles = (summed - weights[order] / 2) / summed[-1]
     return float(np.interp(quantile, middles, values[order]))
+
+
+def share_in_bands_of_others(runs: Sequence[Run], errors: Array) -> float:
+    """Return the share of runs inside the band that the errors of other groups give."""
+    inside = 0
+    groups = np.array([run.group for run in runs])
+    for group in set(groups):
+        held = groups == group
+        others = [run for run, out in zip(runs, held, strict=True) if not out]
+        if others:
+            limits = band(others, errors[~held])
+            inside += int(((errors[held] >= limits.p10) & (errors[held] <= limits.p90)).sum())
+    return inside / len(runs)

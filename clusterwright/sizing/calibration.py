@@ -1,16 +1,21 @@
 """The calibrated numbers of `catalog/calibration.csv`: per accelerator generation and software stack, with their error.
 
 A number is looked up from the most to the least specific row: (generation, stack), (generation, any), (default, stack),
-(default, any). A generation that was never measured thus takes the defaults, and their wider band.
+(default, any). A generation that was never measured thus takes the defaults, and their wider band. Bands are looked up
+in the same way by kind of model (`dense`, `moe`) in the place of the stack. `catalog/calibration_effects.csv` holds by
+what an accelerator, a precision or an architecture is faster than the formulas say, as far as runs show it.
 """
 
 import csv
-from dataclasses import dataclass, fields
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from statistics import NormalDist
 
 from clusterwright import assets
+from clusterwright.catalog.records import Model
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Tuning
 
@@ -19,8 +24,31 @@ MEGATRON = "megatron"
 #: Fully sharded data parallelism (ZeRO-2 and 3) without a pipeline.
 FSDP = "fsdp"
 
+#: Kinds of models, which bands are told apart by.
+DENSE, EXPERTS = "dense", "moe"
+
 COLUMNS = ("generation", "stack", "name", "value", "unit", "method", "rows", "source", "note")
+EFFECT_COLUMNS = ("effect", "level", "value", "unit", "rows", "source")
+#: Names a folder with calibration files of one's own (written by `clusterwright calibrate`).
+FOLDER_VARIABLE = "CLUSTERWRIGHT_CALIBRATION"
 _P10_Z = 1.2815515655446004
+
+
+def architecture_of(model: Model) -> str:
+    """Return what the effect of an architecture is known by: widths and experts, whatever the number of layers."""
+    experts = f" {model.experts}x{model.moe_ffn_hidden}" if model.experts else ""
+    return f"{model.hidden}/{model.heads}/{model.kv_heads}/{model.ffn_hidden}{experts}"
+
+
+def effects_of_job(*, accelerator: str, precision: str, kind: str, architecture: str) -> tuple[tuple[str, str], ...]:
+    """Return the (kind, level) of the effects that a job is known to have before it runs."""
+    return (
+        ("accelerator", accelerator),
+        ("accelerator_precision", f"{accelerator}|{precision}"),
+        ("accelerator_kind", f"{accelerator}|{kind}"),
+        ("precision_kind", f"{precision}|{kind}"),
+        ("architecture", architecture),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +72,10 @@ class Residuals:
         z = NormalDist().inv_cdf(quantile)
         width = self.p90 - self.p50 if z > 0 else self.p50 - self.p10
         return self.p50 + z / _P10_Z * width
+
+    def shifted(self, by: float) -> "Residuals":
+        """Return the same band about another median."""
+        return Residuals(p10=self.p10 + by, p50=self.p50 + by, p90=self.p90 + by, rows=self.rows)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,10 +114,11 @@ class Reliability:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """Every calibrated number by (generation, stack, name)."""
+    """Every calibrated number by (generation, stack, name), and effects by (kind of effect, level)."""
 
     values: dict[tuple[str, str, str], float]
     row_counts: dict[tuple[str, str], int]
+    effects: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def number(self, name: str, *, generation: str, stack: str) -> float:
         """Return the most specific value of a number.
@@ -100,28 +133,49 @@ class Calibration:
             f"catalog/calibration.csv has no {name} for {generation} under {stack}", help="add a row for `default`"
         )
 
-    def of(self, *, generation: str, stack: str) -> StackCalibration:
-        """Return all numbers of a generation under a stack."""
+    def of(
+        self, *, generation: str, stack: str, kind: str = DENSE, levels: Iterable[tuple[str, str]] = ()
+    ) -> StackCalibration:
+        """Return all numbers of a generation under a stack.
+
+        Args:
+            generation: of the accelerator.
+            stack: `megatron` or `fsdp`.
+            kind: `dense` or `moe`, for the band.
+            levels: the effects that apply, which move the band.
+        """
 
         def look_up(name: str) -> float:
             return self.number(name, generation=generation, stack=stack)
 
-        counted = [key for key in _specific_to_general(generation, stack) if (*key, "residual_p50") in self.values]
         return StackCalibration(
             generation=generation,
             stack=stack,
-            tuning=Tuning(**{field.name: look_up(field.name) for field in fields(Tuning)}),
-            residuals=Residuals(
-                p10=look_up("residual_p10"),
-                p50=look_up("residual_p50"),
-                p90=look_up("residual_p90"),
-                rows=self.row_counts.get(counted[0], 0) if counted else 0,
-            ),
+            tuning=Tuning(**{entry.name: look_up(entry.name) for entry in fields(Tuning)}),
+            residuals=self.band(generation=generation, kind=kind).shifted(self.effect(levels)),
         )
+
+    def band(self, *, generation: str, kind: str) -> Residuals:
+        """Return the quantiles of ln(measured/predicted) for a kind of model on a generation."""
+
+        def look_up(name: str) -> float:
+            return self.number(name, generation=generation, stack=kind)
+
+        counted = [key for key in _specific_to_general(generation, kind) if (*key, "residual_p50") in self.values]
+        return Residuals(
+            p10=look_up("residual_p10"),
+            p50=look_up("residual_p50"),
+            p90=look_up("residual_p90"),
+            rows=self.row_counts.get(counted[0], 0) if counted else 0,
+        )
+
+    def effect(self, levels: Iterable[tuple[str, str]]) -> float:
+        """Return the sum of effects in ln of tokens per second; one that no run shows is zero."""
+        return sum(self.effects.get(level, 0.0) for level in levels)
 
     def reliability(self) -> Reliability:
         """Return the numbers on failures, checkpoints and storage."""
-        names = (field.name for field in fields(Reliability))
+        names = (entry.name for entry in fields(Reliability))
         return Reliability(**{name: self.number(name, generation="default", stack="any") for name in names})
 
 
@@ -129,17 +183,24 @@ def _specific_to_general(generation: str, stack: str) -> tuple[tuple[str, str], 
     return ((generation, stack), (generation, "any"), ("default", stack), ("default", "any"))
 
 
-@cache
 def load_calibration(path: Path | None = None) -> Calibration:
     """Return the calibration, read once per process and file.
 
     Args:
-        path: a file with the columns of `COLUMNS`; the shipped `catalog/calibration.csv` if None.
+        path: a file with the columns of `COLUMNS`, with the effects in `calibration_effects.csv` beside it; if None,
+            those of the folder that CLUSTERWRIGHT_CALIBRATION names, else the shipped ones.
 
     Raises:
         ClusterwrightError: the file is missing, or a row names no number, or is given twice.
     """
-    path = path or assets.root() / "catalog" / "calibration.csv"
+    if path is None:
+        own = os.environ.get(FOLDER_VARIABLE)
+        path = (Path(own) if own else assets.root() / "catalog") / "calibration.csv"
+    return _load(path)
+
+
+@cache
+def _load(path: Path) -> Calibration:
     values: dict[tuple[str, str, str], float] = {}
     counts: dict[tuple[str, str], int] = {}
     try:
@@ -153,4 +214,14 @@ def load_calibration(path: Path | None = None) -> Calibration:
                     counts[key[:2]] = int(row["rows"])
     except (OSError, KeyError, ValueError) as error:
         raise ClusterwrightError(f"cannot read the calibration {path.name}: {error}") from error
-    return Calibration(values=values, row_counts=counts)
+    return Calibration(values=values, row_counts=counts, effects=_effects(path.parent / "calibration_effects.csv"))
+
+
+def _effects(path: Path) -> dict[tuple[str, str], float]:
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {(row["effect"], row["level"]): float(row["value"]) for row in csv.DictReader(file)}
+    except (OSError, KeyError, ValueError) as error:
+        raise ClusterwrightError(f"cannot read the calibration {path.name}: {error}") from error

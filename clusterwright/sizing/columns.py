@@ -10,10 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from clusterwright.catalog.records import Model, NodeType
-from clusterwright.errors import InputError
-from clusterwright.workload import transformer
-
 Array = npt.NDArray[np.float64]
 Values = float | Array
 
@@ -25,12 +21,19 @@ _Columns = TypeVar("_Columns", bound="Shape | Device | Layouts | Tuning")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape:
-    """A dense transformer's dimensions and the sequence length it is trained at.
+    """A transformer's dimensions and the sequence length it is trained at; `clusterwright.sizing.shapes` makes it.
 
     Attributes:
-        query, key_value: width of all queries, and of all keys.
+        layers: with the layers that predict further tokens; predictions: passes of the output matrix per token.
+        query, key_value: width of all queries, and the mean of all keys and all values.
+        value_out: width that attention puts out.
+        latent_in: width of what latent attention compresses to, 0 for plain attention; latent_query, latent_key: the
+            inputs of its expansions into queries, and into keys and values of width up_key_value.
+        attended: keys that an average token attends to.
         mlp_matrices: 3 if gated, else 2.
-        layer_parameters: of an average layer.
+        expert_share: layers with experts over layers; experts, experts_per_token, expert_ffn: of those layers.
+        shared_ffn: width of all shared experts together.
+        layer_parameters: of an average layer without routed experts; expert_parameters: of its routed experts.
         table_parameters: of the token and position tables; head_parameters: of the output matrix, `h V`.
         untied: 1 where the output matrix is not the token table again, else 0.
     """
@@ -48,6 +51,19 @@ class Shape:
     table_parameters: Values
     head_parameters: Values
     untied: Values
+    value_out: Values
+    attended: Values
+    predictions: Values = 1.0
+    latent_in: Values = 0.0
+    latent_query: Values = 0.0
+    latent_key: Values = 0.0
+    up_key_value: Values = 0.0
+    expert_share: Values = 0.0
+    experts: Values = 1.0
+    experts_per_token: Values = 0.0
+    expert_ffn: Values = 0.0
+    shared_ffn: Values = 0.0
+    expert_parameters: Values = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +74,7 @@ class Device:
         peak_flop_per_s: dense, in the job's precision; attention runs at peak_bf16_flop_per_s.
         scale_up_bytes_per_s, network_bytes_per_s: of one accelerator, one direction, nominal.
         scale_up_gpus: accelerators that reach each other at the scale-up bandwidth.
-        eight_bit: 1 where the matrix multiplications are in eight bits or fewer, else 0.
+        eight_bit, four_bit: 1 where the matrix multiplications are in eight bits, in four bits, else 0.
     """
 
     peak_flop_per_s: Values
@@ -69,11 +85,16 @@ class Device:
     scale_up_bytes_per_s: Values
     scale_up_gpus: Values
     network_bytes_per_s: Values
+    four_bit: Values = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layouts:
-    """Layouts as columns; the fields are those of `Layout`, recompute as an index into `RECOMPUTE`."""
+    """Layouts as columns; the fields are those of `Layout`, recompute as an index into `RECOMPUTE`.
+
+    Expert parallelism takes its ranks from those of tensor, context and data parallelism: `ep etp` divides
+    `tp cp dp`, and `tp cp dp / (ep etp)` ranks hold the same experts.
+    """
 
     tp: Values
     sp: Values
@@ -85,6 +106,8 @@ class Layouts:
     micro_batch: Values
     micro_batches: Values
     recompute: Values
+    ep: Values = 1.0
+    etp: Values = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +115,8 @@ class Tuning:
     """The few calibrated numbers of one accelerator generation under one software stack.
 
     Attributes:
-        gemm_efficiency, gemm_efficiency_eight_bit: share of the dense peak that a very large multiplication reaches.
+        gemm_efficiency, gemm_efficiency_eight_bit, gemm_efficiency_four_bit: share of the dense peak that a very large
+            multiplication reaches.
         rows_half, width_half: tokens per micro-batch, and narrow dimension of the sharded matrix, at which half of it
             is reached.
         attention_efficiency: share of the bf16 peak, on causal FLOPs.
@@ -101,6 +125,12 @@ class Tuning:
         scale_up_fraction, network_fraction: share of the nominal bandwidth that collectives reach.
         scale_up_latency_s, network_latency_s: per step of a collective.
         layer_overhead_s: per layer and micro-batch, forward and backward (launches, casts).
+        grouped_efficiency: of multiplications grouped by expert over that of plain ones.
+        expert_rows_half: tokens per expert at which half of it is reached.
+        expert_passes: times that each token copy crosses the memory bus on its way to its expert and back, forward.
+        expert_overlap: share of the all-to-all that computation hides.
+        expert_launch_s: time in which the processor can launch a layer of experts, forward and backward; a layer is
+            not faster than that.
     """
 
     gemm_efficiency: Values
@@ -117,6 +147,12 @@ class Tuning:
     scale_up_latency_s: Values
     network_latency_s: Values
     layer_overhead_s: Values
+    gemm_efficiency_four_bit: Values = 0.45
+    grouped_efficiency: Values = 0.65
+    expert_rows_half: Values = 64.0
+    expert_passes: Values = 6.0
+    expert_overlap: Values = 0.3
+    expert_launch_s: Values = 3e-3
 
 
 def take(columns: _Columns, index: Any) -> _Columns:  # noqa: ANN401 - whatever NumPy takes as an index
@@ -137,68 +173,3 @@ def stack(records: "list[_Columns]") -> _Columns:
     first = records[0]
     columns = {field.name: np.array([getattr(record, field.name) for record in records]) for field in fields(first)}
     return type(first)(**columns)
-
-
-def shape_of(model: Model, *, sequence_length: int) -> Shape:
-    """Return the dimensions of a dense model at a sequence length.
-
-    Raises:
-        InputError: the model is a mixture of experts, which the training engine does not size yet.
-    """
-    if model.experts:
-        raise InputError(
-            f"training of mixture-of-experts models such as {model.name} cannot be sized yet",
-            help="choose a dense model",
-        )
-    return Shape(
-        layers=float(model.layers),
-        hidden=float(model.hidden),
-        query=float(transformer.query_width(model)),
-        key_value=float(transformer.key_value_width(model)),
-        ffn=float(model.ffn_hidden),
-        mlp_matrices=float(transformer.mlp_matrices(model)),
-        heads=float(model.heads),
-        vocab=float(model.vocab),
-        sequence=float(sequence_length),
-        layer_parameters=transformer.layer_parameters(model),
-        table_parameters=float(transformer.embedding_parameters(model)),
-        head_parameters=float(model.hidden * model.vocab),
-        untied=0.0 if model.tied_embeddings else 1.0,
-    )
-
-
-def device_of(node: NodeType, *, precision: str) -> Device:
-    """Return what the formulas need of a node's accelerator and links, for a precision.
-
-    Raises:
-        InputError: the accelerator has no documented peak in that precision, or its memory bandwidth is unknown.
-    """
-    accelerator = node.accelerator
-    peaks = {
-        "bf16": accelerator.dense_bf16_flop_per_s,
-        "fp16": accelerator.dense_fp16_flop_per_s,
-        "fp8": accelerator.dense_fp8_flop_per_s,
-    }
-    peak = peaks.get(precision)
-    if peak is None:
-        known = ", ".join(name for name, value in peaks.items() if value is not None) or "none"
-        raise InputError(
-            f"{accelerator.name} has no {precision} matrix multiplication that is documented",
-            help=f"known for it: {known}",
-        )
-    if accelerator.hbm_bytes_per_s is None:
-        raise InputError(f"the memory bandwidth of {accelerator.name} is unknown", help="choose another accelerator")
-    domain = max(accelerator.scale_up_domain_gpus or 1, 1)
-    scale_up = accelerator.scale_up_bytes_per_s_per_gpu_one_way
-    if scale_up is None:
-        domain, scale_up = 1, node.network_bytes_per_s_per_gpu_one_way
-    return Device(
-        peak_flop_per_s=peak,
-        peak_bf16_flop_per_s=accelerator.dense_bf16_flop_per_s or peak,
-        eight_bit=1.0 if precision == "fp8" else 0.0,
-        hbm_bytes=node.hbm_bytes_per_gpu,
-        hbm_bytes_per_s=accelerator.hbm_bytes_per_s,
-        scale_up_bytes_per_s=scale_up,
-        scale_up_gpus=float(domain),
-        network_bytes_per_s=node.network_bytes_per_s_per_gpu_one_way,
-    )

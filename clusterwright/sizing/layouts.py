@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import FULL, NONE, RECOMPUTE, SELECTIVE, Array, Layouts, take
 from clusterwright.sizing.records import Layout, TrainingJob
+from clusterwright.sizing.shapes import trained_layers
 
 #: Sizes looked at when neither the user nor the fabric sets a limit.
 DEFAULT_MAX_NODES = 2048
 LARGEST_MICRO_BATCH = 16
 LARGEST_TENSOR_PARALLEL = 16
 LARGEST_CONTEXT_PARALLEL = 16
+LARGEST_EXPERT_PARALLEL = 128
 #: Sequences from here on may be split over accelerators.
 CONTEXT_PARALLEL_FROM_TOKENS = 8192
 FSDP_STAGES = (2, 3)
@@ -55,11 +58,12 @@ def context_parallel_sizes(job: TrainingJob) -> list[int]:
 def pipelines(job: TrainingJob) -> list[tuple[int, int]]:
     """Return (stages, chunks per stage) that divide the layers, or the layers plus embedding and head."""
     found = set()
-    for parts in (job.model.layers, job.model.layers + 2):
+    layers = trained_layers(job.model)
+    for parts in (layers, layers + 2):
         for stages in divisors(parts):
-            if stages == 1 and parts == job.model.layers:
+            if stages == 1 and parts == layers:
                 found.add((1, 1))
-            elif 1 < stages <= job.model.layers:
+            elif 1 < stages <= layers:
                 found |= {(stages, chunks) for chunks in divisors(parts // stages) if stages * chunks <= parts}
     return sorted(pair for pair in found if job.pipeline_parallel in (None, pair[0]))
 
@@ -92,7 +96,7 @@ def enumerate_layouts(job: TrainingJob, node: NodeType, *, max_nodes: int) -> La
     if not blocks:
         return None
     tp, cp, pp, vpp, micro_batch, count, dp, recompute, zero = np.concatenate(blocks, axis=1)
-    return Layouts(
+    found = Layouts(
         tp=tp,
         sp=np.where(tp > 1, 1.0, 0.0),
         pp=pp,
@@ -104,6 +108,34 @@ def enumerate_layouts(job: TrainingJob, node: NodeType, *, max_nodes: int) -> La
         micro_batches=count,
         recompute=recompute,
     )
+    return with_experts(job, found) if job.model.experts else found
+
+
+def expert_parallel_sizes(job: TrainingJob) -> list[int]:
+    """Return the expert-parallel sizes that divide the experts, up to one expert per rank."""
+    return [size for size in divisors(job.model.experts or 1) if size <= LARGEST_EXPERT_PARALLEL]
+
+
+def with_experts(job: TrainingJob, found: Layouts) -> Layouts:
+    """Return every layout with every legal expert-parallel and expert-tensor-parallel size.
+
+    `ep etp` divides `tp cp dp`; an expert is whole, or split over the tensor-parallel ranks.
+    """
+    width = job.model.moe_ffn_hidden or job.model.ffn_hidden
+    ranks = np.asarray(found.tp * found.cp * found.dp)
+    index, sizes, splits = [], [], []
+    for ep in expert_parallel_sizes(job):
+        for split in (False, True):
+            etp = np.asarray(found.tp) if split else np.ones_like(ranks)
+            legal = np.mod(ranks, ep * etp) == 0
+            if split:
+                legal &= (etp > 1) & (np.mod(width, etp) == 0)
+            rows = np.flatnonzero(legal)
+            index.append(rows)
+            sizes.append(np.full(rows.size, float(ep)))
+            splits.append(etp[rows])
+    chosen = take(found, np.concatenate(index))
+    return replace(chosen, ep=np.concatenate(sizes), etp=np.concatenate(splits))
 
 
 def _blocks(job: TrainingJob, node: NodeType, *, max_nodes: int) -> Iterator[Array]:
@@ -145,9 +177,10 @@ def layout_at(layouts: Layouts, index: int) -> Layout:
         vpp=int(one.vpp),
         dp=int(one.dp),
         cp=int(one.cp),
-        ep=1,
+        ep=int(one.ep),
         zero_stage=int(one.zero_stage),
         micro_batch=int(one.micro_batch),
         micro_batches=int(one.micro_batches),
         recompute=RECOMPUTE[int(one.recompute)],
+        etp=int(one.etp),
     )

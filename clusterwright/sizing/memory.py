@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clusterwright.sizing import experts
 from clusterwright.sizing.columns import FULL, NONE, Layouts, Shape, Values
 from clusterwright.sizing.records import MemoryPerGpu
 
@@ -52,7 +53,8 @@ def activation_bytes_per_layer(shape: Shape, *, rows: Values, tp: Values, sp: Va
     under sequence parallelism (eq. 4); the `5 a s/h` of the score matrices goes with selective recomputation or a flash
     attention kernel (eq. 6); with full recomputation only the layer's input stays, `2 s b h`. For any width of query
     `q`, key `k` and MLP `f`: the 24 h are `4 q + 4 k + 2 f (matrices)`. Of the 10 h, 2 h are dropout masks, which
-    models with gated MLPs are trained without.
+    models with gated MLPs are trained without. Latent attention keeps its latents on every rank besides; of layers with
+    experts see `experts.activation_bytes`.
 
     Args:
         shape: the model.
@@ -64,9 +66,12 @@ def activation_bytes_per_layer(shape: Shape, *, rows: Values, tp: Values, sp: Va
     shard = np.where(np.asarray(sp) > 0, tp, 1.0)
     masks = 2 * (3 - shape.mlp_matrices)
     whole = (8 + masks) * shape.hidden / shard
-    split = (4 * shape.query + 4 * shape.key_value + 2 * shape.ffn * shape.mlp_matrices) / tp
+    attention = 2 * (shape.query + 2 * shape.key_value + shape.value_out)
+    split = (attention + 2 * shape.ffn * shape.mlp_matrices * (1 - shape.expert_share)) / tp + 2 * shape.latent_in
     scores = np.where(np.asarray(recompute) == NONE, 5 * shape.heads * shape.sequence / tp, 0.0)
     kept: Values = rows * (whole + split + scores)
+    if np.any(shape.expert_share):
+        kept = kept + shape.expert_share * experts.activation_bytes(shape, rows=rows, tp=tp)
     return np.where(np.asarray(recompute) == FULL, rows * 2 * shape.hidden / shard, kept)
 
 
@@ -90,8 +95,11 @@ def last_stage_in_flight(*, pp: Values, vpp: Values, micro_batches: Values) -> V
 
 
 def logit_bytes(shape: Shape, *, rows: Values, tp: Values) -> Values:
-    """Return the last stage's extra bytes: `4 s b h/t (1 + V/h)`, fp32 logits and head input (Korthikanti 4.3)."""
-    return rows * 4 * (shape.hidden + shape.vocab) / tp
+    """Return the last stage's extra bytes: `4 s b h/t (1 + V/h)`, fp32 logits and head input (Korthikanti 4.3).
+
+    Once for every token predicted.
+    """
+    return shape.predictions * rows * 4 * (shape.hidden + shape.vocab) / tp
 
 
 def stage_layers(shape: Shape, *, pp: Values, vpp: Values) -> tuple[Values, Values]:
@@ -106,12 +114,26 @@ def stage_layers(shape: Shape, *, pp: Values, vpp: Values) -> tuple[Values, Valu
 
 
 def stage_parameters(shape: Shape, *, tp: Values, pp: Values, vpp: Values) -> Values:
-    """Return the parameters on one GPU of the fullest stage: its layers and the larger of the two tables, over `tp`."""
+    """Return the parameters on one GPU of the fullest stage: its layers and the larger of the two tables, over `tp`.
+
+    Routed experts are counted by `stage_expert_parameters`.
+    """
     middle, last = stage_layers(shape, pp=pp, vpp=vpp)
     single = shape.table_parameters + shape.untied * shape.head_parameters
     edge = last * shape.layer_parameters + np.maximum(shape.table_parameters, shape.head_parameters)
     staged = np.maximum(middle * shape.layer_parameters, edge)
     return np.where(np.asarray(pp) > 1, staged, shape.layers * shape.layer_parameters + single) / tp
+
+
+def stage_expert_parameters(shape: Shape, *, layouts: Layouts) -> Values:
+    """Return the parameters of routed experts on one GPU of the fullest stage: those of its layers, over `ep etp`."""
+    middle, _ = stage_layers(shape, pp=layouts.pp, vpp=layouts.vpp)
+    return middle * shape.expert_parameters / (layouts.ep * layouts.etp)
+
+
+def expert_shards(layouts: Layouts) -> Values:
+    """Return how many ranks hold the same experts, which shard their optimizer: `tp cp dp / (ep etp)`."""
+    return np.maximum(1.0, layouts.tp * layouts.cp * layouts.dp / (layouts.ep * layouts.etp))
 
 
 def state_bytes_per_parameter(*, shards: Values, zero_stage: Values) -> tuple[Values, Values, Values]:
@@ -132,7 +154,7 @@ def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values) -> Values:
     while the next layer's are computed (2 x 4 bytes).
     """
     activation = 2 * 2 * rows * shape.hidden
-    layer = shape.layer_parameters / layouts.tp
+    layer = shape.layer_parameters / layouts.tp + shape.expert_parameters / (layouts.ep * layouts.etp)
     gathered = 2 * (WEIGHT_BYTES + GRADIENT_BYTES) * layer
     return activation + np.where(np.asarray(layouts.zero_stage) >= 3, gathered, 0.0)  # noqa: PLR2004 - ZeRO stage
 
@@ -159,10 +181,15 @@ def per_gpu(shape: Shape, layouts: Layouts, *, kept: Values, working: Values) ->
     activations = np.where(on_last, last, first)
     shown = np.where(on_last, logits, 0.0)
     buffers = gathered_bytes(shape, layouts=layouts, rows=rows)
+    states = (held * weights, held * gradients, held * optimizer)
+    if np.any(shape.expert_parameters):
+        routed = stage_expert_parameters(shape, layouts=layouts)
+        each = state_bytes_per_parameter(shards=expert_shards(layouts), zero_stage=layouts.zero_stage)
+        states = (states[0] + routed * each[0], states[1] + routed * each[1], states[2] + routed * each[2])
     return MemoryColumns(
-        weights=held * weights,
-        gradients=held * gradients,
-        optimizer=held * optimizer,
+        weights=states[0],
+        gradients=states[1],
+        optimizer=states[2],
         activations=activations,
         logits=shown,
         communication=buffers,

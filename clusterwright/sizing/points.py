@@ -98,7 +98,7 @@ def point(
         calendar_days=days,
         calendar_days_low=days * band_factor(calibrated.residuals, quantile=LOW_QUANTILE),
         calendar_days_high=days * band_factor(calibrated.residuals, quantile=job.confidence),
-        limited_by=limits(median),
+        limited_by=limits(median, experts=float(np.asarray(layout.ep)) > 1),
     )
 
 
@@ -112,8 +112,14 @@ def band_factor(residuals: Residuals, *, quantile: float) -> float:
     return float(np.exp(residuals.p50 - residuals.at(1 - quantile)))
 
 
-def limits(parts: StepTime) -> tuple[str, ...]:
-    """Return what takes a named share of the step besides computation, largest first, in words."""
+def limits(parts: StepTime, *, experts: bool = False) -> tuple[str, ...]:
+    """Return what takes a named share of the step besides computation, largest first, in words.
+
+    Args:
+        parts: of a step.
+        experts: traffic inside layers is that of expert parallelism too.
+    """
     total = parts.total_s
-    shares = sorted(((getattr(parts, name) / total, words) for name, words in _LIMITS), reverse=True)
+    named = [(name, words.replace("tensor-", "tensor- and expert-") if experts else words) for name, words in _LIMITS]
+    shares = sorted(((getattr(parts, name) / total, words) for name, words in named), reverse=True)
     return tuple(f"{words} ({share:.0%} of the step)" for share, words in shares if share >= NAMED_SHARE)

@@ -12,7 +12,7 @@ class TrainingJob:
     Attributes:
         tokens: trained in total.
         sequence_length: tokens per sequence; global_batch_sequences: sequences per optimizer step.
-        precision: of the matrix multiplications, `bf16`, `fp16` or `fp8`.
+        precision: of the matrix multiplications, `bf16`, `fp16`, `fp8`, `mxfp8` or `nvfp4`.
         finish_within_s: calendar time allowed, None for no goal.
         confidence: the goal is met when this quantile of calendar time meets it.
         tensor_parallel … : fixed by the user where not None, else searched.
@@ -38,6 +38,7 @@ class Layout:
 
     Attributes:
         tp, sp, pp, vpp, dp, cp, ep: tensor, sequence (0 or 1), pipeline, interleaving, data, context, expert parallel.
+        etp: ranks that an expert is split over; `ep etp` divides `tp cp dp`.
         zero_stage: 0 to 3 (3 is FSDP).
         micro_batch: sequences per micro-batch; micro_batches: per step and pipeline.
         recompute: `none`, `selective` or `full`.
@@ -54,6 +55,7 @@ class Layout:
     micro_batch: int
     micro_batches: int
     recompute: str
+    etp: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,16 @@ import numpy.typing as npt
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.sizing import findings, goodput, layouts, memory, points, step
-from clusterwright.sizing.calibration import FSDP, MEGATRON, Calibration, StackCalibration
+from clusterwright.sizing.calibration import (
+    DENSE,
+    EXPERTS,
+    FSDP,
+    MEGATRON,
+    Calibration,
+    StackCalibration,
+    architecture_of,
+    effects_of_job,
+)
 from clusterwright.sizing.columns import (
     Array,
     Device,
@@ -20,12 +29,12 @@ from clusterwright.sizing.columns import (
     Shape,
     Tuning,
     Values,
-    device_of,
-    shape_of,
     stack,
     take,
 )
+from clusterwright.sizing.devices import device_of
 from clusterwright.sizing.records import Front, Layout, MemoryPerGpu, TrainingJob
+from clusterwright.sizing.shapes import shape_of
 from clusterwright.units import SECONDS_PER_DAY
 
 Index = npt.NDArray[np.intp]
@@ -90,7 +99,7 @@ def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Fro
     found = layouts.enumerate_layouts(job, node, max_nodes=limit)
     if found is None:
         raise RuleError((findings.no_layout(job, node, limit=limit),))
-    stacks = stacks_of(calibration, node)
+    stacks = stacks_of(calibration, node, job)
     timed = time_all(job, node, shape, device, found, stacks=stacks, calibration=calibration)
     if not timed.index.size:
         raise RuleError((_does_not_fit(job, node, shape, device, found, stacks=stacks),))
@@ -103,10 +112,22 @@ def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Fro
     )
 
 
-def stacks_of(calibration: Calibration, node: NodeType) -> tuple[StackCalibration, StackCalibration]:
-    """Return the numbers of the node's accelerator generation under the Megatron-like stack and under FSDP."""
+def stacks_of(calibration: Calibration, node: NodeType, job: TrainingJob) -> tuple[StackCalibration, StackCalibration]:
+    """Return the numbers of the node's accelerator generation under the Megatron-like stack and under FSDP.
+
+    Their bands are those of the job's kind of model, moved by what runs show of its accelerator, precision and
+    architecture.
+    """
+    kind = EXPERTS if job.model.experts else DENSE
+    levels = effects_of_job(
+        accelerator=node.accelerator.id,
+        precision=job.precision,
+        kind=kind,
+        architecture=architecture_of(job.model),
+    )
     generation = node.accelerator.generation
-    return calibration.of(generation=generation, stack=MEGATRON), calibration.of(generation=generation, stack=FSDP)
+    megatron = calibration.of(generation=generation, stack=MEGATRON, kind=kind, levels=levels)
+    return megatron, calibration.of(generation=generation, stack=FSDP, kind=kind, levels=levels)
 
 
 def is_fsdp(found: Layouts) -> Index:
@@ -119,7 +140,8 @@ def first_level(
 ) -> Tables:
     """Return layer times for the distinct combinations that layouts share."""
     fsdp = is_fsdp(found)
-    columns = [np.asarray(column, dtype=np.int64) for column in (found.tp, found.cp, found.micro_batch)]
+    named = (found.tp, found.cp, found.micro_batch, found.ep, found.etp)
+    columns = [np.asarray(column, dtype=np.int64) for column in named if np.ndim(column)]
     packed = np.asarray(found.recompute, dtype=np.int64) * 2 + fsdp
     for column in columns:
         packed = packed * (int(column.max()) + 1) + column

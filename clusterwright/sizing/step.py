@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clusterwright.sizing import collectives, compute, memory, pipeline
+from clusterwright.sizing import collectives, compute, experts, memory, pipeline
 from clusterwright.sizing.columns import FULL, SELECTIVE, Device, Layouts, Shape, Tuning, Values
 from clusterwright.sizing.records import StepTime
 
@@ -25,7 +25,8 @@ class LayerTimes:
     """The first level: one layer and one micro-batch on one GPU, and the memory that layer keeps.
 
     Attributes:
-        compute_s: forward, backward and recomputation; exchange_s: exposed tensor- and context-parallel traffic.
+        compute_s: forward, backward and recomputation.
+        exchange_s: exposed tensor-, context- and expert-parallel traffic.
         head_s: output matrix and loss on the last stage.
         kept_bytes: activations kept per layer; working_bytes: extra while a layer is recomputed.
     """
@@ -69,8 +70,10 @@ def tensor_exchange_s(
 
     Four all-reduces of `2 rows h` bytes (six with full recomputation) inside the scale-up domain; with sequence
     parallelism each is a reduce-scatter and an all-gather of the same volume (Korthikanti et al. 2022, section 4.2.2).
+    Half of them belong to the MLP; a layer with experts exchanges copies instead.
     """
     reductions = TENSOR_ALL_REDUCES + np.where(np.asarray(recompute) == FULL, 2.0, 0.0)
+    reductions = reductions * (1 - shape.expert_share / 2)
     one = collectives.ring_all_reduce(
         size_bytes=2 * rows * shape.hidden,
         ranks=tp,
@@ -101,17 +104,28 @@ def context_exchange_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Va
 def layer_times(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts) -> LayerTimes:
     """Return the first level for every layout given; pipeline and data parallelism do not matter here."""
     rows = shape.sequence * layouts.micro_batch / layouts.cp
+    tp, recompute = layouts.tp, layouts.recompute
+    exchange = tensor_exchange_s(shape, device, tuning, rows=rows, tp=tp, recompute=recompute)
+    exchange = exchange + context_exchange_s(shape, device, tuning, rows=rows, tp=tp, cp=layouts.cp)
+    if np.any(shape.expert_share):
+        exchange = exchange + experts.exchange_s(shape, device, tuning, layouts=layouts, rows=rows)
+    kept, working = layer_memory(shape, layouts)
+    return LayerTimes(
+        compute_s=compute.layer_compute_s(shape, device, tuning, layouts=layouts, rows=rows),
+        exchange_s=exchange,
+        head_s=compute.head_compute_s(shape, device, tuning, rows=rows, tp=tp),
+        kept_bytes=kept,
+        working_bytes=working,
+    )
+
+
+def layer_memory(shape: Shape, layouts: Layouts) -> tuple[Values, Values]:
+    """Return the bytes that a layer keeps of a micro-batch, and what it needs besides while it is recomputed."""
+    rows = shape.sequence * layouts.micro_batch / layouts.cp
     tp, sp, recompute = layouts.tp, layouts.sp, layouts.recompute
     kept = memory.activation_bytes_per_layer(shape, rows=rows, tp=tp, sp=sp, recompute=recompute)
     working = memory.activation_bytes_per_layer(shape, rows=rows, tp=tp, sp=sp, recompute=SELECTIVE)
-    return LayerTimes(
-        compute_s=compute.layer_compute_s(shape, device, tuning, rows=rows, tp=tp, sp=sp, recompute=recompute),
-        exchange_s=tensor_exchange_s(shape, device, tuning, rows=rows, tp=tp, recompute=recompute)
-        + context_exchange_s(shape, device, tuning, rows=rows, tp=tp, cp=layouts.cp),
-        head_s=compute.head_compute_s(shape, device, tuning, rows=rows, tp=tp),
-        kept_bytes=kept,
-        working_bytes=np.where(np.asarray(recompute) == FULL, working, 0.0),
-    )
+    return kept, np.where(np.asarray(recompute) == FULL, working, 0.0)
 
 
 def exposed_s(*, traffic_s: Values, window_s: Values, overlap: Values) -> Values:
@@ -120,7 +134,13 @@ def exposed_s(*, traffic_s: Values, window_s: Values, overlap: Values) -> Values
 
 
 def data_parallel_s(
-    device: Device, tuning: Tuning, layouts: Layouts, *, parameters: Values, micro_batch_s: Values
+    device: Device,
+    tuning: Tuning,
+    layouts: Layouts,
+    *,
+    parameters: Values,
+    micro_batch_s: Values,
+    expert_parameters: Values = 0.0,
 ) -> Values:
     """Return exposed seconds of gradient reduction and weight gathering per step.
 
@@ -132,22 +152,19 @@ def data_parallel_s(
         device: links.
         tuning: calibrated numbers.
         layouts: the layouts.
-        parameters: parameters of one GPU's stage before sharding over data-parallel ranks.
+        parameters: parameters of one GPU's stage before sharding over data-parallel ranks, without routed experts.
+        expert_parameters: routed experts of one GPU's stage, which fewer ranks hold in common.
         micro_batch_s: computation of one micro-batch on one stage.
     """
-    ranks = layouts.dp * layouts.cp
-    local = np.maximum(1.0, np.minimum(ranks, np.floor(device.scale_up_gpus / layouts.tp)))
 
     def half(byte_count: float) -> Values:
-        return collectives.hierarchical_half(
-            size_bytes=byte_count * parameters,
-            local_ranks=local,
-            remote_ranks=np.maximum(1.0, ranks / local),
-            scale_up_bytes_per_s=device.scale_up_bytes_per_s * tuning.scale_up_fraction,
-            network_bytes_per_s=device.network_bytes_per_s * tuning.network_fraction,
-            scale_up_latency_s=tuning.scale_up_latency_s,
-            network_latency_s=tuning.network_latency_s,
-        )
+        replicas, stride = layouts.dp * layouts.cp, layouts.tp
+        time = _half_s(device, tuning, size_bytes=byte_count * parameters, ranks=replicas, stride=stride)
+        if not np.any(expert_parameters):
+            return time
+        replicas, stride = memory.expert_shards(layouts), layouts.ep * layouts.etp
+        size = byte_count * expert_parameters
+        return time + _half_s(device, tuning, size_bytes=size, ranks=replicas, stride=stride)
 
     scatter, gather = half(SCATTER_BYTES), half(GATHER_BYTES)
     count, stage = layouts.micro_batches, np.asarray(layouts.zero_stage)
@@ -156,6 +173,20 @@ def data_parallel_s(
     traffic = np.where(stage >= 3, count * (scatter + 2 * gather), grown)  # noqa: PLR2004
     window = micro_batch_s * np.where(stage >= 2, count, 1.0)  # noqa: PLR2004
     return exposed_s(traffic_s=traffic, window_s=window, overlap=tuning.data_overlap)
+
+
+def _half_s(device: Device, tuning: Tuning, *, size_bytes: Values, ranks: Values, stride: Values) -> Values:
+    """Return seconds of a reduce-scatter or all-gather over ranks that lie `stride` accelerators apart."""
+    local = np.maximum(1.0, np.minimum(ranks, np.floor(device.scale_up_gpus / stride)))
+    return collectives.hierarchical_half(
+        size_bytes=size_bytes,
+        local_ranks=local,
+        remote_ranks=np.maximum(1.0, ranks / local),
+        scale_up_bytes_per_s=device.scale_up_bytes_per_s * tuning.scale_up_fraction,
+        network_bytes_per_s=device.network_bytes_per_s * tuning.network_fraction,
+        scale_up_latency_s=tuning.scale_up_latency_s,
+        network_latency_s=tuning.network_latency_s,
+    )
 
 
 def step_columns(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts, layer: LayerTimes) -> StepColumns:
@@ -186,12 +217,19 @@ def step_columns(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts,
         latency_s=np.where(crosses, tuning.network_latency_s, tuning.scale_up_latency_s),
     )
     parameters = memory.stage_parameters(shape, tp=layouts.tp, pp=pp, vpp=vpp)
-    shards = np.where(np.asarray(layouts.zero_stage) >= 1, layouts.dp * layouts.cp, 1.0)
+    sharded = np.asarray(layouts.zero_stage) >= 1
+    updated = parameters / np.where(sharded, layouts.dp * layouts.cp, 1.0)
+    routed: Values = 0.0
+    if np.any(shape.expert_parameters):
+        routed = memory.stage_expert_parameters(shape, layouts=layouts)
+        updated = updated + routed / np.where(sharded, memory.expert_shards(layouts), 1.0)
     return StepColumns(
         compute_s=count * (middle * layer.compute_s + head_extra),
         tensor_parallel_s=count * middle * layer.exchange_s,
         pipeline_bubble_s=pipeline.bubble_s(pp=pp, vpp=vpp, micro_batch_s=stage_s),
         pipeline_transfer_s=transfers * (1 - tuning.pipeline_overlap),
-        data_parallel_s=data_parallel_s(device, tuning, layouts, parameters=parameters, micro_batch_s=stage_s),
-        optimizer_s=compute.optimizer_s(device, parameters=parameters / shards),
+        data_parallel_s=data_parallel_s(
+            device, tuning, layouts, parameters=parameters, micro_batch_s=stage_s, expert_parameters=routed
+        ),
+        optimizer_s=compute.optimizer_s(device, parameters=updated),
     )

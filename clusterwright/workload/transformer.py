@@ -4,7 +4,50 @@ Symbols in the equations: `L` layers, `h` hidden width, `q` query width (heads x
 width, `f` MLP width, `V` vocabulary, `s` sequence length.
 """
 
+from dataclasses import dataclass
+
 from clusterwright.catalog.records import Model
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttentionWidths:
+    """Widths of one layer's attention.
+
+    Attributes:
+        query, key, value: of all heads, as the scores see them; out: what the output matrix takes.
+        latent_in: what latent attention compresses the hidden width to, 0 for plain attention.
+        latent_query, latent_key: inputs of the expansions into queries, and into keys and values.
+        up_key_value: output of the latter (keys without their shared rotary part, and values).
+    """
+
+    query: int
+    key: int
+    value: int
+    out: int
+    latent_in: int = 0
+    latent_query: int = 0
+    latent_key: int = 0
+    up_key_value: int = 0
+
+
+def attention_widths(model: Model) -> AttentionWidths:
+    """Return the widths of one layer's attention: plain, grouped, or latent (arXiv 2405.04434, section 2.1)."""
+    if model.attention_kind != "mla":
+        query, key_value = query_width(model), key_value_width(model)
+        return AttentionWidths(query=query, key=key_value, value=key_value, out=query)
+    rotary, plain, value = model.mla_rope_dim or 0, model.mla_nope_dim or 0, model.mla_v_dim or 0
+    query_latent, latent = model.mla_q_lora or 0, model.mla_kv_lora or 0
+    scored = model.heads * (plain + rotary)
+    return AttentionWidths(
+        query=scored,
+        key=scored,
+        value=model.heads * value,
+        out=model.heads * value,
+        latent_in=query_latent + latent + rotary,
+        latent_query=query_latent or model.hidden,
+        latent_key=latent,
+        up_key_value=model.heads * (plain + value),
+    )
 
 
 def query_width(model: Model) -> int:
@@ -54,6 +97,21 @@ def mlp_weights(model: Model) -> int:
 def expert_layer_count(model: Model) -> int:
     """Return the layers whose MLP is a mixture of experts (0 for a dense model)."""
     return model.layers - (model.dense_layers or 0) if model.experts else 0
+
+
+def routed_expert_parameters(model: Model) -> int:
+    """Return the parameters of one layer's routed experts, without shared ones and router; 0 for a dense model."""
+    if not model.experts:
+        return 0
+    width = model.moe_ffn_hidden or model.ffn_hidden
+    return model.experts * (_expert_weights(model) + _mlp_biases(model, width))
+
+
+def shared_expert_parameters(model: Model) -> int:
+    """Return the matrix weights of one layer's shared experts and router; 0 for a dense model."""
+    if not model.experts:
+        return 0
+    return (model.shared_experts or 0) * _expert_weights(model) + model.experts * model.hidden
 
 
 def _expert_weights(model: Model) -> int:

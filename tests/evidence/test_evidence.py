@@ -1,6 +1,7 @@
 """Calibration and validation: known numbers are found again, and bad files are refused."""
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,16 +10,13 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.evidence import accuracy, calibrate, fitting, validate
+from clusterwright.evidence import accuracy, baseline, calibrate, effects, fitting, learning, report, store, validate
+from clusterwright.evidence.learning import Learnt
 from clusterwright.evidence.nodes import measured_nodes
-from clusterwright.evidence.runs import (
-    Run,
-    columns_of,
-    predicted_memory_bytes,
-    predicted_tokens_per_s_per_gpu,
-    read_runs,
-)
+from clusterwright.evidence.predictions import columns_of, memory_bytes, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.runs import Run, read_runs
 from clusterwright.sizing.calibration import MEGATRON, Residuals, load_calibration
+from clusterwright.sizing.columns import Array, Tuning
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 START = load_calibration().of(generation="none", stack="none").tuning
@@ -27,10 +25,20 @@ START = load_calibration().of(generation="none", stack="none").tuning
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
     """The published runs of the test file."""
-    found, skipped = read_runs(PUBLISHED, measured_nodes(load()))
+    found, skipped = read_runs(PUBLISHED, measured_nodes(load()), load().models.values())
     assert len(found) >= 40
     assert not skipped
     return found
+
+
+def residuals(runs: list[Run], tuning: Tuning) -> Array:
+    """Return ln(measured/predicted) with the same numbers for all runs and no effects."""
+    return learning.physical_residuals(runs, Learnt(tunings={("default", "any"): tuning}, effects=effects.NO_EFFECTS))
+
+
+def shipped(runs: list[Run]) -> Array:
+    """Return ln(measured/predicted) with the shipped calibration."""
+    return report.predict(runs, load_calibration(), shares=baseline.load_shares()).errors
 
 
 def test_known_numbers_are_found_again(runs: list[Run]) -> None:
@@ -39,8 +47,8 @@ def test_known_numbers_are_found_again(runs: list[Run]) -> None:
     rates = predicted_tokens_per_s_per_gpu(columns_of(runs), truth)
     invented = [replace(run, tokens_per_s_per_gpu=float(rate)) for run, rate in zip(runs, rates, strict=True)]
     found = fitting.fit(invented, START)
-    assert np.abs(validate.residuals(invented, found)).mean() < 0.005
-    assert np.abs(validate.residuals(invented, START)).mean() > 0.05
+    assert np.abs(residuals(invented, found)).mean() < 0.005
+    assert np.abs(residuals(invented, START)).mean() > 0.05
 
 
 def test_least_squares_finds_the_minimum() -> None:
@@ -55,45 +63,59 @@ def test_least_squares_finds_the_minimum() -> None:
 def test_the_shipped_numbers_predict_published_megatron_runs(runs: list[Run], generation: str) -> None:
     """The median error on the published Megatron-like runs is below 5 %, and most lie inside the band."""
     chosen = [run for run in runs if run.generation == generation and run.stack == MEGATRON]
-    calibrated = load_calibration().of(generation=generation, stack=MEGATRON)
-    errors = validate.residuals(chosen, calibrated.tuning)
-    band = calibrated.residuals
-    assert validate.score(chosen, errors).median_error < 0.05
-    assert np.mean((errors >= band.p10) & (errors <= band.p90)) >= 0.75
+    predictions = report.predict(chosen, load_calibration(), shares=baseline.load_shares())
+    assert validate.score(chosen, predictions.errors).median_error < 0.05
+    assert np.mean(predictions.in_band) >= 0.75
 
 
 def test_korthikanti_table_5_is_reproduced(runs: list[Run]) -> None:
-    """Korthikanti's Table 5 is met within 15 %, 9 % on average, and selective recomputation gains what was measured."""
+    """Korthikanti's Table 5 is met within 10 %, 5 % on average, and selective recomputation gains what was measured."""
     chosen = [run for run in runs if run.software == "Megatron-LM 2022"]
-    tuning = load_calibration().of(generation="ampere", stack=MEGATRON).tuning
     assert len(chosen) == 6
-    errors = np.abs(validate.residuals(chosen, tuning))
-    assert errors.max() < 0.15
-    assert errors.mean() < 0.09
-    rates = dict(
-        zip((run.id for run in chosen), predicted_tokens_per_s_per_gpu(columns_of(chosen), tuning), strict=True)
-    )
+    errors = np.abs(shipped(chosen))
+    assert errors.max() < 0.10
+    assert errors.mean() < 0.05
+    predictions = report.predict(chosen, load_calibration(), shares=baseline.load_shares())
+    rates = dict(zip((run.id for run in chosen), predictions.rate, strict=True))
     gain = rates["gpt3-175b-a100-80-64-fp16_02"] / rates["gpt3-175b-a100-80-64-fp16_01"]
     assert gain == pytest.approx(148.945 / 112.962, rel=0.08)
 
 
 def test_cross_validation_never_sees_the_fold(runs: list[Run]) -> None:
-    """A group whose measurements are doubled is missed by about ln 2, since it was not fitted on."""
-    chosen = [run for run in runs if run.generation == "ampere" and run.stack == MEGATRON]
+    """A group whose measurements are doubled is missed by ln 2 more, since nothing was learnt from it."""
+    chosen = [run for run in runs if run.generation == "ampere" and run.stack == MEGATRON][:8]
     group = chosen[0].group
     doubled = [
         replace(run, tokens_per_s_per_gpu=run.tokens_per_s_per_gpu * (2 if run.group == group else 1)) for run in chosen
     ]
-    honest = validate.cross_validated(chosen, START, fold_of=lambda run: run.group)
-    cheated = validate.cross_validated(doubled, START, fold_of=lambda run: run.group)
+    whole = learning.learn(chosen, START)
+    honest = learning.cross_validated(chosen, START, whole)
+    cheated = learning.cross_validated(doubled, START, whole)
     assert cheated[0] - honest[0] == pytest.approx(np.log(2), abs=1e-9)
+
+
+def test_effects_are_found_and_shrunk(runs: list[Run]) -> None:
+    """A release that is 20 % faster is seen as such, a single run of another one only in part, an unseen one not."""
+    known = [replace(run, software="new 1.0" if index % 2 else "old 1.0") for index, run in enumerate(runs[:40])]
+    known = [*known, replace(runs[40], software="odd 1.0")]
+    errors = np.array([np.log(1.2) if run.software == "new 1.0" else 0.0 for run in known])
+    errors[-1] = 0.2
+    found = effects.estimate(known, errors)
+
+    def of(software: str) -> float:
+        levels = [level for level in effects.levels_of(replace(known[0], software=software)) if "1.0" in level[1]]
+        return found.of((*levels, (effects.FAMILY, software.split(" ", maxsplit=1)[0])))
+
+    assert of("new 1.0") - of("old 1.0") == pytest.approx(np.log(1.2), abs=0.03)
+    assert 0 <= of("odd 1.0") < 0.2
+    assert of("unseen 1.0") == 0
 
 
 def test_the_baseline_is_the_median_share_of_the_peak_of_other_groups(runs: list[Run]) -> None:
     """Scaling one run's measurement scales only its own residual."""
-    errors = validate.constant_mfu(runs)
-    faster = [replace(runs[0], tokens_per_s_per_gpu=runs[0].tokens_per_s_per_gpu * 1.1), *runs[1:]]
-    assert validate.constant_mfu(faster)[0] - errors[0] == pytest.approx(np.log(1.1))
+    errors = baseline.cross_validated(runs)
+    faster = [replace(runs[0], mfu=runs[0].mfu * 1.1), *runs[1:]]
+    assert baseline.cross_validated(faster)[0] - errors[0] == pytest.approx(np.log(1.1))
 
 
 def test_quantiles_count_each_group_once() -> None:
@@ -117,22 +139,33 @@ def test_open_fields_take_the_fastest_choice_that_fits(runs: list[Run]) -> None:
     alone = [replace(run, candidates=(candidate,)) for candidate in run.candidates]
     each = predicted_tokens_per_s_per_gpu(columns_of(alone), START)
     assert predicted_tokens_per_s_per_gpu(columns_of([run]), START)[0] in each
-    assert predicted_memory_bytes(columns_of([run]), START)[0] > 0
+    reserved, allocated = (memory_bytes(columns_of([run]), allocated=np.array([flag])) for flag in (False, True))
+    assert reserved[0] > allocated[0] > 0
 
 
-def test_the_calibration_file_is_replaced_row_by_row(runs: list[Run]) -> None:
-    """Fitted rows replace fitted rows; assumed and published ones stay; the page names every generation."""
-    fitted = calibrate.calibrate(runs, START)
-    assert {(entry.generation, entry.stack) for entry in fitted} == {
-        ("default", MEGATRON), ("ampere", MEGATRON), ("hopper", MEGATRON),
+def test_the_calibration_file_is_replaced_row_by_row(runs: list[Run], tmp_path: Path) -> None:
+    """Fitted rows replace fitted rows, assumed and published ones stay; the files are read again as written."""
+    chosen = [run for run in runs if run.stack == MEGATRON]
+    calibrated = calibrate.calibrate(chosen, START)
+    assert set(calibrated.learnt.tunings) == {
+        ("default", "any"), ("default", MEGATRON), ("ampere", MEGATRON), ("hopper", MEGATRON),
     }  # fmt: skip
-    shipped = Path(__file__).parents[2].joinpath("catalog", "calibration.csv").read_text(encoding="utf-8")
-    text = calibrate.replaced(shipped, calibrate.rows_of(fitted, source="test"))
-    before, after = (list(csv.DictReader(part.splitlines())) for part in (shipped, text))
-    assert [row for row in after if row["method"] != "fitted"] == [row for row in before if row["method"] != "fitted"]
-    assert {row["source"] for row in after if row["method"] == "fitted"} == {"test"}
-    page = accuracy.document(fitted, [])
-    assert "| hopper | megatron |" in page
+    before = Path(__file__).parents[2].joinpath("catalog", "calibration.csv").read_text(encoding="utf-8")
+    store.write(tmp_path, calibrated, source="test")
+    after = (tmp_path / "calibration.csv").read_text(encoding="utf-8")
+    was, now = (list(csv.DictReader(part.splitlines())) for part in (before, after))
+    assert [row for row in now if row["method"] != "fitted"] == [row for row in was if row["method"] != "fitted"]
+    assert {row["source"] for row in now if row["method"] == "fitted"} == {"test"}
+    read = load_calibration(tmp_path / "calibration.csv")
+    assert read.of(generation="hopper", stack=MEGATRON).tuning.rows_half == pytest.approx(
+        calibrated.learnt.tunings["hopper", MEGATRON].rows_half, rel=1e-3
+    )
+    errors = report.predict(chosen, read, shares=baseline.load_shares(tmp_path / "baseline_mfu.csv")).errors
+    expected = learning.residuals(chosen, calibrated.learnt)
+    medians = np.array([read.band(generation=run.generation, kind=run.kind).p50 for run in chosen])
+    assert errors == pytest.approx(expected - medians, abs=5e-3)
+    page = accuracy.document(calibrated, [])
+    assert "| hopper | dense |" in page
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,26 +181,62 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert "short.csv lacks the columns" in told
 
 
-def test_rows_that_cannot_be_expressed_say_why(tmp_path: Path) -> None:
-    """An unknown accelerator, an unknown precision and a mistyped number are each named with their row."""
+WRONG = {
+    "n_gpus": ("many", "column n_gpus: 'many' is not a number"),
+    "hidden": ("-4096", "column hidden: -4096 is not a number of at least 1"),
+    "layers": ("0", "column layers: 0 is not a number of at least 1"),
+    "heads": ("24.5", "column heads: 24.5 is not a whole number"),
+    "kv_heads": ("7", "column kv_heads: 24 heads are not divisible by 7"),
+    "tp": ("5", "column n_gpus: 32 GPUs are not divisible by tp 5"),
+    "global_batch": ("511", "column global_batch: 511 is not divisible by 32"),
+    "precision": ("fp8", "column precision: .* no fp8"),
+    "recompute": ("some", "column recompute: 'some' is none of"),
+    "gated_mlp": ("maybe", "column gated_mlp: 'maybe' is neither 1 nor 0"),
+    "tokens_per_s_per_gpu": ("nan", "column tokens_per_s_per_gpu: nan is not a number"),
+}
+
+
+@pytest.mark.parametrize("column", WRONG)
+def test_wrong_cells_are_told_with_line_and_column(column: str, tmp_path: Path) -> None:
+    """A mistyped or impossible cell names its line and column; the other rows are predicted."""
     rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))[:3]
-    rows[0]["gpu"], rows[1]["precision"], rows[2]["n_experts"] = "TPU-v9", "int3", "8"
-    path = tmp_path / "runs.csv"
+    rows[1] = {**rows[0], "id": "broken"}
+    rows[1][column], told = WRONG[column]
+    found, skipped = read_runs(_written(tmp_path, rows), measured_nodes(load()))
+    assert [run.id for run in found] == [rows[0]["id"], rows[2]["id"]]
+    assert [(entry.id, entry.line, entry.wrong) for entry in skipped] == [("broken", 3, True)]
+    assert re.match(f"line 3, {told}", skipped[0].reason)
 
-    def write() -> None:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
 
-    write()
-    found, skipped = read_runs(path, measured_nodes(load()))
+def _written(folder: Path, rows: list[dict[str, str]]) -> Path:
+    path = folder / "runs.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_rows_that_cannot_be_expressed_say_why(tmp_path: Path) -> None:
+    """An unknown accelerator, an unknown precision and an unpublished width are each named."""
+    rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))[:3]
+    rows[0]["gpu"], rows[1]["precision"], rows[2]["hidden"] = "TPU-v9", "int3", ""
+    found, skipped = read_runs(_written(tmp_path, rows), measured_nodes(load()))
     assert not found
-    assert [entry.reason for entry in skipped] == ["no node type for TPU-v9", "precision int3", "mixture of experts"]
-    rows[2] |= {"n_experts": "", "hidden": "many"}
-    write()
-    with pytest.raises(InputError, match=r"runs.csv:4 \("):
-        read_runs(path, measured_nodes(load()))
+    assert [(entry.reason, entry.wrong) for entry in skipped] == [
+        ("no node type for TPU-v9", False), ("precision int3", False), ("hidden is not published", False),
+    ]  # fmt: skip
+
+
+def test_files_without_rows_or_with_twice_the_same_id_are_refused(tmp_path: Path) -> None:
+    """An empty file and a repeated id are errors with the line."""
+    rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))[:2]
+    path = _written(tmp_path, [rows[0], rows[0]])
+    with pytest.raises(InputError, match=r"runs.csv:3: column id: .* already the id of line 2"):
+        read_runs(path, {})
+    path.write_text(path.read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="holds no runs"):
+        read_runs(path, {})
 
 
 def test_a_broken_calibration_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_front_is_what_brute_force_finds(job: TrainingJob, h100: NodeType, o
     tiny = replace(job, model=small(job.model), global_batch_sequences=48, max_nodes=6)
     found = layouts.enumerate_layouts(tiny, h100, max_nodes=6)
     assert found is not None
-    megatron, fsdp = stacks_of(CALIBRATION, h100)
+    megatron, fsdp = stacks_of(CALIBRATION, h100, tiny)
     best: dict[int, float] = {}
     rejected = 0
     rows = int(np.asarray(found.tp).size)
@@ -237,10 +237,15 @@ def test_a_batch_that_no_layout_divides_is_refused(job: TrainingJob, h100: NodeT
 
 
 def test_what_cannot_be_sized_is_refused_in_words(job: TrainingJob, a100: NodeType) -> None:
-    """Mixtures of experts and fp8 on an A100 are refused by name."""
-    experts = replace(job.model, experts=8, experts_per_token=2)
-    with pytest.raises(InputError, match="mixture-of-experts"):
-        search(job=replace(job, model=experts), node=a100, calibration=CALIBRATION)
+    """Impossible architectures and fp8 on an A100 are refused by name."""
+    for change, told in (
+        ({"layers": 0}, "cannot have layers 0"),
+        ({"kv_heads": 5}, "96 heads .* not divisible by its 5"),
+        ({"experts": 8, "experts_per_token": 9}, "9 of 8 experts"),
+        ({"experts": 8, "experts_per_token": 2, "dense_layers": 96}, "96 dense layers of 96"),
+    ):
+        with pytest.raises(InputError, match=told):
+            search(job=replace(job, model=replace(job.model, **change)), node=a100, calibration=CALIBRATION)
     with pytest.raises(InputError, match="no fp8"):
         search(job=replace(job, precision="fp8"), node=a100, calibration=CALIBRATION)
 

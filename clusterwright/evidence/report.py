@@ -1,0 +1,149 @@
+"""What `clusterwright validate training` says: every row of a file predicted, and the errors in figures.
+
+Predictions are those of the calibration in use: numbers of the run's generation and stack, and the effects of its
+accelerator, precision, architecture and software release as far as they are known.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clusterwright.evidence import baseline
+from clusterwright.evidence.effects import levels_of
+from clusterwright.evidence.predictions import columns_of, fits_memory, memory_bytes, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.rows import NotExpressed
+from clusterwright.evidence.runs import Run
+from clusterwright.sizing.calibration import DENSE, EXPERTS, Calibration
+from clusterwright.sizing.columns import Array, Tuning, stack
+
+WORST_SHOWN = 10
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Predictions:
+    """Every run of a file, predicted.
+
+    Attributes:
+        rate: tokens per second per GPU; errors, baseline_errors: ln(measured/predicted).
+        in_band: measured lies between P10 and P90; fits: the run's layout fits into memory.
+        memory_error: predicted over measured bytes less one, NaN where none are published.
+        rows_per_s: predictions per second, reading the file left out.
+    """
+
+    runs: tuple[Run, ...]
+    rate: Array
+    errors: Array
+    baseline_errors: Array
+    in_band: Flags
+    fits: Flags
+    memory_error: Array
+    rows_per_s: float
+
+
+def predict(runs: Sequence[Run], calibration: Calibration, *, shares: baseline.Shares) -> Predictions:
+    """Return the predictions of all runs.
+
+    Args:
+        runs: of a file.
+        calibration: numbers, effects and bands.
+        shares: the baseline's.
+    """
+    began = time.perf_counter()
+    calibrated = [
+        calibration.of(generation=run.generation, stack=run.stack, kind=run.kind, levels=levels_of(run)) for run in runs
+    ]
+    tuning = _per_candidate(runs, [entry.tuning for entry in calibrated])
+    columns = columns_of(runs)
+    medians = np.array([entry.residuals.p50 for entry in calibrated])
+    rate = predicted_tokens_per_s_per_gpu(columns, tuning) * np.exp(medians)
+    elapsed = time.perf_counter() - began
+    measured = np.array([run.tokens_per_s_per_gpu for run in runs])
+    errors = np.log(measured / rate)
+    low = np.array([entry.residuals.p10 for entry in calibrated]) - medians
+    high = np.array([entry.residuals.p90 for entry in calibrated]) - medians
+    published = np.array([run.memory_bytes or np.nan for run in runs])
+    allocated = np.array([run.memory_allocated for run in runs])
+    return Predictions(
+        runs=tuple(runs),
+        rate=rate,
+        errors=errors,
+        baseline_errors=baseline.residuals(runs, shares),
+        in_band=(errors >= low) & (errors <= high),
+        fits=fits_memory(columns),
+        memory_error=memory_bytes(columns, allocated=allocated) / published - 1,
+        rows_per_s=len(runs) / elapsed,
+    )
+
+
+def _per_candidate(runs: Sequence[Run], tunings: Sequence[Tuning]) -> Tuning:
+    return stack([tuning for run, tuning in zip(runs, tunings, strict=True) for _ in run.candidates])
+
+
+def document(predictions: Predictions | None, skipped: Sequence[NotExpressed]) -> dict[str, Any]:
+    """Return the JSON document: the figures of all rows, and by kind of model and by accelerator.
+
+    Args:
+        predictions: None where no row could be predicted.
+        skipped: the rows that were not.
+    """
+    names = sorted({run.gpu for run in (predictions.runs if predictions else ())} | {row.gpu for row in skipped})
+    parts: dict[str, tuple[Callable[[Run], bool], Callable[[NotExpressed], bool]]] = {
+        DENSE: (lambda run: run.kind == DENSE, lambda row: not row.experts),
+        EXPERTS: (lambda run: run.kind == EXPERTS, lambda row: row.experts),
+    }
+    for name in names:
+        parts[name] = (lambda run, gpu=name: run.gpu == gpu, lambda row, gpu=name: row.gpu == gpu)  # type: ignore[misc]
+    everything = _figures(predictions, skipped, lambda _: True)
+    by = {
+        name: _figures(predictions, [row for row in skipped if left(row)], chosen)
+        for name, (chosen, left) in parts.items()
+    }
+    return {"schema": 1, **everything, "by": by}
+
+
+def _figures(
+    predictions: Predictions | None, skipped: Sequence[NotExpressed], chosen: Callable[[Run], bool]
+) -> dict[str, Any]:
+    rows: list[int] = []
+    if predictions is not None:
+        rows = [index for index, run in enumerate(predictions.runs) if chosen(run)]
+    if predictions is None or not rows:
+        figures: dict[str, Any] = dict.fromkeys(
+            ("median_ape", "p90_ape", "median_abs_log", "baseline_median_ape", "in_band", "memory_median_ape",
+             "false_oom", "rows_per_s")
+        )  # fmt: skip
+        worst: list[dict[str, Any]] = []
+    else:
+        errors = predictions.errors[rows]
+        shares = np.abs(np.expm1(-errors))
+        memory = np.abs(predictions.memory_error[rows])
+        memory = memory[np.isfinite(memory)]
+        figures = {
+            "median_ape": float(np.median(shares)),
+            "p90_ape": float(np.quantile(shares, 0.9)),
+            "median_abs_log": float(np.median(np.abs(errors))),
+            "baseline_median_ape": float(np.median(np.abs(np.expm1(-predictions.baseline_errors[rows])))),
+            "in_band": float(np.mean(predictions.in_band[rows])),
+            "memory_median_ape": float(np.median(memory)) if memory.size else None,
+            "false_oom": int(np.sum(~predictions.fits[rows])),
+            "rows_per_s": predictions.rows_per_s,
+        }
+        order = sorted(rows, key=lambda index: (-abs(float(predictions.errors[index])), predictions.runs[index].id))
+        worst = [_row(predictions, index) for index in order[:WORST_SHOWN]]
+    left = [{"id": row.id, "reason": row.reason} for row in skipped]
+    return {"rows": len(rows) + len(left), "predicted": len(rows), **figures, "not_expressed": left, "worst": worst}
+
+
+def _row(predictions: Predictions, index: int) -> dict[str, Any]:
+    run = predictions.runs[index]
+    return {
+        "id": run.id,
+        "measured_tokens_per_s_per_gpu": run.tokens_per_s_per_gpu,
+        "predicted_tokens_per_s_per_gpu": float(predictions.rate[index]),
+        "ln_measured_over_predicted": float(predictions.errors[index]),
+    }

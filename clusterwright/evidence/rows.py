@@ -1,0 +1,125 @@
+"""A file of measured runs as cells: what is missing, mistyped or impossible is told with row and column."""
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.errors import InputError
+
+REQUIRED = (
+    "id", "group", "software", "gpu", "n_gpus", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden",
+    "gated_mlp", "vocab", "seq_len", "global_batch", "precision", "recompute", "tp", "pp", "tokens_per_s_per_gpu",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotExpressed:
+    """A row that is not predicted, and why.
+
+    Attributes:
+        line: of the file; gpu, experts: as the row says, for counting.
+        wrong: the row is bad input (mistyped, impossible), rather than beyond what the engine expresses.
+    """
+
+    id: str
+    reason: str
+    line: int = 0
+    gpu: str = ""
+    experts: bool = False
+    wrong: bool = False
+
+
+class NotPublishedError(Exception):
+    """The row lacks a value that its prediction needs."""
+
+
+class WrongCellError(Exception):
+    """A cell that holds no such value; the message names its column."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cells:
+    """One row: its line in the file and its cells by column."""
+
+    line: int
+    cells: Mapping[str, str]
+
+    def text(self, name: str) -> str:
+        """Return a cell, empty if the column is absent."""
+        return (self.cells.get(name) or "").strip()
+
+    def number(self, name: str, default: float | None = None, *, least: float = 0.0) -> float:
+        """Return a cell as a number.
+
+        Args:
+            name: the column.
+            default: if the cell is empty.
+            least: smaller numbers are wrong.
+
+        Raises:
+            NotPublishedError: the cell is empty and there is no default.
+            WrongCellError: the cell is no finite number, or too small.
+        """
+        found = self.text(name)
+        if not found:
+            if default is None:
+                raise NotPublishedError(f"{name} is not published")
+            return default
+        try:
+            value = float(found)
+        except ValueError:
+            raise WrongCellError(f"column {name}: {found!r} is not a number") from None
+        if not math.isfinite(value) or value < least:
+            raise WrongCellError(f"column {name}: {found} is not a number of at least {least:g}")
+        return value
+
+    def whole(self, name: str, default: int | None = None, *, least: int = 1) -> int:
+        """Return a cell as a whole number; errors as `number`."""
+        value = self.number(name, None if default is None else float(default), least=float(least))
+        if value % 1:
+            raise WrongCellError(f"column {name}: {value:g} is not a whole number")
+        return int(value)
+
+    def skipped(self, reason: str, *, wrong: bool = False) -> NotExpressed:
+        """Return the record of this row as not predicted."""
+        experts = self.text("n_experts") not in ("", "0")
+        return NotExpressed(
+            id=self.text("id"), reason=reason, line=self.line, gpu=self.text("gpu"), experts=experts, wrong=wrong
+        )
+
+
+def read_cells(path: Path) -> list[Cells]:
+    """Return the rows of a CSV file of runs.
+
+    Args:
+        path: a file with at least the columns of `REQUIRED`.
+
+    Raises:
+        InputError: the file cannot be read, holds no rows, lacks columns, or names a row twice.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            rows = [Cells(line=reader.line_num, cells=row) for row in reader]
+            columns = reader.fieldnames or ()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot read {path.name}: {error}", help="give a CSV file of runs") from error
+    missing = [name for name in REQUIRED if name not in columns]
+    if missing:
+        raise InputError(
+            f"{path.name} lacks the columns {', '.join(missing)}", help="docs/accuracy.md lists the columns"
+        )
+    if not rows:
+        raise InputError(f"{path.name} holds no runs", help="give one row per run")
+    seen: dict[str, int] = {}
+    for row in rows:
+        name = row.text("id")
+        if name in seen:
+            raise InputError(
+                f"{path.name}:{row.line}: column id: {name!r} is already the id of line {seen[name]}",
+                help="give every run its own id",
+            )
+        seen[name] = row.line
+    return rows
