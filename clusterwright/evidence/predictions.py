@@ -1,7 +1,7 @@
 """Runs as columns, and what the engine says of all of them at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,12 @@ import numpy.typing as npt
 from clusterwright.evidence.runs import Run
 from clusterwright.sizing import memory, step
 from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack
+
+#: Layouts from this ZeRO stage on are PyTorch's FSDP or DeepSpeed's.
+FSDP_FROM_STAGE = 2
+#: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
+#: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
+KEPT_BY_OPERATION = 0.43
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +24,7 @@ class RunColumns:
     Attributes:
         first: index of each run's first candidate; run_of: the run of each candidate.
         gpus: accelerators of each candidate's run.
+        sharding_open: its source does not say how states are sharded; selective: it names selective recomputation.
     """
 
     shape: Shape
@@ -26,6 +33,8 @@ class RunColumns:
     first: npt.NDArray[np.intp]
     run_of: npt.NDArray[np.intp]
     gpus: Array
+    sharding_open: npt.NDArray[np.bool_]
+    selective: npt.NDArray[np.bool_]
 
 
 def columns_of(runs: Sequence[Run]) -> RunColumns:
@@ -39,6 +48,8 @@ def columns_of(runs: Sequence[Run]) -> RunColumns:
         first=np.cumsum([0, *sizes[:-1]]),
         run_of=np.repeat(np.arange(len(runs)), sizes),
         gpus=np.array([run.gpus for run in repeated]),
+        sharding_open=np.array([run.sharding_open for run in repeated]),
+        selective=np.array([run.selective for run in repeated]),
     )
 
 
@@ -61,22 +72,46 @@ def predicted_tokens_per_s_per_gpu(columns: RunColumns, tuning: Tuning) -> Array
     return np.where(best > 0, best, np.maximum.reduceat(rate, columns.first))
 
 
-def needed_bytes(columns: RunColumns) -> memory.MemoryColumns:
-    """Return the memory that every candidate of every run needs on its fullest GPU, by term."""
-    shape, layouts = columns.shape, columns.layouts
+def needed_bytes(
+    columns: RunColumns, *, practice: memory.Practice = memory.STANDARD, layouts: Layouts | None = None
+) -> memory.MemoryColumns:
+    """Return the memory that every candidate of every run needs on its fullest GPU, by term.
+
+    Args:
+        columns: the runs.
+        practice: what the layouts do not say.
+        layouts: others than the runs' own.
+    """
+    shape, layouts = columns.shape, layouts or columns.layouts
     kept, working = step.layer_memory(shape, layouts)
-    return memory.per_gpu(shape, layouts, kept=kept, working=working)
+    return memory.per_gpu(shape, layouts, kept=kept, working=working, practice=practice)
 
 
 def memory_bytes(columns: RunColumns, *, allocated: npt.NDArray[np.bool_]) -> Array:
-    """Return bytes on the fullest GPU of each run's first candidate; without the reserve where `allocated`."""
-    needed = needed_bytes(columns)
+    """Return bytes on the fullest GPU of each run's first candidate; without the reserve where `allocated`.
+
+    PyTorch's selective recomputation works by operation.
+    """
+    by_operation = np.asarray(columns.layouts.zero_stage >= FSDP_FROM_STAGE) & columns.selective
+    practice = memory.Practice(kept_share=np.where(by_operation, KEPT_BY_OPERATION, 1.0))
+    needed = needed_bytes(columns, practice=practice)
     total = np.asarray(needed.total())[columns.first]
     reserve = np.asarray(needed.reserve)[columns.first]
     return np.where(allocated, total - reserve, total)
 
 
 def fits_memory(columns: RunColumns) -> npt.NDArray[np.bool_]:
-    """Tell for each run whether any of its candidates fits into memory."""
-    fits = np.asarray(needed_bytes(columns).total()) <= columns.device.hbm_bytes
+    """Tell for each run whether it fits into memory with any choice that its source leaves open.
+
+    Open are its candidates; gradients, moments and part of the activations (`memory.LEAN`); and full sharding where no
+    sharding is stated and there is no pipeline.
+    """
+    layouts = columns.layouts
+    may_shard = columns.sharding_open & (np.asarray(layouts.pp) == 1)
+    sharded = replace(layouts, zero_stage=np.where(may_shard, 3.0, layouts.zero_stage))
+    fits = np.zeros(columns.run_of.size, dtype=bool)
+    for tried in (layouts, sharded):
+        for practice in (memory.STANDARD, memory.LEAN):
+            needed = needed_bytes(columns, practice=practice, layouts=tried)
+            fits |= np.asarray(needed.total()) <= columns.device.hbm_bytes
     return np.asarray(np.logical_or.reduceat(fits, columns.first))

@@ -43,6 +43,7 @@ class Run:
         tokens_per_s_per_gpu: measured; mfu: of the peak in its precision, with full attention.
         memory_bytes: measured on the fullest GPU, None if not published; memory_allocated: without what the allocator
             holds in reserve.
+        sharding_open: the source does not say how states are sharded; selective: it names selective recomputation.
     """
 
     id: str
@@ -64,6 +65,8 @@ class Run:
     mfu: float
     memory_bytes: float | None
     memory_allocated: bool
+    sharding_open: bool
+    selective: bool
 
 
 def read_runs(
@@ -135,6 +138,8 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
         mfu=measured * flops / float(device.peak_flop_per_s),
         memory_bytes=gib * 2**30 if gib else None,
         memory_allocated="allocated" in row.text("notes"),
+        sharding_open=not row.text("zero_or_fsdp"),
+        selective=row.text("recompute") == "selective",
     )
 
 

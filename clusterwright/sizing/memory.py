@@ -21,6 +21,47 @@ OPTIMIZER_BYTES = 12.0
 #: 5 to 10 % of what it hands out anew in every step. A B200 run reserved 70.9 GiB where 66.6 were allocated.
 CONTEXT_BYTES = 4.0 * 2**30
 FRAGMENTATION = 0.05
+#: Bytes of each logit where the loss is computed in place, and where PyTorch keeps logits, their softmax and its
+#: gradient: torchtitan's Llama 3 8B at 32,768 tokens holds 84 GiB, of which 46 are these.
+FUSED_LOGIT_BYTES = 4.0
+LOGIT_BYTES = 12.0
+#: Leading dense layers fill the first stage, so that other stages have experts in every layer; below this share of
+#: layers with experts, both kinds alternate.
+ALTERNATING_BELOW = 0.75
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Practice:
+    """How sparing a run is with memory, in what its layout does not say.
+
+    Attributes:
+        gradient_bytes, optimizer_bytes: per parameter.
+        kept_share: of activations that stay on the accelerator in 16 bits; the rest is kept in eight bits, recomputed
+            operation by operation, or moved to the host.
+        gathered_share: of the buffers into which ZeRO-3 gathers layers.
+        fused_loss: the loss is computed in place, whatever the stack.
+        context_bytes: of driver and collective library.
+    """
+
+    gradient_bytes: float = GRADIENT_BYTES
+    optimizer_bytes: float = OPTIMIZER_BYTES
+    kept_share: Values = 1.0
+    gathered_share: float = 1.0
+    fused_loss: bool = False
+    context_bytes: float = CONTEXT_BYTES
+
+
+#: What plans assume.
+STANDARD = Practice()
+#: What published runs come down to: gradients in bf16, moments in bf16, and part of the activations elsewhere.
+LEAN = Practice(
+    gradient_bytes=2.0,
+    optimizer_bytes=8.0,
+    kept_share=0.45,
+    gathered_share=1 / 3,
+    fused_loss=True,
+    context_bytes=2.0 * 2**30,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,12 +135,12 @@ def last_stage_in_flight(*, pp: Values, vpp: Values, micro_batches: Values) -> V
     return np.minimum(micro_batches, (pp * (vpp - 1) + 1) / vpp)
 
 
-def logit_bytes(shape: Shape, *, rows: Values, tp: Values) -> Values:
-    """Return the last stage's extra bytes: `4 s b h/t (1 + V/h)`, fp32 logits and head input (Korthikanti 4.3).
+def logit_bytes(shape: Shape, *, rows: Values, tp: Values, each: Values = FUSED_LOGIT_BYTES) -> Values:
+    """Return the last stage's extra bytes: `s b (4 h + each V)/t`, head input and logits (Korthikanti 4.3).
 
-    Once for every token predicted.
+    Once for every token predicted; `each` is 4 for fp32 logits with a loss that works in place.
     """
-    return shape.predictions * rows * 4 * (shape.hidden + shape.vocab) / tp
+    return shape.predictions * rows * (4 * shape.hidden + each * shape.vocab) / tp
 
 
 def stage_layers(shape: Shape, *, pp: Values, vpp: Values) -> tuple[Values, Values]:
@@ -126,9 +167,15 @@ def stage_parameters(shape: Shape, *, tp: Values, pp: Values, vpp: Values) -> Va
 
 
 def stage_expert_parameters(shape: Shape, *, layouts: Layouts) -> Values:
-    """Return the parameters of routed experts on one GPU of the fullest stage: those of its layers, over `ep etp`."""
+    """Return the parameters of routed experts on one GPU of the fullest stage: those of its layers, over `ep etp`.
+
+    `expert_parameters` averages over all layers; a stage without the leading dense ones has experts in each of its own.
+    """
     middle, _ = stage_layers(shape, pp=layouts.pp, vpp=layouts.vpp)
-    return middle * shape.expert_parameters / (layouts.ep * layouts.etp)
+    share = np.maximum(shape.expert_share, 1e-9)
+    leading = np.asarray(share) >= ALTERNATING_BELOW
+    filled = np.where(leading, np.minimum(middle, share * shape.layers), middle * share)
+    return filled * (shape.expert_parameters / share) / (layouts.ep * layouts.etp)
 
 
 def expert_shards(layouts: Layouts) -> Values:
@@ -136,18 +183,21 @@ def expert_shards(layouts: Layouts) -> Values:
     return np.maximum(1.0, layouts.tp * layouts.cp * layouts.dp / (layouts.ep * layouts.etp))
 
 
-def state_bytes_per_parameter(*, shards: Values, zero_stage: Values) -> tuple[Values, Values, Values]:
+def state_bytes_per_parameter(
+    *, shards: Values, zero_stage: Values, practice: Practice = STANDARD
+) -> tuple[Values, Values, Values]:
     """Return bytes of weights, gradients and optimizer per parameter held: 2 + 4 + 12 = 18 without sharding.
 
     Stage 1 divides the optimizer by the shards (6 + 12/dp), stage 2 the gradients too, stage 3 the weights too (18/dp).
     """
     weights = np.where(np.asarray(zero_stage) >= 3, WEIGHT_BYTES / shards, WEIGHT_BYTES)  # noqa: PLR2004 - ZeRO stages
-    gradients = np.where(np.asarray(zero_stage) >= 2, GRADIENT_BYTES / shards, GRADIENT_BYTES)  # noqa: PLR2004
-    optimizer = np.where(np.asarray(zero_stage) >= 1, OPTIMIZER_BYTES / shards, OPTIMIZER_BYTES)
+    gradient, state = practice.gradient_bytes, practice.optimizer_bytes
+    gradients = np.where(np.asarray(zero_stage) >= 2, gradient / shards, gradient)  # noqa: PLR2004
+    optimizer = np.where(np.asarray(zero_stage) >= 1, state / shards, state)
     return weights, gradients, optimizer
 
 
-def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values) -> Values:
+def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values, share: float = 1.0) -> Values:
     """Return the communication buffers: a gathered activation each way, and under ZeRO-3 two gathered layers.
 
     FSDP gathers the next layer while one computes (2 x 2 bytes per parameter), and reduces one layer's fp32 gradients
@@ -155,11 +205,13 @@ def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values) -> Values:
     """
     activation = 2 * 2 * rows * shape.hidden
     layer = shape.layer_parameters / layouts.tp + shape.expert_parameters / (layouts.ep * layouts.etp)
-    gathered = 2 * (WEIGHT_BYTES + GRADIENT_BYTES) * layer
+    gathered = share * 2 * (WEIGHT_BYTES + GRADIENT_BYTES) * layer
     return activation + np.where(np.asarray(layouts.zero_stage) >= 3, gathered, 0.0)  # noqa: PLR2004 - ZeRO stage
 
 
-def per_gpu(shape: Shape, layouts: Layouts, *, kept: Values, working: Values) -> MemoryColumns:
+def per_gpu(
+    shape: Shape, layouts: Layouts, *, kept: Values, working: Values, practice: Practice = STANDARD
+) -> MemoryColumns:
     """Return the memory of the fullest GPU: the first stage (most in flight) or the last (logits), whichever is more.
 
     Args:
@@ -167,24 +219,28 @@ def per_gpu(shape: Shape, layouts: Layouts, *, kept: Values, working: Values) ->
         layouts: the layouts.
         kept: `activation_bytes_per_layer` of each layout.
         working: what one layer needs while it is recomputed, bytes (0 without full recomputation).
+        practice: what the layout does not say.
     """
     pp, vpp, count = layouts.pp, layouts.vpp, layouts.micro_batches
     rows = shape.sequence * layouts.micro_batch / layouts.cp
     held = stage_parameters(shape, tp=layouts.tp, pp=pp, vpp=vpp)
     shards = layouts.dp * layouts.cp
-    weights, gradients, optimizer = state_bytes_per_parameter(shards=shards, zero_stage=layouts.zero_stage)
+    stage = layouts.zero_stage
+    weights, gradients, optimizer = state_bytes_per_parameter(shards=shards, zero_stage=stage, practice=practice)
+    kept = kept * practice.kept_share
     middle, last_layers = stage_layers(shape, pp=pp, vpp=vpp)
     first = kept * middle * first_stage_in_flight(pp=pp, vpp=vpp, micro_batches=count) + working
     last = kept * last_layers * last_stage_in_flight(pp=pp, vpp=vpp, micro_batches=count) + working
-    logits = logit_bytes(shape, rows=rows, tp=layouts.tp)
+    unfused = 0.0 if practice.fused_loss else np.where(np.asarray(stage) >= 2, LOGIT_BYTES - FUSED_LOGIT_BYTES, 0.0)  # noqa: PLR2004
+    logits = logit_bytes(shape, rows=rows, tp=layouts.tp, each=FUSED_LOGIT_BYTES + unfused)
     on_last = last + logits >= first
     activations = np.where(on_last, last, first)
     shown = np.where(on_last, logits, 0.0)
-    buffers = gathered_bytes(shape, layouts=layouts, rows=rows)
+    buffers = gathered_bytes(shape, layouts=layouts, rows=rows, share=practice.gathered_share)
     states = (held * weights, held * gradients, held * optimizer)
     if np.any(shape.expert_parameters):
         routed = stage_expert_parameters(shape, layouts=layouts)
-        each = state_bytes_per_parameter(shards=expert_shards(layouts), zero_stage=layouts.zero_stage)
+        each = state_bytes_per_parameter(shards=expert_shards(layouts), zero_stage=stage, practice=practice)
         states = (states[0] + routed * each[0], states[1] + routed * each[1], states[2] + routed * each[2])
     return MemoryColumns(
         weights=states[0],
@@ -193,5 +249,5 @@ def per_gpu(shape: Shape, layouts: Layouts, *, kept: Values, working: Values) ->
         activations=activations,
         logits=shown,
         communication=buffers,
-        reserve=CONTEXT_BYTES + FRAGMENTATION * (activations + shown + buffers),
+        reserve=practice.context_bytes + FRAGMENTATION * (activations + shown + buffers),
     )

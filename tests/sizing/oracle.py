@@ -57,7 +57,7 @@ def memory_bytes(job: TrainingJob, layout: Layout) -> float:
     at_end = min(layout.micro_batches, (layout.pp * (layout.vpp - 1) + 1) / layout.vpp)
     kept = kept_bytes(job, layout, layout.recompute)
     working = kept_bytes(job, layout, "selective") if layout.recompute == "full" else 0
-    logits = rows * 4 * (model.hidden + model.vocab) / layout.tp
+    logits = rows * (4 * model.hidden + (12 if layout.zero_stage >= 2 else 4) * model.vocab) / layout.tp
     live = max(kept * middle * in_flight, kept * last * at_end + logits) + working
     gathered = 8 * transformer.layer_parameters(model) / layout.tp if layout.zero_stage == 3 else 0
     buffers = 4 * rows * model.hidden + gathered
