@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from clusterwright.catalog.records import Model
-from clusterwright.evidence.rows import Cells, WrongCellError
+from clusterwright.evidence.rows import Cells, NotPublishedError, WrongCellError
 
 _BOOLEANS = {"0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
 
@@ -82,11 +82,14 @@ def _same(row: Cells, model: Model, experts: int) -> bool:
         and width == row.whole("ffn_hidden")
         and (not experts or (model.experts_per_token == row.whole("top_k")))
         and (bool(experts) or (model.layers == row.whole("layers") and model.gated == _gated(row)))
+        and (bool(experts) or model.vocab == row.whole("vocab"))
     )
 
 
 def _gated(row: Cells) -> bool:
     found = row.text("gated_mlp").lower()
+    if not found:
+        raise NotPublishedError("gated_mlp is not published")
     if found not in _BOOLEANS:
         raise WrongCellError(f"column gated_mlp: {found!r} is neither 1 nor 0")
     return _BOOLEANS[found]

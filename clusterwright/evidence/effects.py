@@ -20,11 +20,22 @@ from clusterwright.sizing.columns import Array
 RELEASE, RELEASE_KIND, FAMILY, GROUP = "release", "release_kind", "software", "like_runs"
 #: A single residual counts at most this much, so that one odd run does not move its release.
 CLIP = 0.5
+#: Noise of single runs is taken as Student's t with these degrees of freedom, so that odd runs count less.
+_FREEDOM = 10.0
+_REWEIGHTINGS = 6
 #: Deviations for a handful of runs of one's own, which cannot show their variances: what published runs show, rounded.
 OWN_DEVIATIONS = {
-    "accelerator": 0.1, "accelerator_precision": 0.05, "accelerator_kind": 0.1, "precision_kind": 0.0,
-    "architecture": 0.1, FAMILY: 0.0, RELEASE: 0.07, RELEASE_KIND: 0.0, GROUP: 0.07,
-}  # fmt: skip
+    "accelerator": 0.1,
+    "accelerator_precision": 0.1,
+    "accelerator_kind": 0.05,
+    "precision_kind": 0.0,
+    "architecture": 0.1,
+    "architecture_accelerator": 0.07,
+    FAMILY: 0.0,
+    RELEASE: 0.07,
+    RELEASE_KIND: 0.0,
+    GROUP: 0.05,
+}
 OWN_NOISE = 0.06
 _START = 0.05
 _GRID = (0.0, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28)
@@ -76,15 +87,21 @@ def estimate(
         deviations: of every kind of effect, estimated if None.
         noise: of single runs, estimated if None.
     """
-    clipped = np.clip(errors, -CLIP, CLIP)
     designs = _designs(runs)
+    clipped = np.clip(errors, -CLIP, CLIP)
+    spread = np.ones(len(runs))
     if deviations is None or noise is None:
-        deviations, noise = _variances(designs, clipped)
-    weights = np.linalg.solve(_covariance(designs, deviations, noise), clipped)
+        deviations, noise = _variances(designs, clipped, spread)
     values: dict[tuple[str, str], float] = {}
-    for kind, (names, shared) in designs.items():
-        estimated = deviations[kind] ** 2 * (shared.T @ weights)
-        values |= {(kind, name): float(value) for name, value in zip(names, estimated, strict=True) if value}
+    for _ in range(_REWEIGHTINGS):
+        weights = np.linalg.solve(_covariance(designs, deviations, noise, spread), clipped)
+        values = {}
+        left = clipped.copy()
+        for kind, (names, shared) in designs.items():
+            estimated = deviations[kind] ** 2 * (shared.T @ weights)
+            values |= {(kind, name): float(value) for name, value in zip(names, estimated, strict=True) if value}
+            left -= shared @ estimated
+        spread = (_FREEDOM + (left / noise) ** 2) / (_FREEDOM + 1)
     return Effects(values=values, deviations=dict(deviations), noise=noise)
 
 
@@ -103,9 +120,10 @@ def _designs(runs: Sequence[Run]) -> dict[str, tuple[list[str], Array]]:
     return designs
 
 
-def _covariance(designs: Mapping[str, tuple[list[str], Array]], deviations: Mapping[str, float], noise: float) -> Array:
-    size = next(iter(designs.values()))[1].shape[0]
-    total: Array = noise**2 * np.eye(size)
+def _covariance(
+    designs: Mapping[str, tuple[list[str], Array]], deviations: Mapping[str, float], noise: float, spread: Array
+) -> Array:
+    total: Array = noise**2 * np.diag(spread)
     for kind, (_, shared) in designs.items():
         total = total + deviations[kind] ** 2 * (shared @ shared.T)
     return total
@@ -117,11 +135,13 @@ def _likelihood(covariance: Array, errors: Array) -> float:
     return float(-np.log(np.diag(lower)).sum() - scaled @ scaled / 2)
 
 
-def _variances(designs: Mapping[str, tuple[list[str], Array]], errors: Array) -> tuple[dict[str, float], float]:
+def _variances(
+    designs: Mapping[str, tuple[list[str], Array]], errors: Array, spread: Array
+) -> tuple[dict[str, float], float]:
     """Return the deviations that maximise the likelihood, one after the other over a grid."""
     deviations, noise = dict.fromkeys(designs, _START), _START
     products = {kind: shared @ shared.T for kind, (_, shared) in designs.items()}
-    identity = np.eye(errors.size)
+    identity = np.diag(spread)
     for _ in range(_ROUNDS):
         before = (dict(deviations), noise)
         for kind in designs:

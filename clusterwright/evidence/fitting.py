@@ -47,6 +47,7 @@ PRIORS = {
     "expert_passes": Prior(scale="log", deviation=0.5),
     "expert_overlap": Prior(scale="logit", deviation=1.0),
     "expert_launch_s": Prior(scale="log", deviation=0.7),
+    "plain_overlap": Prior(scale="logit", deviation=1.0),
 }
 
 

@@ -22,7 +22,7 @@ DEFAULT = "default"
 FEWEST_GROUPS = 3
 #: How much closer a generation's numbers are held to the stack's than the stack's to the priors.
 GENERATION_TIGHTNESS = 2.0
-_TURNS = 2
+_TURNS = 3
 
 Key = tuple[str, str]
 
@@ -61,10 +61,14 @@ def learn(runs: Sequence[Run], start: Tuning, *, near: Learnt | None = None) -> 
     Args:
         runs: measured runs.
         start: the priors.
-        near: what was learnt from nearly the same runs: the search starts there, in one turn, and the effects'
-            variances are taken from it.
+        near: what was learnt from nearly the same runs: the search starts at its numbers, in one turn, and takes the
+            variances of effects from it, but no effect.
     """
-    learnt = near or Learnt(tunings={}, effects=NO_EFFECTS)
+    learnt = Learnt(tunings={}, effects=NO_EFFECTS)
+    if near:
+        left = physical_residuals(runs, near)
+        own = effects.estimate(runs, left, deviations=near.effects.deviations, noise=near.effects.noise)
+        learnt = Learnt(tunings=near.tunings, effects=own)
     for _ in range(1 if near else _TURNS):
         explained = np.array([learnt.effects.of(levels_of(run)) for run in runs])
         tunings = _tunings(runs, start, explained, near=learnt.tunings)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from clusterwright.evidence.runs import Run
 from clusterwright.sizing import memory, step
-from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack
+from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack, without_overlap
 
 #: Layouts from this ZeRO stage on are PyTorch's FSDP or DeepSpeed's.
 FSDP_FROM_STAGE = 2
@@ -25,6 +25,7 @@ class RunColumns:
         first: index of each run's first candidate; run_of: the run of each candidate.
         gpus: accelerators of each candidate's run.
         sharding_open: its source does not say how states are sharded; selective: it names selective recomputation.
+        plain: its software does not overlap traffic inside layers.
     """
 
     shape: Shape
@@ -35,6 +36,7 @@ class RunColumns:
     gpus: Array
     sharding_open: npt.NDArray[np.bool_]
     selective: npt.NDArray[np.bool_]
+    plain: npt.NDArray[np.bool_]
 
 
 def columns_of(runs: Sequence[Run]) -> RunColumns:
@@ -50,6 +52,7 @@ def columns_of(runs: Sequence[Run]) -> RunColumns:
         gpus=np.array([run.gpus for run in repeated]),
         sharding_open=np.array([run.sharding_open for run in repeated]),
         selective=np.array([run.selective for run in repeated]),
+        plain=np.array([run.plain for run in repeated]),
     )
 
 
@@ -61,6 +64,7 @@ def predicted_tokens_per_s_per_gpu(columns: RunColumns, tuning: Tuning) -> Array
         tuning: scalars, or one value per candidate.
     """
     shape, layouts = columns.shape, columns.layouts
+    tuning = without_overlap(tuning, plain=columns.plain)
     times = step.layer_times(shape, columns.device, tuning, layouts)
     seconds = step.step_columns(shape, columns.device, tuning, layouts, times).total_s()
     tokens = layouts.dp * layouts.micro_batch * layouts.micro_batches * shape.sequence

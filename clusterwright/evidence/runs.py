@@ -4,15 +4,18 @@ What a source does not state (micro-batch, chunks per pipeline stage, recomputat
 it: the fastest choice that fits into memory.
 """
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
+from clusterwright import assets
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.errors import InputError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.evidence.architecture import model_of
 from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError, read_cells
 from clusterwright.sizing.calibration import DENSE, EXPERTS, FSDP, MEGATRON, architecture_of
@@ -25,10 +28,9 @@ from clusterwright.workload.transformer import training_flops_per_token
 #: What files call the precisions of the engine, by how the name starts.
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4")
 #: Recomputation of the file to that of the engine: attention kernels keep no scores today, so that `none` is selective.
-RECOMPUTATION = {
-    "none": (SELECTIVE,), "selective": (SELECTIVE,), "full": (FULL,), "minimal_offloaded": (FULL,),
-    "unknown": (SELECTIVE, FULL), "": (SELECTIVE, FULL),
-}  # fmt: skip
+#: Any other word (`unknown`, a stack's own policy) leaves it open.
+RECOMPUTATION = {"none": (SELECTIVE,), "selective": (SELECTIVE,), "full": (FULL,)}
+OPEN_RECOMPUTATION = (SELECTIVE, FULL)
 _MICRO_BATCHES = (1.0, 2.0, 4.0, 8.0)
 
 
@@ -44,6 +46,7 @@ class Run:
         memory_bytes: measured on the fullest GPU, None if not published; memory_allocated: without what the allocator
             holds in reserve.
         sharding_open: the source does not say how states are sharded; selective: it names selective recomputation.
+        plain: its software does not overlap traffic inside layers (`catalog/calibration_software.csv`).
     """
 
     id: str
@@ -67,6 +70,7 @@ class Run:
     memory_allocated: bool
     sharding_open: bool
     selective: bool
+    plain: bool
 
 
 def read_runs(
@@ -140,7 +144,18 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
         memory_allocated="allocated" in row.text("notes"),
         sharding_open=not row.text("zero_or_fsdp"),
         selective=row.text("recompute") == "selective",
+        plain=any(row.text("software").startswith(name) for name in _plain_software()),
     )
+
+
+@cache
+def _plain_software() -> tuple[str, ...]:
+    path = assets.root() / "catalog" / "calibration_software.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return tuple(row["software"] for row in csv.DictReader(file) if row["overlaps_tensor_traffic"] == "no")
+    except (OSError, KeyError) as error:
+        raise ClusterwrightError(f"cannot read {path.name}: {error}", help="install Clusterwright again") from error
 
 
 def _sharded(row: Cells) -> bool:
@@ -169,9 +184,7 @@ def candidates_of(row: Cells, model: Model, shape: Shape) -> tuple[Layouts, ...]
     if batch % ranks or (stated and batch / ranks % stated):
         told = f" x micro-batch {stated}" if stated else ""
         raise WrongCellError(f"column global_batch: {batch} is not divisible by {ranks:g} data-parallel ranks{told}")
-    recomputation = RECOMPUTATION.get(row.text("recompute"))
-    if recomputation is None:
-        raise WrongCellError(f"column recompute: {row.text('recompute')!r} is none of {', '.join(RECOMPUTATION)}")
+    recomputation = RECOMPUTATION.get(row.text("recompute"), OPEN_RECOMPUTATION)
     sizes = [float(stated)] if stated else [size for size in _MICRO_BATCHES if batch / ranks >= size]
     interleaved = row.whole("vpp", 0, least=0)
     chunks = [float(interleaved)] if interleaved else _chunks(float(shape.layers), float(pp))

@@ -48,6 +48,7 @@ def effects_of_job(*, accelerator: str, precision: str, kind: str, architecture:
         ("accelerator_kind", f"{accelerator}|{kind}"),
         ("precision_kind", f"{precision}|{kind}"),
         ("architecture", architecture),
+        ("architecture_accelerator", f"{architecture}|{accelerator}"),
     )
 
 

@@ -4,7 +4,7 @@ Every field is a float or an array; arrays of one record broadcast against each 
 `clusterwright.workload.transformer`.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -129,8 +129,10 @@ class Tuning:
         expert_rows_half: tokens per expert at which half of it is reached.
         expert_passes: times that each token copy crosses the memory bus on its way to its expert and back, forward.
         expert_overlap: share of the all-to-all that computation hides.
-        expert_launch_s: time in which the processor can launch a layer of experts, forward and backward; a layer is
-            not faster than that.
+        expert_launch_s: time in which the processor can launch one expert's kernels of a layer, forward and backward; a
+            layer is not faster than that of all experts of its rank.
+        plain_overlap: share of tensor_overlap and expert_overlap that software reaches which has no overlapped kernels;
+            plans assume software that has.
     """
 
     gemm_efficiency: Values
@@ -152,7 +154,8 @@ class Tuning:
     expert_rows_half: Values = 64.0
     expert_passes: Values = 6.0
     expert_overlap: Values = 0.3
-    expert_launch_s: Values = 3e-3
+    expert_launch_s: Values = 3e-4
+    plain_overlap: Values = 0.4
 
 
 def take(columns: _Columns, index: Any) -> _Columns:  # noqa: ANN401 - whatever NumPy takes as an index
@@ -173,3 +176,9 @@ def stack(records: "list[_Columns]") -> _Columns:
     first = records[0]
     columns = {field.name: np.array([getattr(record, field.name) for record in records]) for field in fields(first)}
     return type(first)(**columns)
+
+
+def without_overlap(tuning: Tuning, *, plain: Any) -> Tuning:  # noqa: ANN401 - one flag or an array of them
+    """Return the numbers with less overlap inside layers where the software has none of its own (`plain`)."""
+    share = np.where(np.asarray(plain), tuning.plain_overlap, 1.0)
+    return replace(tuning, tensor_overlap=tuning.tensor_overlap * share, expert_overlap=tuning.expert_overlap * share)

@@ -82,9 +82,8 @@ def layer_compute_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: La
     if not np.any(shape.expert_share):
         return time
     added = experts.layer_s(shape, device, tuning, layouts=layouts, rows=rows)
-    return experts.at_least_launched(
-        time + whole * shape.expert_share * added, launch_s=whole / PASSES * shape.expert_share * tuning.expert_launch_s
-    )
+    launched = whole / PASSES * shape.expert_share * experts.launch_s(shape, device, tuning, layouts=layouts)
+    return experts.at_least_launched(time + whole * shape.expert_share * added, launch_s=launched)
 
 
 def head_compute_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:

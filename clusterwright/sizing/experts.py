@@ -17,7 +17,7 @@ ALL_TO_ALLS = 4.0
 #: Copies travel as bf16.
 COPY_BYTES = 2.0
 #: How sharply the launch time takes over from the computation; the sum of powers is smooth and grows in both.
-_SHARPNESS = 4.0
+_SHARPNESS = 2.0
 
 
 def copies(shape: Shape, *, rows: Values, tp: Values) -> Values:
@@ -62,8 +62,18 @@ def layer_streaming_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Val
     return streaming_s(device, byte_count=permuted + activated + routed)
 
 
+def launch_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts) -> Values:
+    """Return seconds in which the kernels of one layer's experts can be launched, forward and backward.
+
+    Proportional to the experts on a rank, each of which has multiplications of its own; numbers of eight and four bits
+    are quantised expert by expert, which takes as many kernels again.
+    """
+    narrow = np.where((np.asarray(device.eight_bit) > 0) | (np.asarray(device.four_bit) > 0), 2.0, 1.0)
+    return tuning.expert_launch_s * narrow * shape.experts / layouts.ep
+
+
 def at_least_launched(time: Values, *, launch_s: Values) -> Values:
-    """Return a layer's seconds when its kernels must be launched one by one: `(time^4 + launch^4)^(1/4)`."""
+    """Return a layer's seconds when its kernels must be launched one by one: `sqrt(time^2 + launch^2)`."""
     return (time**_SHARPNESS + launch_s**_SHARPNESS) ** (1 / _SHARPNESS)
 
 

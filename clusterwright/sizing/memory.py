@@ -204,7 +204,9 @@ def gathered_bytes(shape: Shape, *, layouts: Layouts, rows: Values, share: float
     while the next layer's are computed (2 x 4 bytes).
     """
     activation = 2 * 2 * rows * shape.hidden
-    layer = shape.layer_parameters / layouts.tp + shape.expert_parameters / (layouts.ep * layouts.etp)
+    layer = shape.layer_parameters / layouts.tp
+    if np.any(shape.expert_parameters):
+        layer = layer + shape.expert_parameters / (layouts.ep * layouts.etp)
     gathered = share * 2 * (WEIGHT_BYTES + GRADIENT_BYTES) * layer
     return activation + np.where(np.asarray(layouts.zero_stage) >= 3, gathered, 0.0)  # noqa: PLR2004 - ZeRO stage
 
@@ -227,7 +229,8 @@ def per_gpu(
     shards = layouts.dp * layouts.cp
     stage = layouts.zero_stage
     weights, gradients, optimizer = state_bytes_per_parameter(shards=shards, zero_stage=stage, practice=practice)
-    kept = kept * practice.kept_share
+    if practice is not STANDARD:
+        kept = kept * practice.kept_share
     middle, last_layers = stage_layers(shape, pp=pp, vpp=vpp)
     first = kept * middle * first_stage_in_flight(pp=pp, vpp=vpp, micro_batches=count) + working
     last = kept * last_layers * last_stage_in_flight(pp=pp, vpp=vpp, micro_batches=count) + working

@@ -5,9 +5,9 @@ import numpy as np
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import layouts, memory, step
 from clusterwright.sizing.calibration import Calibration, Residuals, StackCalibration
-from clusterwright.sizing.columns import Device, Layouts, Shape, take
+from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
 from clusterwright.sizing.goodput import goodput
-from clusterwright.sizing.records import SizedPoint, StepTime, TrainingJob
+from clusterwright.sizing.records import MemoryPerGpu, SizedPoint, StepTime, TrainingJob
 from clusterwright.sizing.storage import storage_need
 from clusterwright.units import SECONDS_PER_DAY
 from clusterwright.workload import training, transformer
@@ -35,24 +35,41 @@ def describe(
     stacks: tuple[StackCalibration, StackCalibration],
     calibration: Calibration,
 ) -> tuple[SizedPoint, ...]:
-    """Return the record of each chosen layout, in their order."""
-    count = int(np.asarray(chosen.tp).size)
-    fsdp = np.asarray(chosen.zero_stage) >= 2  # noqa: PLR2004 - ZeRO stage
+    """Return the record of each chosen layout, in their order; time and memory are computed for all at once."""
+    fsdp = np.asarray(np.asarray(chosen.zero_stage) >= 2, dtype=np.intp)  # noqa: PLR2004 - ZeRO stage
+    tuning = take(stack([entry.tuning for entry in stacks]), fsdp)
+    times = step.layer_times(shape, device, tuning, chosen)
+    parts = step.step_columns(shape, device, tuning, chosen, times)
+    needed = memory.per_gpu(shape, chosen, kept=times.kept_bytes, working=times.working_bytes)
+    parameters = float(transformer.parameters(job.model))
+    flops = transformer.training_flops_per_token(job.model, sequence_length=job.sequence_length)
     return tuple(
-        point(job, node, shape, device, take(chosen, row), calibrated=stacks[int(fsdp[row])], calibration=calibration)
-        for row in range(count)
+        point(
+            job,
+            node,
+            take(chosen, row),
+            step_s=parts.row(row, scale=median_factor(stacks[int(fsdp[row])].residuals)),
+            needed=needed.row(row),
+            residuals=stacks[int(fsdp[row])].residuals,
+            calibration=calibration,
+            parameters=parameters,
+            flop_share=flops / float(device.peak_flop_per_s),
+        )
+        for row in range(fsdp.size)
     )
 
 
 def point(
     job: TrainingJob,
     node: NodeType,
-    shape: Shape,
-    device: Device,
     layout: Layouts,
     *,
-    calibrated: StackCalibration,
+    step_s: StepTime,
+    needed: MemoryPerGpu,
+    residuals: Residuals,
     calibration: Calibration,
+    parameters: float,
+    flop_share: float,
 ) -> SizedPoint:
     """Return one layout's point.
 
@@ -63,19 +80,17 @@ def point(
     Args:
         job: the training run.
         node: the node type.
-        shape: the model's columns.
-        device: the accelerator's columns.
         layout: one layout, all fields scalars.
-        calibrated: the stack's numbers and residuals.
+        step_s: its median step.
+        needed: its memory.
+        residuals: of its stack.
         calibration: for failures and storage.
+        parameters: of the model.
+        flop_share: model FLOPs of a token over the accelerator's FLOP/s.
     """
-    times = step.layer_times(shape, device, calibrated.tuning, layout)
-    parts = step.step_columns(shape, device, calibrated.tuning, layout, times)
-    needed = memory.per_gpu(shape, layout, kept=times.kept_bytes, working=times.working_bytes)
-    median = parts.row(0, scale=median_factor(calibrated.residuals))
+    median = step_s
     gpus = int(layouts.gpu_counts(layout))
     nodes = gpus // node.gpus
-    parameters = float(transformer.parameters(job.model))
     reliability = calibration.reliability()
     useful = goodput(reliability, nodes=nodes, parameters=parameters)
     per_step = training.tokens_per_step(
@@ -83,21 +98,20 @@ def point(
     )
     tokens_per_s = per_step / median.total_s
     days = job.tokens / tokens_per_s / useful.fraction / SECONDS_PER_DAY
-    flops = transformer.training_flops_per_token(job.model, sequence_length=job.sequence_length)
     return SizedPoint(
         node=node,
         nodes=nodes,
         gpus=gpus,
         layout=layouts.layout_at(layout, ()),  # type: ignore[arg-type]
-        memory=needed.row(0),
+        memory=needed,
         step=median,
-        mfu=flops * tokens_per_s / gpus / float(device.peak_flop_per_s),
+        mfu=flop_share * tokens_per_s / gpus,
         tokens_per_s_per_gpu=tokens_per_s / gpus,
         goodput=useful,
         storage=storage_need(job, reliability, parameters=parameters, tokens_per_s=tokens_per_s),
         calendar_days=days,
-        calendar_days_low=days * band_factor(calibrated.residuals, quantile=LOW_QUANTILE),
-        calendar_days_high=days * band_factor(calibrated.residuals, quantile=job.confidence),
+        calendar_days_low=days * band_factor(residuals, quantile=LOW_QUANTILE),
+        calendar_days_high=days * band_factor(residuals, quantile=job.confidence),
         limited_by=limits(median, experts=float(np.asarray(layout.ep)) > 1),
     )
 

@@ -25,8 +25,8 @@ def gpt3() -> Model:
 def h100() -> NodeType:
     """A DGX H100."""
     accelerator = Accelerator(
-        id="h100", name="NVIDIA H100 SXM 80 GB", vendor="NVIDIA", generation="hopper", form="sxm", gres_type="h100",
-        hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=3.35e12, dense_bf16_flop_per_s=989.4e12, dense_fp16_flop_per_s=989.4e12,
+        id="h100-sxm-80gb", name="NVIDIA H100 SXM 80 GB", vendor="NVIDIA", generation="hopper", form="sxm",
+        gres_type="h100", hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=3.35e12, dense_bf16_flop_per_s=989.4e12, dense_fp16_flop_per_s=989.4e12,
         dense_fp8_flop_per_s=1978.9e12, scale_up_kind="nvlink", scale_up_bytes_per_s_per_gpu_one_way=450e9,
         scale_up_domain_gpus=8,
     )  # fmt: skip
@@ -40,8 +40,8 @@ def h100() -> NodeType:
 def a100() -> NodeType:
     """A DGX A100 with 80 GB."""
     accelerator = Accelerator(
-        id="a100", name="NVIDIA A100 SXM 80 GB", vendor="NVIDIA", generation="ampere", form="sxm", gres_type="a100",
-        hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=2.039e12, dense_bf16_flop_per_s=312e12, dense_fp16_flop_per_s=312e12,
+        id="a100-sxm-80gb", name="NVIDIA A100 SXM 80 GB", vendor="NVIDIA", generation="ampere", form="sxm",
+        gres_type="a100", hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=2.039e12, dense_bf16_flop_per_s=312e12, dense_fp16_flop_per_s=312e12,
         scale_up_kind="nvlink", scale_up_bytes_per_s_per_gpu_one_way=300e9, scale_up_domain_gpus=8,
     )  # fmt: skip
     return NodeType(

@@ -117,7 +117,7 @@ def test_latent_attention_is_multiplied_as_it_is_held(deepseek: Model) -> None:
 
 
 def test_windows_shorten_attention(mixtral: Model) -> None:
-    """A window of 4,096 in a sequence of 32,768 leaves 3,840 keys of 16,384; in half of the layers, the mean of both."""
+    """A window of 4,096 in 32,768 tokens leaves 3,840 keys of 16,384; in half of the layers, the mean of both."""
     windowed = replace(mixtral, sliding_window=4096, sliding_layer_fraction=1.0)
     assert attended_keys(mixtral, sequence_length=32768) == 16384
     assert attended_keys(windowed, sequence_length=32768) == 4096 - 4096**2 / 65536
