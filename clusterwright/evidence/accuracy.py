@@ -63,16 +63,17 @@ one expert.
 _LIMITS = """
 ## What to trust, and what not
 
-- The larger errors are of software, not of layouts: the same layout of DeepSeek-V3 on GB200 in bf16 ran at 958 tokens/s
-  per GPU in one recipe and at 3,139 in another, Qwen3 30B on H100 at 5,113 and at 9,058 two weeks apart. Who plans does
-  not know the release, so that no formula meets both. The P90 of mixtures of experts is made of such runs.
-- Mixtures of experts on Blackwell move fast: releases of one year differ by up to 60 %. A plan assumes the average.
+- The larger errors are of software, not of layouts: DeepSeek-V3 on 256 GB200 in bf16 ran at 958 tokens/s per GPU in
+  one recipe and at 3,139 in a later one, Qwen3 30B on 16 H100 at 5,113 in NeMo 26.02 and at 9,058 in 26.02.01. No
+  formula meets both. Much of the P90 of mixtures of experts is made of such runs.
+- Mixtures of experts on Blackwell move fast: Qwen3 30B on GB200 went from 23,766 to 40,706 tokens/s per GPU between
+  NeMo 25.11 and 26.06. A plan does not know the release and assumes the average of those published.
 - Blackwell mixes untuned bf16 runs of shortened models on one node and tuned fp8 runs; fewer rows lie inside its band
   than should.
-- TPUs are known from four runs of three models whose batch and layout are not stated: an order of magnitude, no more.
-- ZeRO-3 as DeepSpeed ran it in 2021 on 1,536 A100 took twice as long as predicted even with its release known.
-- Memory is judged on 34 runs of two models on two accelerators, within 3 % in the median. "No false out-of-memory"
-  takes the choices into account that sources leave open (gradients and moments in bf16, offloaded or eight-bit
+- TPUs are known from five runs of four models whose batch and layout are not stated: a rough figure, no more.
+- ZeRO-3 as DeepSpeed ran it in 2021 on 1,536 A100 took nearly twice as long as predicted even with its release known.
+- Memory is judged on 34 runs of three models on two accelerators, within 3 % in the median. "No false out-of-memory"
+  takes into account the choices that sources leave open (gradients and moments in bf16, offloaded or eight-bit
   activations, full sharding where none is stated); plans assume none of them.
 """
 

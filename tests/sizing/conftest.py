@@ -26,9 +26,9 @@ def h100() -> NodeType:
     """A DGX H100."""
     accelerator = Accelerator(
         id="h100-sxm-80gb", name="NVIDIA H100 SXM 80 GB", vendor="NVIDIA", generation="hopper", form="sxm",
-        gres_type="h100", hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=3.35e12, dense_bf16_flop_per_s=989.4e12, dense_fp16_flop_per_s=989.4e12,
-        dense_fp8_flop_per_s=1978.9e12, scale_up_kind="nvlink", scale_up_bytes_per_s_per_gpu_one_way=450e9,
-        scale_up_domain_gpus=8,
+        gres_type="h100", hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=3.35e12, dense_bf16_flop_per_s=989.4e12,
+        dense_fp16_flop_per_s=989.4e12, dense_fp8_flop_per_s=1978.9e12, scale_up_kind="nvlink",
+        scale_up_bytes_per_s_per_gpu_one_way=450e9, scale_up_domain_gpus=8,
     )  # fmt: skip
     return NodeType(
         id="dgx-h100", accelerator=accelerator, gpus=8, hbm_bytes_per_gpu=79.6 * 2.0**30, network_kind="infiniband",
@@ -41,7 +41,8 @@ def a100() -> NodeType:
     """A DGX A100 with 80 GB."""
     accelerator = Accelerator(
         id="a100-sxm-80gb", name="NVIDIA A100 SXM 80 GB", vendor="NVIDIA", generation="ampere", form="sxm",
-        gres_type="a100", hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=2.039e12, dense_bf16_flop_per_s=312e12, dense_fp16_flop_per_s=312e12,
+        gres_type="a100", hbm_bytes=80 * 2.0**30, hbm_bytes_per_s=2.039e12, dense_bf16_flop_per_s=312e12,
+        dense_fp16_flop_per_s=312e12,
         scale_up_kind="nvlink", scale_up_bytes_per_s_per_gpu_one_way=300e9, scale_up_domain_gpus=8,
     )  # fmt: skip
     return NodeType(
