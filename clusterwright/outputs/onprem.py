@@ -165,7 +165,7 @@ def fabric_csv(design: OnPremDesign) -> str:
         )
     )
     header = (
-        "network", "tier", "switch", "switches", "ports_per_switch", "cables_down", "cables_up", "ports_free", "sides",
+        "network", "tier", "switch", "switches", "ports_per_switch", "ports_down", "ports_up", "ports_free", "sides",
     )  # fmt: skip
     return csv_text(header, [row for row in rows if row[3]])
 
