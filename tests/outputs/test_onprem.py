@@ -18,7 +18,7 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign, design_onprem
-from clusterwright.facility.fabric import AS_NEEDED, FULL_UNITS
+from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.site import Site
 from clusterwright.outputs.bill_of_materials import PartPrice, bill_csv
 from clusterwright.outputs.folder import File
