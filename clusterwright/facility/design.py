@@ -6,7 +6,7 @@ from itertools import chain
 from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import Finding, InputError, MissingFactError
+from clusterwright.errors import Finding, InputError
 from clusterwright.facility import devices, links, power, racks
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
@@ -265,15 +265,3 @@ def _too_much_power(it_w: float, limit_w: float, nodes: int) -> Finding:
         ),
         help=f"about {int(nodes * limit_w / it_w)} nodes fit; raise site.power_limit or plan fewer nodes",
     )
-
-
-def catalogue_system(catalogue: Catalogue, system: str) -> System:
-    """Return a system by id.
-
-    Raises:
-        MissingFactError: there is no such system.
-    """
-    if system not in catalogue.systems:
-        known = ", ".join(sorted(catalogue.systems))
-        raise MissingFactError(f"system {system!r} is not in the catalogue", help=f"known are {known}")
-    return catalogue.systems[system]
