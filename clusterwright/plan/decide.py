@@ -1,7 +1,8 @@
 """The only place that chooses: which cluster size per target, and which target.
 
 Per target, every point of the sizing front (nodes against calendar days) is billed and costed; among the points whose
-P-confidence of calendar days meets the goal, the one whose run costs least is taken. Recommended are the
+P-confidence of calendar days meets the goal, the cheapest is taken: by the cost of one run where it is rented, by the
+cost of the horizon's work where it is owned. Recommended are the
 target on which this run alone takes least cash, and the one on which the work of the horizon costs least.
 """
 
@@ -249,16 +250,17 @@ def _candidate(choice: _Choice) -> Candidate:
 
 
 def _best(points: list[_Choice], costs: dict[str, CandidateCost]) -> _Choice:
-    """Return the point whose run costs least.
+    """Return the point that costs least: for one run where it is rented, for the horizon's work where it is owned.
 
+    All points of a target do the same work over the horizon, so an owner pays for the smallest cluster that suffices.
     Points that the building cannot hold come last; so do unknown costs, then fewer nodes and fewer days decide.
     """
 
     def rank(choice: _Choice) -> tuple[bool, float, int, float]:
-        run_usd = costs[choice.key].run_usd
-        known = float("inf") if run_usd is None else run_usd
+        cost = costs[choice.key]
+        usd = cost.horizon_usd if cost.owned else cost.run_usd
         broken = choice.design is not None and bool(choice.design.findings)
-        return broken, known, choice.point.nodes, choice.point.calendar_days
+        return broken, float("inf") if usd is None else usd, choice.point.nodes, choice.point.calendar_days
 
     return min(points, key=rank)
 
