@@ -1,5 +1,6 @@
 """What can be chosen from: each target's sizing points with their bills."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.resolve import Resolved, ResolvedTarget
@@ -23,6 +24,9 @@ TERM_OF_CAPACITY = {
     "reservation": "on_demand",
     "capacity-block": "capacity_block",
 }
+#: Owned clusters are billed up to this many times the nodes of the smallest, and this many sizes; see `consider`.
+OWNED_NODES_MARGIN = 1.5
+OWNED_SIZES = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +41,19 @@ class Choice:
     key: str
     term: str | None
     meets_goal: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Considered:
+    """What was looked at for one target.
+
+    Attributes:
+        points: sizes that meet the goal and can be had, fewest nodes first; the fastest one where none meets it.
+        choices: those of them that were billed, in the same order.
+    """
+
+    points: tuple[SizedPoint, ...]
+    choices: tuple[Choice, ...]
 
 
 def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
@@ -58,8 +75,13 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
     )
 
 
-def choices_of(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget) -> list[Choice]:
-    """Return the billed points of a target that meet the goal, or the fastest one where none does.
+def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget) -> Considered:
+    """Return the sizes of a target that meet the goal, or the fastest one where none does, and the bills.
+
+    Renting is billed for every size. Owning is billed for the sizes that can cost least over the horizon: all sizes do
+    the same work there, and what is bought rises with the number of nodes, so a size with `OWNED_NODES_MARGIN` times
+    the nodes of the smallest cannot win by the energy that it saves. At most `OWNED_SIZES` are billed, because each
+    takes a whole design with all its cables.
 
     Raises:
         RuleError: the job does not fit, or every size is refused.
@@ -71,13 +93,18 @@ def choices_of(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, tar
     # Where no size meets the goal, the fastest is shown with what is missing.
     points = meeting or [min(front.points, key=lambda point: point.calendar_days_high)]
     choices: list[Choice] = []
+    left: list[SizedPoint] = []
     refused: list[Finding] = []
     for point in points:
+        if target.system is not None and _beyond(point, choices):
+            left.append(point)
+            continue
         try:
             bill, design, file_system = _bill(blueprint, catalogue, target, point)
         except RuleError as error:
             refused += error.findings
             continue
+        left.append(point)
         choices.append(
             Choice(
                 resolved=target,
@@ -85,7 +112,7 @@ def choices_of(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, tar
                 bill=bill,
                 design=design,
                 file_system=file_system,
-                key=f"{target.target}/{point.nodes}",
+                key=key_of(target, point),
                 term=None if target.system else TERM_OF_CAPACITY[asked.capacity],
                 meets_goal=bool(meeting),
             )
@@ -93,7 +120,16 @@ def choices_of(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, tar
     if not choices:
         # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
         raise RuleError((refused[0],))
-    return choices
+    return Considered(points=tuple(left), choices=tuple(choices))
+
+
+def key_of(target: ResolvedTarget, point: SizedPoint) -> str:
+    """Return what names a target's size where candidates are costed: `aws/48`."""
+    return f"{target.target}/{point.nodes}"
+
+
+def _beyond(point: SizedPoint, billed: Sequence[Choice]) -> bool:
+    return bool(billed) and (len(billed) >= OWNED_SIZES or point.nodes > OWNED_NODES_MARGIN * billed[0].point.nodes)
 
 
 def _bill(

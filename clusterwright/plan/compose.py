@@ -8,7 +8,7 @@ from clusterwright.blueprint.resolve import CLOUDS, Resolved
 from clusterwright.blueprint.schema import Blueprint, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
-from clusterwright.plan.candidates import Choice, days
+from clusterwright.plan.candidates import Choice, days, key_of
 from clusterwright.plan.record import (
     ClusterNames,
     EconomicsSummary,
@@ -19,6 +19,7 @@ from clusterwright.plan.record import (
     WorkloadSummary,
 )
 from clusterwright.plan.recount import not_counted
+from clusterwright.sizing.records import SizedPoint
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
 from clusterwright.workload.transformer import parameters, training_flops_per_token
@@ -93,7 +94,7 @@ def option(
     blueprint: Blueprint,
     choice: Choice,
     cost: CandidateCost,
-    front: Sequence[Choice],
+    front: Sequence[SizedPoint],
     costs: Mapping[str, CandidateCost],
 ) -> Option:
     """Return the record of a target's chosen point.
@@ -102,8 +103,8 @@ def option(
         blueprint: for what was asked of the target.
         choice: the point.
         cost: what it costs beside the other targets' chosen points.
-        front: every point of the target that was considered.
-        costs: of the front's points, by key.
+        front: every size of the target that was considered.
+        costs: of the sizes that were billed, by key.
     """
     target, point = choice.resolved, choice.point
     asked = getattr(blueprint.targets, target.target)
@@ -141,13 +142,13 @@ def option(
         file_system=choice.file_system,
         front=tuple(
             FrontPoint(
-                nodes=other.point.nodes,
-                gpus=other.point.gpus,
-                calendar_days=other.point.calendar_days,
-                calendar_days_high=other.point.calendar_days_high,
-                mfu=other.point.mfu,
-                meets_goal=other.meets_goal,
-                run_usd=costs[other.key].run_usd,
+                nodes=other.nodes,
+                gpus=other.gpus,
+                calendar_days=other.calendar_days,
+                calendar_days_high=other.calendar_days_high,
+                mfu=other.mfu,
+                meets_goal=choice.meets_goal,
+                run_usd=costs[key].run_usd if (key := key_of(target, other)) in costs else None,
             )
             for other in front
         ),

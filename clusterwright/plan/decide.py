@@ -13,7 +13,7 @@ from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.candidates import Choice, candidate, choices_of, days, training_job
+from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
 from clusterwright.plan.compose import compose, option
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
@@ -44,21 +44,21 @@ def decide(
         raise TypeError("only training blueprints are resolved")
     job = training_job(blueprint, resolved)
     economics = _economics(blueprint)
-    choices: list[Choice] = []
+    targets: list[Considered] = []
     failures: list[Finding] = []
     for target in resolved.targets:
         progress(f"sizing {target.target} ({target.node.id})")
         try:
-            choices += choices_of(blueprint, catalogue, job, target)
+            targets.append(consider(blueprint, catalogue, job, target))
         except RuleError as error:
             failures += [replace(finding, message=f"{target.target}: {finding.message}") for finding in error.findings]
-    if not choices:
+    if not targets:
         raise RuleError(tuple(failures))
+    choices = [choice for considered in targets for choice in considered.choices]
     progress(f"pricing {len(choices)} clusters")
     book = PriceBook.open()
     costs = {entry.key: entry for entry in cost([candidate(choice) for choice in choices], economics, book)}
-    fronts = [[choice for choice in choices if choice.resolved is target] for target in resolved.targets]
-    chosen = [(_best(front, costs), front) for front in fronts if front]
+    chosen = [(_best(considered.choices, costs), considered.points) for considered in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
     ledger = Ledger([replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen], economics, book)
     final = {entry.key: entry for entry in ledger.costs()}
