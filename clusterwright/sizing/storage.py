@@ -13,13 +13,15 @@ def storage_need(job: TrainingJob, reliability: Reliability, *, parameters: floa
     restart, and the tokens consumed while training.
 
     Args:
-        job: tokens and vocabulary size the data set.
+        job: its data set, which tokens and vocabulary size where the user gives no size.
         reliability: checkpoint size per parameter, how many are kept, write and read time, headroom.
         parameters: of the model.
         tokens_per_s: of the whole job.
     """
     token_bytes = training.bytes_per_token_on_disk(vocab=job.model.vocab)
-    dataset = training.dataset_bytes(tokens=job.tokens, vocab=job.model.vocab)
+    dataset = job.dataset_bytes
+    if dataset is None:
+        dataset = training.dataset_bytes(tokens=job.tokens, vocab=job.model.vocab)
     checkpoint = training.checkpoint_bytes(
         parameters=parameters, bytes_per_parameter=reliability.checkpoint_bytes_per_parameter
     )
