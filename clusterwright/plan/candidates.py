@@ -24,6 +24,10 @@ TERM_OF_CAPACITY = {
     "reservation": "on_demand",
     "capacity-block": "capacity_block",
 }
+#: Capacity that is placed by an object of ours; a reservation or a block brings its own placement.
+_OWN_PLACEMENT = ("on-demand", "spot")
+#: Instances in one block (Amazon EC2 User Guide, "Capacity Blocks for ML").
+CAPACITY_BLOCK_NODES = 64
 #: Owned clusters are billed up to this many times the nodes of the smallest, and this many sizes; see `consider`.
 OWNED_NODES_MARGIN = 1.5
 OWNED_SIZES = 6
@@ -68,6 +72,7 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
         precision=workload.precision,
         finish_within_s=blueprint.goals.finish_within,
         confidence=blueprint.goals.confidence,
+        dataset_bytes=blueprint.storage.dataset,
         tensor_parallel=workload.parallelism.tensor,
         pipeline_parallel=workload.parallelism.pipeline,
         micro_batch=workload.parallelism.micro_batch,
@@ -87,15 +92,18 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
         RuleError: the job does not fit, or every size is refused.
     """
     asked = getattr(blueprint.targets, target.target)
-    front = search(job=replace(job, max_nodes=asked.max_nodes), node=target.node, calibration=load_calibration())
+    most, _ = most_nodes(blueprint, target)
+    front = search(job=replace(job, max_nodes=most), node=target.node, calibration=load_calibration())
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front.points if goal_days is None or point.calendar_days_high <= goal_days]
-    # Where no size meets the goal, the fastest is shown with what is missing.
-    points = meeting or [min(front.points, key=lambda point: point.calendar_days_high)]
+    # Where no size meets the goal, the fastest that can be had is shown with what is missing.
+    points = meeting or sorted(front.points, key=lambda point: point.calendar_days_high)
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
     for point in points:
+        if choices and not meeting:
+            break
         if target.system is not None and _beyond(point, choices):
             left.append(point)
             continue
@@ -121,6 +129,24 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
         # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
         raise RuleError((refused[0],))
     return Considered(points=tuple(left), choices=tuple(choices))
+
+
+def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None, str]:
+    """Return the largest cluster that a target may have, and what sets the limit; None and nothing without a limit.
+
+    A limit is set by the blueprint (`max_nodes`), by the placement that keeps rented nodes close, or by the capacity
+    block that they come from.
+    """
+    asked = getattr(blueprint.targets, target.target)
+    limits: list[tuple[int, str]] = []
+    if asked.max_nodes is not None:
+        limits.append((asked.max_nodes, f"targets.{target.target}.max_nodes"))
+    if target.instance is not None and target.instance.placement_max_nodes and asked.capacity in _OWN_PLACEMENT:
+        kind = (target.instance.placement_kind or "placement").replace("-", " ")
+        limits.append((target.instance.placement_max_nodes, f"one {kind} of {target.instance.id}"))
+    if target.instance is not None and asked.capacity == "capacity-block":
+        limits.append((CAPACITY_BLOCK_NODES, "one capacity block"))
+    return min(limits, default=(None, ""))
 
 
 def key_of(target: ResolvedTarget, point: SizedPoint) -> str:
