@@ -11,15 +11,17 @@ _WHOLE_DOLLARS = 1e4
 def money(usd: float | None) -> str:
     """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
 
-    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9)
-    ('$2.14 M', '$12,345', 'unknown', '$1,500 M')
+    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5)
+    ('$2.14 M', '$12,345', 'unknown', '$1,500 M', '-$2.50')
     """
     if usd is None:
         return "unknown"
-    if abs(usd) >= _MILLION:
-        digits = 2 if abs(usd) < 100 * _MILLION else 0
+    if usd < 0:
+        return f"-{money(-usd)}"
+    if usd >= _MILLION:
+        digits = 2 if usd < 100 * _MILLION else 0
         return f"${usd / _MILLION:,.{digits}f} M"
-    return f"${usd:,.0f}" if abs(usd) >= _WHOLE_DOLLARS else f"${usd:,.2f}"
+    return f"${usd:,.0f}" if usd >= _WHOLE_DOLLARS else f"${usd:,.2f}"
 
 
 def percent(share: float | None) -> str:
