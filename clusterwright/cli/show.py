@@ -35,7 +35,7 @@ def plan_text(plan: Plan, path: Path) -> str:
         *_breakevens(plan),
         *_block("Assumed", *_assumed(plan)),
         *_block("Not counted", "; ".join(_uncapital(item.split(":")[0]) for item in plan.not_counted)),
-        *(line for option in plan.options for line in _no_price(option)),
+        *_no_price(plan),
         *_findings(plan),
         *_next(path),
     ]
@@ -152,7 +152,7 @@ def _row(plan: Plan, option: Option) -> list[str]:
     if not option.meets_goal:
         notes.append("misses the goal")
     if option.missing:
-        notes.append(f"no price for {len(option.missing)} lines")
+        notes.append(f"{len(option.missing)} without a price")
     return [
         f"{NAME_OF_TARGET[option.target]} {option.instance}",
         f"{option.nodes:,}",
@@ -240,13 +240,16 @@ def comparison_text(plan: Plan) -> str:
         *_breakevens(plan),
         *_findings(plan),
     ]
-    for option in plan.options:
-        lines += _no_price(option)
+    lines += _no_price(plan)
     return "\n".join(lines)
 
 
-def _no_price(option: Option) -> list[str]:
-    lines = [f"{NAME_OF_TARGET[option.target]}: {entry.item}: {entry.reason}" for entry in option.missing]
+def _no_price(plan: Plan) -> list[str]:
+    lines = dict.fromkeys(
+        f"{NAME_OF_TARGET[option.target]}: {entry.item}: {entry.reason}"
+        for option in plan.options
+        for entry in option.missing
+    )
     return _block("No price", *lines) if lines else []
 
 
