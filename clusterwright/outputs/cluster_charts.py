@@ -1,6 +1,5 @@
 """The charts of the cluster in the report: memory, step time, and the sizes that were considered."""
 
-import math
 from collections import defaultdict
 
 from clusterwright.outputs.bar_chart import bar_chart
@@ -37,6 +36,9 @@ _STEP_NAMES = {
     "data_parallel_s": "data-parallel traffic",
     "optimizer_s": "optimizer",
 }
+
+#: Days that differ by less than this factor are too close together on the drawing for a label each.
+_NEAR = 1.2
 
 
 def memory_chart(plan: Plan) -> str:
@@ -122,20 +124,31 @@ def front_chart(plan: Plan) -> str:
 
 def _chosen(plan: Plan) -> list[Mark]:
     """Return a mark per chosen cluster; those of one size that end about the same day share the label of the first."""
-    marks: list[Mark] = []
-    named: dict[tuple[int, int], list[str]] = defaultdict(list)
+    groups: list[list[Option]] = []
     for option in plan.options:
-        named[_about(option)].append(NAME_OF_TARGET[option.target])
-    for index, option in enumerate(plan.options):
-        names = named.pop(_about(option), [])
-        label = f"{', '.join(names)}: {option.nodes:,} nodes" if names else ""
-        marks.append(Mark(x=float(option.nodes), y=option.calendar_days_high, label=label, colour=PALETTE[index]))
-    return marks
+        near = next((group for group in groups if _near(group[0], option)), None)
+        if near is None:
+            groups.append([option])
+        else:
+            near.append(option)
+    label = {
+        group[0].target: f"{', '.join(NAME_OF_TARGET[option.target] for option in group)}: {group[0].nodes:,} nodes"
+        for group in groups
+    }
+    return [
+        Mark(
+            x=float(option.nodes),
+            y=option.calendar_days_high,
+            label=label.get(option.target, ""),
+            colour=PALETTE[index],
+        )
+        for index, option in enumerate(plan.options)
+    ]
 
 
-def _about(option: Option) -> tuple[int, int]:
-    """Return the size, and the day on a scale on which a step is a fifth."""
-    return option.nodes, round(math.log(option.calendar_days_high) / math.log(1.2))
+def _near(one: Option, other: Option) -> bool:
+    low, high = sorted((one.calendar_days_high, other.calendar_days_high))
+    return one.nodes == other.nodes and high < _NEAR * low
 
 
 def _sorted(option: Option) -> list[FrontPoint]:
