@@ -47,7 +47,10 @@ def layout_text(layout: Layout) -> str:
     """Return a layout in the field's shorthand: `TP 8 × PP 4 × DP 13, micro-batch 1, selective recompute`."""
     parts = [f"TP {layout.tp}", f"PP {layout.pp}", f"DP {layout.dp}"]
     parts += [f"{name} {size}" for name, size in (("CP", layout.cp), ("EP", layout.ep)) if size > 1]
-    extras = [f"micro-batch {layout.micro_batch}", f"{layout.recompute} recompute"]
+    extras = [
+        f"micro-batch {layout.micro_batch}",
+        f"{'no' if layout.recompute == 'none' else layout.recompute} recompute",
+    ]
     if layout.vpp > 1:
         extras.append(f"{layout.vpp} chunks interleaved")
     if layout.zero_stage > 0:
@@ -69,7 +72,7 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
     """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
     alone, kept = plan.option(plan.recommended), plan.option(plan.recommended_horizon)
     if alone is None:
-        return ("no target meets the goals with known prices; see what failed below",)
+        return (_no_answer(plan),)
     lines = [f"for this run: {_way(plan, alone)}"]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months at {percent(plan.economics.utilisation)} utilisation"
@@ -77,6 +80,14 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
         lines.append(f"{work} {what}: {money(kept.horizon_usd)}, {money(kept.run_usd)} a run")
     return tuple(lines)
+
+
+def _no_answer(plan: Plan) -> str:
+    if not any(option.meets_goal for option in plan.options):
+        return "no target can finish in time; see what failed"
+    if all(option.run_usd is None for option in plan.options):
+        return f"the goal can be met, but no target has all its prices on {plan.as_of}; what lacks one is listed"
+    return "no target meets every goal; see what failed"
 
 
 def _verb(option: Option) -> str:
