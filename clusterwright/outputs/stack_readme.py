@@ -181,6 +181,7 @@ def _bill_row(line: PricedLine) -> str:
 
 def _bring_up(plan: Plan, option: Option, instance: Instance, zone: str) -> list[str]:
     cloud = NAME_OF_TARGET[option.target]
+    nodes = f"{option.nodes:,} × {option.instance}"
     entries = to_fill_in(option, instance)
     required = [line for entry in entries if entry.required for line in (f"# {entry.why}", entry.command)]
     optional = [line for entry in entries if not entry.required for line in (f"# {entry.why}", f"# {entry.command}")]
@@ -188,7 +189,7 @@ def _bring_up(plan: Plan, option: Option, instance: Instance, zone: str) -> list
         "",
         "## Bring it up",
         "",
-        f"You need the Pulumi command line, credentials of {cloud}, and quota for {option.nodes:,} × {option.instance}.",
+        f"You need the Pulumi command line, credentials of {cloud}, and quota for {nodes}.",
         "",
         "```sh",
         "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
