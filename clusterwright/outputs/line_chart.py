@@ -1,5 +1,6 @@
 """Charts of lines and steps over two axes, with bands, marks where lines cross, and labels that never overlap."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -105,10 +106,13 @@ def drawn_points(series: Series) -> tuple[Point, ...]:
 
 def _axes(plot: _Plot) -> list[str]:
     parts = across(plot.x, left=plot.left, width=plot.width, top=plot.top, height=plot.height)
+    free_to = math.inf
     for value, label in plot.y.ticks:
         at = plot.at((plot.x.low, value))[1]
         parts.append(line(plot.left, at, plot.left + plot.width, at))
-        parts.append(text(plot.left - 8, at + 4, label, anchor="end"))
+        if at <= free_to:
+            parts.append(text(plot.left - 8, at + 4, label, anchor="end"))
+            free_to = at - _LABEL_GAP
     bottom, middle = plot.top + plot.height, plot.top + plot.height / 2
     parts.append(line(plot.left, bottom, plot.left + plot.width, bottom, stroke=INK))
     parts.append(
