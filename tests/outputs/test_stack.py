@@ -209,7 +209,7 @@ def test_budget_is_the_monthly_bill_with_a_margin() -> None:
     budget = monthly_budget_usd(option)
     assert budget is not None
     assert month * 1.1 <= budget < month * 1.1 + 1
-    unpriced = replace(option, lines=(*option.lines, replace(option.lines[0], unit_usd=None, usd_per_period=None)))
+    unpriced = replace(option, lines=(*option.lines, replace(option.lines[0], unit_usd=None)))
     assert monthly_budget_usd(unpriced) is None
 
 
