@@ -59,8 +59,8 @@ def _reasons(plan: Plan) -> list[str]:
     lines = [
         (
             f"Per target, of the cluster sizes that meet {goal} and that no other beats in both nodes and calendar "
-            "days, the cheapest was taken: by the cost of one run where it is rented, by that of the horizon's work where "
-            "it is owned."
+            "days, the cheapest was taken: by the cost of one run where it is rented, by that of the horizon's work "
+            "where it is owned."
         ),
         "",
     ]
