@@ -6,6 +6,7 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import layouts, memory, step
 from clusterwright.sizing.calibration import Calibration, Residuals, StackCalibration
 from clusterwright.sizing.columns import Device, Layouts, Shape, take
+from clusterwright.sizing.elastic import elastic_nodes
 from clusterwright.sizing.goodput import goodput
 from clusterwright.sizing.records import SizedPoint, StepTime, TrainingJob
 from clusterwright.sizing.storage import storage_need
@@ -77,7 +78,15 @@ def point(
     nodes = gpus // node.gpus
     parameters = float(transformer.parameters(job.model))
     reliability = calibration.reliability()
-    useful = goodput(reliability, nodes=nodes, parameters=parameters)
+    kept_layout = layouts.layout_at(layout, ())  # type: ignore[arg-type]
+    useful = goodput(
+        reliability,
+        nodes=nodes,
+        parameters=parameters,
+        elastic_nodes=elastic_nodes(
+            kept_layout, global_batch_sequences=job.global_batch_sequences, gpus_per_node=node.gpus
+        ),
+    )
     per_step = training.tokens_per_step(
         sequence_length=job.sequence_length, global_batch_sequences=job.global_batch_sequences
     )
@@ -88,13 +97,15 @@ def point(
         node=node,
         nodes=nodes,
         gpus=gpus,
-        layout=layouts.layout_at(layout, ()),  # type: ignore[arg-type]
+        layout=kept_layout,
         memory=needed.row(0),
         step=median,
         mfu=flops * tokens_per_s / gpus / float(device.peak_flop_per_s),
         tokens_per_s_per_gpu=tokens_per_s / gpus,
         goodput=useful,
-        storage=storage_need(job, reliability, parameters=parameters, tokens_per_s=tokens_per_s),
+        storage=storage_need(
+            job, reliability, parameters=parameters, tokens_per_s=tokens_per_s, run_s=days * SECONDS_PER_DAY
+        ),
         calendar_days=days,
         calendar_days_low=days * band_factor(calibrated.residuals, quantile=LOW_QUANTILE),
         calendar_days_high=days * band_factor(calibrated.residuals, quantile=job.confidence),

@@ -113,8 +113,15 @@ class Goodput:
     Attributes:
         fraction: productive share of calendar time, 0 to 1.
         mean_time_between_interruptions_s: of the whole job.
-        checkpoint_bytes, checkpoint_write_s, checkpoint_interval_s: size, blocking time, Young/Daly interval.
-        restart_s: detection and restart per interruption.
+        checkpoint_bytes: with optimizer state; checkpoint_write_s: training waits for each; checkpoint_interval_s: of
+            training between two; checkpoint_lag_s: after which it can be restored.
+        restart_s: detection and restart per interruption; detection_s: of it.
+        strategy: of checkpoints, see `sizing.checkpoints`.
+        wait_for_node_s: per interruption, because no node is at hand.
+        spare_nodes: beside the nodes that train; missing_nodes: mean number away for repair, None if repair time is
+            not told.
+        elastic_nodes: that an elastic job goes on with when one is missing, None if it stops.
+        spot_interruptions_per_node_day: None where nodes are not rented on the spot market.
     """
 
     fraction: float
@@ -123,6 +130,14 @@ class Goodput:
     checkpoint_write_s: float
     checkpoint_interval_s: float
     restart_s: float
+    strategy: str
+    checkpoint_lag_s: float
+    detection_s: float
+    wait_for_node_s: float
+    spare_nodes: int
+    missing_nodes: float | None
+    elastic_nodes: int | None
+    spot_interruptions_per_node_day: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +147,7 @@ class StorageNeed:
     Attributes:
         dataset_bytes: tokenised training data; checkpoint_bytes_kept: checkpoints that are retained.
         capacity_bytes: sum with headroom; read_bytes_per_s, write_bytes_per_s: sustained.
+        checkpoints_kept: latest ones retained; milestones: kept for good at the end of the run.
     """
 
     dataset_bytes: float
@@ -139,6 +155,8 @@ class StorageNeed:
     capacity_bytes: float
     read_bytes_per_s: float
     write_bytes_per_s: float
+    checkpoints_kept: int
+    milestones: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
