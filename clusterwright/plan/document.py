@@ -29,7 +29,7 @@ def loads(text: str) -> Plan:
     from pydantic import ValidationError  # noqa: PLC0415 - only where a plan is read back
 
     try:
-        return _adapter().validate_json(text, strict=True, extra="forbid")
+        plan: Plan = _adapter().validate_json(text, strict=True, extra="forbid")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -37,6 +37,7 @@ def loads(text: str) -> Plan:
             f"this is not a plan that this version can read: {place}: {first['msg']}",
             help="make it again with: clusterwright build BLUEPRINT -o FOLDER",
         ) from None
+    return plan
 
 
 def json_schema() -> dict[str, Any]:

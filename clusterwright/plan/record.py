@@ -64,7 +64,10 @@ class ClusterNames:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrontPoint:
-    """A cluster size that was not chosen: days as in `Option`, cost of one run in USD."""
+    """A cluster size that was looked at: days as in `Option`, cost of one run in USD.
+
+    The cost is None where a price is unknown, and for sizes to own that are too large to win and so were not billed.
+    """
 
     nodes: int
     gpus: int
@@ -89,7 +92,7 @@ class Option:
         run_usd … priced_share: see `tco.records.CandidateCost`.
         it_power_w: nameplate load of owned hardware, None for rented.
         facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
-        front: the other cluster sizes that no size beats in both nodes and days.
+        front: the cluster sizes that no size beats in both nodes and days and that meet the goal, the chosen one too.
     """
 
     target: str
