@@ -3,44 +3,19 @@
 Each entry repeats the arithmetic of one printed number from the Plan's own fields, so that it can be checked by hand.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 
 from clusterwright import units
 from clusterwright.errors import InputError
+from clusterwright.plan.explain_failures import failure_explanations
+from clusterwright.plan.explanation import Explanation, Input
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import days_text, layout_text, money, percent
 from clusterwright.tco.records import PricedLine
 
 _SIZING = "clusterwright/sizing"
 _BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Input:
-    """A value that an equation used: its name, value as text, and where it comes from."""
-
-    name: str
-    value: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Explanation:
-    """How one number was found.
-
-    Attributes:
-        number: the name users ask for; title: what it is; value: as printed.
-        equation: lines, the last with the numbers filled in.
-        inputs: what went in; sources: documents behind the equation.
-    """
-
-    number: str
-    title: str
-    value: str
-    equation: tuple[str, ...]
-    inputs: tuple[Input, ...]
-    sources: tuple[str, ...]
 
 
 def find(known: tuple[Explanation, ...], number: str) -> Explanation:
@@ -71,7 +46,7 @@ def explanations(plan: Plan, target: str) -> tuple[Explanation, ...]:
     return (
         *_time(plan, option),
         *_memory(plan, option),
-        *_failures(plan, option),
+        *failure_explanations(option),
         *_money(plan, option),
         *(_price(line) for line in option.lines),
     )
@@ -186,59 +161,6 @@ def _memory(plan: Plan, option: Option) -> tuple[Explanation, ...]:
                 "states: 18 bytes per parameter, Megatron-LM theoretical_memory_usage; ZeRO, arXiv 1910.02054",
                 "activations: Korthikanti et al., arXiv 2205.05198, eq. 2 to 6",
             ),
-        ),
-    )
-
-
-def _failures(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    del plan
-    failures = option.failures
-    return (
-        Explanation(
-            number="goodput",
-            title="productive share of calendar time",
-            value=f"{option.goodput:.4f}",
-            equation=(
-                "what checkpoints, lost work and restarts leave",
-                "1 / (1 + checkpoint time / interval + (interval / 2 + restart) / time between interruptions)",
-            ),
-            inputs=(
-                Input(
-                    name="time between interruptions",
-                    value=f"{failures.mean_time_between_interruptions_s / 3600:.1f} h",
-                    source="Llama 3 and RSC-1 rates, with a floor per job",
-                ),
-                Input(
-                    name="checkpoint time", value=f"{failures.checkpoint_write_s:.1f} s", source="explain checkpoint"
-                ),
-                Input(
-                    name="interval", value=f"{failures.checkpoint_interval_s / 60:.1f} min", source="explain checkpoint"
-                ),
-                Input(
-                    name="restart", value=f"{failures.restart_s / 60:.0f} min", source="clusterwright/sizing/goodput.py"
-                ),
-            ),
-            sources=("Llama 3 report (466 interruptions in 54 days on 16,384 H100); RSC, HPCA 2025",),
-        ),
-        Explanation(
-            number="checkpoint",
-            title="checkpoint size and interval",
-            value=(
-                f"{units.text(failures.checkpoint_bytes, units.BYTES)} "
-                f"every {failures.checkpoint_interval_s / 60:.0f} min"
-            ),
-            equation=("interval = √(2 × write time × time between interruptions), Young and Daly",),
-            inputs=(
-                Input(
-                    name="write time", value=f"{failures.checkpoint_write_s:.1f} s", source="size over write bandwidth"
-                ),
-                Input(
-                    name="write bandwidth",
-                    value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
-                    source="clusterwright/sizing/storage.py",
-                ),
-            ),
-            sources=("Young 1974; Daly 2006, Future Generation Computer Systems 22, eq. 13",),
         ),
     )
 

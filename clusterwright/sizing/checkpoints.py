@@ -161,11 +161,11 @@ def no_spare_probability(reliability: Reliability, *, nodes: Values) -> Values:
     return np.clip(1 - below, 0.0, 1.0)
 
 
-def wait_s(reliability: Reliability, *, nodes: Values, running_share: float = 0.0) -> Values:
-    """Return the mean time lost per interruption because no node is at hand, in seconds.
+def waiting_ratio(reliability: Reliability, *, nodes: Values, running_share: float = 0.0) -> Values:
+    """Return the time lost because no node is at hand, over the time in which the job runs.
 
     Where every spare is in use, the first of `spares + 1` repairs under way is waited for; an elastic job goes on
-    meanwhile with a share of its replicas: `share lost × P(no spare) × repair / (spares + 1) × (1 - running share)`.
+    meanwhile with a share of its replicas: `nodes lost per s × P(no spare) × repair / (spares + 1) × (1 - running)`.
 
     Args:
         reliability: repair time, spares.
@@ -174,6 +174,6 @@ def wait_s(reliability: Reliability, *, nodes: Values, running_share: float = 0.
     """
     if reliability.repair_s is None:
         return np.asarray(nodes, dtype=np.float64) * 0.0
-    lost = reliability.lost_nodes_per_node_day / reliability.interruptions_per_node_day
-    first = reliability.repair_s / (reliability.spare_nodes + 1)
-    return lost * no_spare_probability(reliability, nodes=nodes) * first * (1 - running_share)
+    first_s = reliability.repair_s / (reliability.spare_nodes + 1)
+    lost_per_s = nodes * reliability.lost_nodes_per_node_day / SECONDS_PER_DAY
+    return lost_per_s * no_spare_probability(reliability, nodes=nodes) * first_s * (1 - running_share)

@@ -69,7 +69,8 @@ def productive_fraction(*, write_s: Values, interval_s: Values, interruption_s: 
     `1 - delta/tau - (tau/2 + R)/M`.
     """
     share, cycle = interval_s / interruption_s, (interval_s + write_s) / interruption_s
-    return np.exp(-restart_s / interruption_s) * share / np.expm1(cycle)
+    # exp(-c) / (1 - exp(-c)) is 1 / (exp(c) - 1) without its overflow.
+    return share * np.exp(-(cycle + restart_s / interruption_s)) / -np.expm1(-cycle)
 
 
 def first_order_fraction(*, write_s: Values, interval_s: Values, interruption_s: Values, restart_s: Values) -> Values:
@@ -97,8 +98,20 @@ def fraction_for_nodes(reliability: Reliability, *, nodes: Values, running_share
     Args:
         reliability: rates, times, strategy, spares.
         nodes: that train.
-        running_share: see `checkpoints.wait_s`.
+        running_share: see `checkpoints.waiting_ratio`.
     """
+    counts = np.asarray(nodes)
+    if counts.ndim == 1 and counts.size and counts.max() < counts.size:
+        # A search asks for far more layouts than there are cluster sizes.
+        sizes = np.arange(1.0, counts.max() + 1)
+        index = counts.astype(np.intp)
+        if np.array_equal(index, counts) and counts.min() >= 1:
+            table = _fraction(reliability, nodes=sizes, running_share=running_share)
+            return np.asarray(np.asarray(table)[index - 1])
+    return _fraction(reliability, nodes=nodes, running_share=running_share)
+
+
+def _fraction(reliability: Reliability, *, nodes: Values, running_share: float) -> Values:
     interruption = _interruption_s(reliability, nodes=nodes)
     fraction: Values = np.asarray(nodes, dtype=np.float64) * 0.0 + 1.0
     for level in checkpoints.levels(reliability, nodes=nodes):
@@ -109,8 +122,7 @@ def fraction_for_nodes(reliability: Reliability, *, nodes: Values, running_share
             interruption_s=mean,
             restart_s=reliability.recovery_s + level.lag_s,
         )
-    waiting = checkpoints.wait_s(reliability, nodes=nodes, running_share=running_share)
-    return fraction / (1 + waiting / interruption)
+    return fraction / (1 + checkpoints.waiting_ratio(reliability, nodes=nodes, running_share=running_share))
 
 
 def _interruption_s(reliability: Reliability, *, nodes: Values) -> Values:
@@ -148,7 +160,7 @@ def goodput(reliability: Reliability, *, nodes: int, parameters: float, elastic_
         strategy=reliability.strategy,
         checkpoint_lag_s=float(frequent.lag_s),
         detection_s=numbers.detection_s,
-        wait_for_node_s=float(checkpoints.wait_s(timed, nodes=count, running_share=running)),
+        wait_for_node_s=float(checkpoints.waiting_ratio(timed, nodes=count, running_share=running) * interruption),
         spare_nodes=reliability.spare_nodes,
         missing_nodes=None if reliability.repair_s is None else float(checkpoints.missing_nodes(timed, nodes=count)),
         elastic_nodes=elastic_nodes if reliability.elastic else None,

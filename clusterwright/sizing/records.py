@@ -130,14 +130,14 @@ class Goodput:
     checkpoint_write_s: float
     checkpoint_interval_s: float
     restart_s: float
-    strategy: str
-    checkpoint_lag_s: float
-    detection_s: float
-    wait_for_node_s: float
-    spare_nodes: int
-    missing_nodes: float | None
-    elastic_nodes: int | None
-    spot_interruptions_per_node_day: float | None
+    strategy: str = "distributed"
+    checkpoint_lag_s: float = 0.0
+    detection_s: float = 0.0
+    wait_for_node_s: float = 0.0
+    spare_nodes: int = 0
+    missing_nodes: float | None = None
+    elastic_nodes: int | None = None
+    spot_interruptions_per_node_day: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,8 +155,8 @@ class StorageNeed:
     capacity_bytes: float
     read_bytes_per_s: float
     write_bytes_per_s: float
-    checkpoints_kept: int
-    milestones: int
+    checkpoints_kept: int = 0
+    milestones: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
