@@ -1,6 +1,6 @@
 """From a file to a checked blueprint: positions, "did you mean", every problem at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
@@ -115,13 +115,7 @@ def _document_path(location: tuple[str | int, ...]) -> KeyPath:
 def _placed(problem: Problem, document: Document) -> Problem:
     if problem.position is not None:
         return problem
-    return Problem(
-        path=problem.path,
-        message=problem.message,
-        help=problem.help,
-        id=problem.id,
-        position=position(document, problem.path),
-    )
+    return replace(problem, position=position(document, problem.path))
 
 
 def position(document: Document, path: KeyPath) -> Position | None:

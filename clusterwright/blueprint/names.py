@@ -3,7 +3,7 @@
 import re
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,29}[a-z0-9])?")
-_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:+-]{0,199}")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9/][A-Za-z0-9._/:+-]{0,199}")
 _TAG_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _TAG_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,62}|")
 

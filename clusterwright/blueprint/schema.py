@@ -127,6 +127,12 @@ class CloudTarget(Section):
                 "capacity {capacity} needs the id of an existing one",
                 {"capacity": repr(self.capacity), "help": "add reservation: <id>; nothing is bought for you"},
             )
+        if self.capacity in ("on-demand", "spot") and self.reservation is not None:
+            raise PydanticCustomError(
+                "reservation",
+                "a reservation is named, but capacity is {capacity}",
+                {"capacity": repr(self.capacity), "help": "set capacity: reservation, or remove reservation"},
+            )
         return self
 
 

@@ -26,6 +26,10 @@ TERM_OF_CAPACITY = {
     "reservation": "on_demand",
     "capacity-block": "capacity_block",
 }
+#: Capacity that is placed by an object of ours; a reservation or a block brings its own placement.
+_OWN_PLACEMENT = ("on-demand", "spot")
+#: Instances in one block (Amazon EC2 User Guide, "Capacity Blocks for ML").
+CAPACITY_BLOCK_NODES = 64
 #: Owned clusters are billed up to this many times the nodes of the smallest, and this many sizes; see `consider`.
 OWNED_NODES_MARGIN = 1.5
 OWNED_SIZES = 6
@@ -70,6 +74,7 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
         precision=workload.precision,
         finish_within_s=blueprint.goals.finish_within,
         confidence=blueprint.goals.confidence,
+        dataset_bytes=blueprint.storage.dataset,
         tensor_parallel=workload.parallelism.tensor,
         pipeline_parallel=workload.parallelism.pipeline,
         micro_batch=workload.parallelism.micro_batch,
@@ -92,12 +97,14 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     front = _front(blueprint, job, target)
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
-    # Where no size meets the goal, the fastest is shown with what is missing.
-    points = meeting or [min(front, key=lambda point: point.calendar_days_high)]
+    # Where no size meets the goal, the fastest that can be had is shown with what is missing.
+    points = meeting or sorted(front, key=lambda point: point.calendar_days_high)
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
     for point in points:
+        if choices and not meeting:
+            break
         if target.system is not None and _beyond(point, choices):
             left.append(point)
             continue
@@ -129,8 +136,9 @@ def _front(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tu
     """Return the sizes of a target that no size beats, with the spare nodes in their counts: they are paid for too."""
     asked = getattr(blueprint.targets, target.target)
     spare, gpus = blueprint.reliability.spare_nodes, target.node.gpus
-    limit = node_limit(replace(job, max_nodes=asked.max_nodes), target.node) - spare
-    if limit < 1:
+    most, _ = most_nodes(blueprint, target)
+    limit = most if spare == 0 else node_limit(replace(job, max_nodes=most), target.node) - spare
+    if limit is not None and limit < 1:
         raise RuleError(
             (
                 Finding(
@@ -153,6 +161,24 @@ def _front(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tu
         replace(point, nodes=point.nodes + spare, gpus=point.gpus + spare * gpus) if spare else point
         for point in found.points
     )
+
+
+def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None, str]:
+    """Return the largest cluster that a target may have, and what sets the limit; None and nothing without a limit.
+
+    A limit is set by the blueprint (`max_nodes`), by the placement that keeps rented nodes close, or by the capacity
+    block that they come from.
+    """
+    asked = getattr(blueprint.targets, target.target)
+    limits: list[tuple[int, str]] = []
+    if asked.max_nodes is not None:
+        limits.append((asked.max_nodes, f"targets.{target.target}.max_nodes"))
+    if target.instance is not None and target.instance.placement_max_nodes and asked.capacity in _OWN_PLACEMENT:
+        kind = (target.instance.placement_kind or "placement").replace("-", " ")
+        limits.append((target.instance.placement_max_nodes, f"one {kind} of {target.instance.id}"))
+    if target.instance is not None and asked.capacity == "capacity-block":
+        limits.append((CAPACITY_BLOCK_NODES, "one capacity block"))
+    return min(limits, default=(None, ""))
 
 
 def key_of(target: ResolvedTarget, point: SizedPoint) -> str:

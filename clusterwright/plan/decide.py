@@ -6,14 +6,15 @@ cost of the horizon's work where it is owned. Recommended are the target on whic
 the one on which the work of the horizon costs least.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.resolve import Resolved, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
+from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, most_nodes, training_job
 from clusterwright.plan.compose import compose, option
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
@@ -71,7 +72,7 @@ def decide(
         ledger,
         recommended=_recommended(options, blueprint.economics.budget),
         recommended_horizon=_recommended_horizon(options),
-        findings=(*failures, *_findings(blueprint, options)),
+        findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen])),
     )
 
 
@@ -108,22 +109,32 @@ def _recommended(options: Sequence[Option], budget_usd: float | None) -> str:
     known = [
         (option.target == "onprem", option.run_usd, option.target)
         for option in options
-        if option.meets_goal and option.run_usd is not None and (budget_usd is None or option.run_usd <= budget_usd)
+        if _usable(option) and option.run_usd is not None and (budget_usd is None or option.run_usd <= budget_usd)
     ]
     return min(known)[2] if known else ""
 
 
 def _recommended_horizon(options: Sequence[Option]) -> str:
+    """Return where the work of the horizon costs least."""
     known = [
-        (option.horizon_usd, option.target)
-        for option in options
-        if option.meets_goal and option.horizon_usd is not None
+        (option.horizon_usd, option.target) for option in options if _usable(option) and option.horizon_usd is not None
     ]
     return min(known)[1] if known else ""
 
 
-def _findings(blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding, ...]:
-    findings = [_goal_missed(blueprint, option) for option in options if not option.meets_goal]
+def _usable(option: Option) -> bool:
+    """Tell whether an option meets the goal and, if it is to be built, the building holds it."""
+    return option.meets_goal and not (option.facility is not None and option.facility.findings)
+
+
+def _findings(
+    blueprint: Blueprint, options: Sequence[Option], targets: Sequence[ResolvedTarget]
+) -> tuple[Finding, ...]:
+    findings = [
+        _goal_missed(blueprint, option, target)
+        for option, target in zip(options, targets, strict=True)
+        if not option.meets_goal
+    ]
     budget = blueprint.economics.budget
     known = [option.run_usd for option in options if option.run_usd is not None]
     if budget is not None and known and min(known) > budget:
@@ -141,8 +152,12 @@ def _findings(blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding,
     return tuple(findings)
 
 
-def _goal_missed(blueprint: Blueprint, option: Option) -> Finding:
+def _goal_missed(blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Finding:
     goal = days(blueprint.goals.finish_within)
+    most, limit = most_nodes(blueprint, target)
+    wider = "raise workload.global_batch so that more GPUs can work"
+    if most is not None:
+        wider = f"allow more than {most} nodes (the limit is {limit})"
     return Finding(
         id="GOAL001",
         path=("goals", "finish_within"),
@@ -152,7 +167,7 @@ def _goal_missed(blueprint: Blueprint, option: Option) -> Finding:
             f"the goal is {goal:.1f}"
         ),
         help=(
-            f"allow {option.calendar_days_high:.0f} days, raise global_batch so that more GPUs can work, "
-            "raise max_nodes if it is set, or choose a faster instance"
+            f"set goals.finish_within to {math.ceil(option.calendar_days_high)} days, {wider}, "
+            f"or choose a faster {'system' if target.system else 'instance'}"
         ),
     )

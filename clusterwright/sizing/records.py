@@ -15,6 +15,8 @@ class TrainingJob:
         precision: of the matrix multiplications, `bf16`, `fp16` or `fp8`.
         finish_within_s: calendar time allowed, None for no goal.
         confidence: the goal is met when this quantile of calendar time meets it.
+        max_nodes: never more nodes, None for no limit.
+        dataset_bytes: training data on shared storage; None derives it from the tokens.
         tensor_parallel … : fixed by the user where not None, else searched.
     """
 
@@ -26,6 +28,7 @@ class TrainingJob:
     finish_within_s: float | None
     confidence: float = 0.9
     max_nodes: int | None = None
+    dataset_bytes: float | None = None
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
     micro_batch: int | None = None

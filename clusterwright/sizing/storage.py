@@ -18,7 +18,7 @@ def storage_need(
     the tokens consumed while training.
 
     Args:
-        job: tokens and vocabulary size the data set.
+        job: its data set, which tokens and vocabulary size where the user gives no size.
         reliability: strategy, checkpoint size per parameter, retention, write and read time, headroom.
         parameters: of the model.
         tokens_per_s: of the whole job.
@@ -26,7 +26,9 @@ def storage_need(
     """
     numbers = reliability.numbers
     token_bytes = training.bytes_per_token_on_disk(vocab=job.model.vocab)
-    dataset = training.dataset_bytes(tokens=job.tokens, vocab=job.model.vocab)
+    dataset = job.dataset_bytes
+    if dataset is None:
+        dataset = training.dataset_bytes(tokens=job.tokens, vocab=job.model.vocab)
     sized = replace(
         reliability,
         checkpoint_bytes=training.checkpoint_bytes(
