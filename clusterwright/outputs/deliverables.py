@@ -13,6 +13,7 @@ Progress = Callable[[str], None]
 
 def everything(plan: Plan, catalogue: Catalogue, *, progress: Progress = lambda _: None) -> dict[str, File]:
     """Return every file of a plan: plan.json, README, a folder per target, and the cost report."""
+    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415 - as below
     from clusterwright.outputs.stack import stack_files  # noqa: PLC0415 - only what is asked for is loaded
 
     files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan))}
@@ -22,6 +23,7 @@ def everything(plan: Plan, catalogue: Catalogue, *, progress: Progress = lambda 
             files |= _under("onprem", onprem_files(plan, option, catalogue))
         else:
             files |= _under(option.target, stack_files(plan, option, catalogue))
+        files |= _under(f"{option.target}/launch", launch_files(plan, option, catalogue))
     progress("drawing the report")
     return files | _under("tco", report_files(plan))
 

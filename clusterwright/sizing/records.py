@@ -150,7 +150,8 @@ class StorageNeed:
     Attributes:
         dataset_bytes: tokenised training data; checkpoint_bytes_kept: checkpoints that are retained.
         capacity_bytes: sum with headroom; read_bytes_per_s, write_bytes_per_s: sustained.
-        checkpoints_kept: latest ones retained; milestones: kept for good at the end of the run.
+        checkpoints_kept: latest ones retained; milestones: kept for good at the end of the run; milestone_every_s: run
+            time between them, None for none.
     """
 
     dataset_bytes: float
@@ -160,6 +161,7 @@ class StorageNeed:
     write_bytes_per_s: float
     checkpoints_kept: int = 0
     milestones: int = 0
+    milestone_every_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

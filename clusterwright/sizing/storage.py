@@ -45,4 +45,5 @@ def storage_need(
         write_bytes_per_s=checkpoints.write_bytes_per_s(sized),
         checkpoints_kept=int(numbers.checkpoints_kept),
         milestones=checkpoints.milestones(sized, run_s=run_s),
+        milestone_every_s=sized.milestone_every_s,
     )
