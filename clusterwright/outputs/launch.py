@@ -30,8 +30,8 @@ _LEAST_RESTARTS = 20
 def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of one target's `launch` folder.
 
-    Empty where the catalogue does not hold the model's dimensions, or where the accelerator is not one that
-    PyTorch drives with NCCL.
+    Only a README with the reason where the catalogue does not hold the model's dimensions, or where the accelerator is
+    not one that Megatron-LM drives with NCCL.
 
     Args:
         plan: for names, batch and precision.
@@ -40,8 +40,10 @@ def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, 
     """
     model = catalogue.models.get(plan.workload.model)
     chip = catalogue.accelerators[option.accelerator]
-    if model is None or chip.vendor != "NVIDIA":
-        return {}
+    if model is None:
+        return _only_readme(plan, f"the catalogue does not hold the dimensions of {plan.workload.model_name}")
+    if chip.vendor != "NVIDIA":
+        return _only_readme(plan, f"{chip.name} needs its vendor's own build of the training software")
     why_no_deepspeed, why_no_fsdp = no_deepspeed(plan, option), no_fsdp(plan, option)
     files = {
         "train.sbatch": File(
@@ -56,9 +58,13 @@ def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, 
     if not why_no_fsdp:
         files["accelerate_fsdp.yaml"] = text(yaml_text(accelerate_config(plan, option)))
     files["README.md"] = text(
-        _readme(plan, option, catalogue, why_no_deepspeed=why_no_deepspeed, why_no_fsdp=why_no_fsdp)
+        _readme(plan, option, model, catalogue, why_no_deepspeed=why_no_deepspeed, why_no_fsdp=why_no_fsdp)
     )
     return files
+
+
+def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
+    return {"README.md": text(f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n")}
 
 
 def fabric_of(option: Option, catalogue: Catalogue) -> str:
@@ -140,7 +146,9 @@ def _node_words(option: Option) -> str:
     return words
 
 
-def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, why_no_deepspeed: str, why_no_fsdp: str) -> str:
+def _readme(
+    plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, why_no_deepspeed: str, why_no_fsdp: str
+) -> str:
     fabric = fabric_of(option, catalogue)
     layout, failures = option.layout, option.failures
     files = [
@@ -170,6 +178,7 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, why_no_deepspee
             f"A checkpoint every {save_interval_steps(option):,} steps "
             f"({failures.checkpoint_interval_s / 60:.0f} min), {saved}; {option.storage.checkpoints_kept} are kept"
             + (f", and one every {milestone_steps(option):,} steps for good." if milestone_steps(option) else ".")
+            + (" Not in the arguments: the model's sliding window of attention." if model.sliding_window else "")
         ),
         settings=settings_for(fabric=fabric, target=option.target, instance=option.instance),
     )
