@@ -32,6 +32,7 @@ class Document:
         value: mappings, lists and scalars.
         keys: position of the key at a path; values: position of its value.
         problems: keys that are given twice.
+        overridden: paths whose value was given on the command line and so stands nowhere in the text.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Document:
     keys: dict[KeyPath, Position]
     values: dict[KeyPath, Position]
     problems: tuple[Problem, ...]
+    overridden: frozenset[KeyPath] = frozenset()
 
 
 @dataclass(kw_only=True, slots=True)

@@ -24,7 +24,7 @@ class Problem:
         path: where in the blueprint, for example `("workload", "tokens")`.
         message: what is wrong; help: what to do, None if the message says it.
         id: stable rule id for problems that rules find, None for mistakes of form.
-        position: set where the text itself is broken, else derived from the path.
+        position: set where the text itself is broken, else derived from the path; None for what `--set` gave.
         exit_code: 3 where the catalogue lacks a fact and the blueprint is right.
     """
 
@@ -64,7 +64,7 @@ def render(problem: Problem, *, name: str, text: str) -> str:
     lines = [f"error{tag}: {problem.message}"]
     source = text.splitlines()
     if problem.position is None:
-        lines.append(f"  --> {name}" + (f" ({dotted(problem.path)})" if problem.path else ""))
+        lines.append(f"  --> {name}, with --set {dotted(problem.path)}")
     else:
         at = problem.position
         lines.append(f"  --> {name}:{at.line}:{at.column}")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, not_supported
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
 from clusterwright.catalog import lookup
@@ -62,8 +63,8 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         problems.append(
             Problem(
                 path=("workload", "kind"),
-                message=f"workloads of kind {workload.kind!r} are not supported yet",
-                help="kind: train is; its blueprint can be written with: clusterwright init train",
+                message=not_supported(workload.kind),
+                help=TRAIN_IS_SUPPORTED,
             )
         )
     model = _attempt(problems, ("workload", "model"), lambda: lookup.model(catalogue, workload.model))

@@ -45,11 +45,28 @@ Day = Annotated[
     BeforeValidator(_day),
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "examples": ["2026-11-20"]}),
 ]
-ClusterName = Annotated[str, AfterValidator(names.cluster_name)]
-PartitionName = Annotated[str, AfterValidator(names.partition_name)]
-HostPrefix = Annotated[str, AfterValidator(names.host_prefix)]
-Identifier = Annotated[str, AfterValidator(names.identifier)]
-Tags = Annotated[dict[str, str], AfterValidator(names.tags)]
+
+
+def _text(pattern: str) -> WithJsonSchema:
+    """Describe a name to editors; what is read is checked by its own function, which can say what is wrong."""
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+ClusterName = Annotated[str, AfterValidator(names.cluster_name), _text(names.NAME)]
+PartitionName = Annotated[str, AfterValidator(names.partition_name), _text(f"(?!default$){names.NAME}")]
+HostPrefix = Annotated[str, AfterValidator(names.host_prefix), _text(names.HOST_PREFIX)]
+Identifier = Annotated[str, AfterValidator(names.identifier), _text(names.IDENTIFIER)]
+Tags = Annotated[
+    dict[str, str],
+    AfterValidator(names.tags),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{names.TAG_KEY}$"},
+            "additionalProperties": {"type": "string", "pattern": f"^{names.TAG_VALUE}$"},
+        }
+    ),
+]
 
 
 class Parallelism(Section):

@@ -47,7 +47,7 @@ def json_schema() -> dict[str, Any]:
     for definition in (schema, *definitions.values()):
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Clusterwright plan", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Clusterwright plan"}
 
 
 def _adapter() -> Any:  # noqa: ANN401 - pydantic's generic adapter

@@ -1,120 +1,167 @@
-"""Where goodput and checkpoints come from: failures, strategy, spares, spot."""
+"""Explanations of goodput, checkpoints and retention: failures, strategy, spares, spot."""
 
 from clusterwright import units
-from clusterwright.plan.explanation import Explanation, Input
-from clusterwright.plan.record import Option
+from clusterwright.plan.explained import Explanation, Input
+from clusterwright.plan.record import Option, Plan
 
 _NUMBERS = "catalog/calibration.csv, or the blueprint's section reliability"
 
 
-def failure_explanations(option: Option) -> tuple[Explanation, ...]:
-    """Return how goodput, checkpoints and retention of one target were found."""
-    return _goodput(option), _checkpoint(option), _retention(option)
+def failure_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of goodput, of checkpoints and of what is kept of them."""
+    return _goodput(option), _checkpoint(plan, option), _retention(option)
+
+
+def _share(*, work: float, write: float, between: float, lost: float) -> str:
+    """Return Daly's productive share with its numbers; `lost` is what each interruption costs beyond half a cycle."""
+    cycle = f"({work:.3f} + {write:.3f})"
+    passes = f"exp(-({cycle} + {lost:.2f}) / {between:.2f})"
+    return f"{work:.3f} / {between:.2f} × {passes} / (1 - exp(-{cycle} / {between:.2f}))"
 
 
 def _goodput(option: Option) -> Explanation:
-    failures = option.failures
-    spot = failures.spot_interruptions_per_node_day
-    inputs = [
-        Input(
-            name="time between interruptions (M)",
-            value=f"{failures.mean_time_between_interruptions_s / 3600:.1f} h",
-            source="Llama 3 and RSC-1 rates, with a floor per job; " + _NUMBERS,
-        ),
-        Input(name="blocking time (d)", value=f"{failures.checkpoint_write_s:.1f} s", source="explain checkpoint"),
-        Input(name="interval (t)", value=f"{failures.checkpoint_interval_s / 60:.1f} min", source="explain checkpoint"),
-        Input(
-            name="detection and restart (R)",
-            value=f"{failures.restart_s / 60:.0f} min, {failures.detection_s / 60:.0f} of them until it is noticed",
-            source=_NUMBERS,
-        ),
-        Input(
-            name="until a checkpoint can be restored (L)",
-            value=f"{failures.checkpoint_lag_s:.0f} s",
-            source="explain checkpoint",
-        ),
-    ]
-    if failures.missing_nodes is not None:
-        inputs.append(
-            Input(
-                name="wait for a node (W)",
-                value=f"{failures.wait_for_node_s / 60:.1f} min per interruption; {failures.missing_nodes:.2f} nodes "
-                f"away on average, {failures.spare_nodes} spare",
-                source="the blueprint's repair time, Poisson; 78 % of interruptions are hardware (Llama 3)",
-            )
+    entry = option.failures
+    between, interval, write = (
+        entry.mean_time_between_interruptions_s,
+        entry.checkpoint_interval_s,
+        entry.checkpoint_write_s,
+    )
+    numbers = _share(
+        work=interval,
+        write=write,
+        between=between / entry.recovered_share,
+        lost=entry.restart_s + entry.checkpoint_lag_s,
+    )
+    if entry.flush_s is not None:
+        numbers += " × " + _share(
+            work=entry.flush_s,
+            write=0.0,
+            between=between / (1 - entry.recovered_share),
+            lost=entry.restart_s + entry.flush_s,
         )
-    if failures.elastic_nodes is not None:
-        inputs.append(
-            Input(
-                name="elastic",
-                value=f"goes on with {failures.elastic_nodes} nodes",
-                source="whole replicas",
-            )
-        )
-    if spot is not None:
-        inputs.append(
-            Input(
-                name="spot",
-                value=f"{spot * 1000:.1f} nodes taken back per 1,000 node-days (assumed unless given)",
-                source=_NUMBERS,
-            )
-        )
+    if entry.wait_for_node_s:
+        numbers += f" / (1 + {entry.wait_for_node_s:.3f} / {between:.2f})"
     return Explanation(
         number="goodput",
         title="productive share of calendar time",
         value=f"{option.goodput:.4f}",
         equation=(
-            "what checkpoints, lost work and restarts leave: Daly's model of independent interruptions",
-            "(t / M) / (exp((R + L) / M) (exp((t + d) / M) - 1)) / (1 + W / M)",
+            (
+                "interval / between × exp(-(interval + write + restart + lag) / between)"
+                " / (1 - exp(-(interval + write) / between)) / (1 + wait / between)"
+            ),
+            f"{numbers} = {option.goodput:.6f}",
         ),
-        inputs=tuple(inputs),
-        sources=("Daly 2006; Llama 3 report (466 interruptions in 54 days on 16,384 H100); RSC, HPCA 2025; MegaScale",),
+        inputs=(
+            Input(name="interval", value=f"{interval:.2f} s", source="explain checkpoint"),
+            Input(name="write", value=f"{write:.2f} s", source="explain checkpoint: training waits"),
+            Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="explain checkpoint: until restorable"),
+            Input(
+                name="restart",
+                value=f"{entry.restart_s:.2f} s, {entry.detection_s:.0f} s of them until it is noticed",
+                source=_NUMBERS,
+            ),
+            Input(
+                name="between",
+                value=f"{between:.2f} s between interruptions",
+                source=f"{option.training_nodes:,} nodes × failures of a node + failures of a job, {_NUMBERS}",
+            ),
+            *_spares(option),
+        ),
+        sources=(
+            "Daly 2006, complete model: a cycle of work and write has to pass undisturbed, and so has a restart",
+            "rates: Llama 3 (arXiv 2407.21783, 3.3.4); Kokolis et al. (arXiv 2410.21680); MegaScale (arXiv 2402.15627)",
+        ),
     )
 
 
-def _checkpoint(option: Option) -> Explanation:
-    failures = option.failures
+def _spares(option: Option) -> tuple[Input, ...]:
+    entry, found = option.failures, []
+    if entry.flush_s is not None:
+        found.append(
+            Input(
+                name="second factor",
+                value=f"{1 - entry.recovered_share:.0%} of the interruptions go back to a copy on storage, one every "
+                f"{entry.flush_s / 60:.0f} min",
+                source=_NUMBERS,
+            )
+        )
+    if entry.missing_nodes is not None:
+        found.append(
+            Input(
+                name="wait",
+                value=f"{entry.wait_for_node_s:.1f} s per interruption; {entry.missing_nodes:.2f} nodes away on "
+                f"average, {entry.spare_nodes} spare",
+                source="the blueprint's repair time, Poisson; 78 % of interruptions are hardware (Llama 3)",
+            )
+        )
+    if entry.elastic_nodes is not None:
+        found.append(
+            Input(
+                name="elastic", value=f"goes on with {entry.elastic_nodes} nodes", source="whole replicas that divide"
+            )
+        )
+    if entry.spot_interruptions_per_node_day is not None:
+        found.append(
+            Input(
+                name="spot",
+                value=f"{entry.spot_interruptions_per_node_day * 1000:.1f} nodes taken back per 1,000 node-days",
+                source=f"assumed unless given; {_NUMBERS}",
+            )
+        )
+    return tuple(found)
+
+
+def _checkpoint(plan: Plan, option: Option) -> Explanation:
+    entry = option.failures
+    write, interval = entry.checkpoint_write_s, entry.checkpoint_interval_s
+    between = entry.mean_time_between_interruptions_s / entry.recovered_share
+    per_parameter = entry.checkpoint_bytes / plan.workload.parameters
+    rule = (
+        "the best interval: interval = between × (1 - exp(-(interval + write) / between)), near √(2 × write × between)"
+    )
+    numbers = f"{between:.2f} × (1 - exp(-({interval:.3f} + {write:.3f}) / {between:.2f}))"
+    # Below the time that one takes to be written there is nothing to be had.
+    if interval <= entry.checkpoint_lag_s:
+        rule, numbers = "the time in which one is written, since the next has to wait for it", f"{interval:.2f}"
     return Explanation(
         number="checkpoint",
-        title=f"checkpoint size and interval, strategy {failures.strategy}",
-        value=(
-            f"{units.text(failures.checkpoint_bytes, units.BYTES)} every {failures.checkpoint_interval_s / 60:.0f} min"
-        ),
-        equation=(
-            "the interval that wastes least: t / M = 1 - exp(-(t + d) / M), close to √(2 d M) (Young, Daly)",
-            "but not shorter than storage needs to write one",
-        ),
+        title=f"checkpoint size and interval, strategy {entry.strategy}",
+        value=(f"{units.text(entry.checkpoint_bytes, units.BYTES)} every {interval / 60:.0f} min"),
+        equation=(rule, f"{numbers} = {interval:.2f} s"),
         inputs=(
             Input(
-                name="blocking time (d)",
-                value=f"{failures.checkpoint_write_s:.1f} s",
-                source="clusterwright/sizing/checkpoints.py, by strategy",
+                name="size",
+                value=(
+                    f"{plan.workload.parameters:,} × {per_parameter:.4g} bytes"
+                    f" = {units.text(entry.checkpoint_bytes, units.BYTES)}"
+                ),
+                source="weights and optimizer state, catalog/calibration.csv",
             ),
-            Input(
-                name="until it can be restored",
-                value=f"{failures.checkpoint_lag_s:.1f} s",
-                source="clusterwright/sizing/checkpoints.py, by strategy",
-            ),
+            Input(name="write", value=f"{write:.3f} s", source="training waits; clusterwright/sizing/checkpoints.py"),
+            Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="until it can be restored; as above"),
             Input(
                 name="write bandwidth",
                 value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
-                source="clusterwright/sizing/storage.py",
+                source="clusterwright/sizing/checkpoints.py, by strategy",
             ),
+            Input(name="between", value=f"{between:.2f} s", source="explain goodput"),
         ),
-        sources=(
-            "Young 1974; Daly 2006, Future Generation Computer Systems 22",
-            "13 bytes per parameter: 105 GB (8B), 920 GB (70B), 5.2 TB (405B), NVIDIA DGX Cloud benchmarking",
-        ),
+        sources=("Young 1974; Daly 2006, Future Generation Computer Systems 22",),
     )
 
 
 def _retention(option: Option) -> Explanation:
-    storage = option.storage
+    storage, size = option.storage, option.failures.checkpoint_bytes
+    kept = f"{storage.checkpoint_bytes_kept / 1e12:.4f} TB"
+    numbers = f"({storage.checkpoints_kept} + {storage.milestones}) × {size / 1e12:.6f} TB = {kept}"
+    if option.failures.strategy == "incremental":
+        numbers = f"{storage.checkpoint_bytes_kept / 1e12:.4f} TB = {kept}"
     return Explanation(
         number="checkpoints_kept",
         title="checkpoints on storage at the end of the run",
         value=units.text(storage.checkpoint_bytes_kept, units.BYTES),
-        equation=("(latest + milestones) × checkpoint size; incremental ones are kept in whole chains",),
+        equation=("(latest + milestones) × size of one; incremental ones are kept in whole chains", numbers),
         inputs=(
             Input(name="latest", value=f"{storage.checkpoints_kept}", source=_NUMBERS),
             Input(name="milestones", value=f"{storage.milestones}", source="run time / milestone_every, blueprint"),

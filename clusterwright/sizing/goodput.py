@@ -149,7 +149,7 @@ def goodput(reliability: Reliability, *, nodes: int, parameters: float, elastic_
     running = elastic_nodes / nodes if reliability.elastic and elastic_nodes else 0.0
     count = float(nodes)
     interruption = _interruption_s(timed, nodes=count)
-    frequent = checkpoints.levels(timed, nodes=count)[0]
+    frequent, *rare = checkpoints.levels(timed, nodes=count)
     return Goodput(
         fraction=float(fraction_for_nodes(timed, nodes=count, running_share=running)),
         mean_time_between_interruptions_s=float(interruption),
@@ -158,6 +158,8 @@ def goodput(reliability: Reliability, *, nodes: int, parameters: float, elastic_
         checkpoint_interval_s=float(level_interval_s(frequent, interruption_s=interruption)),
         restart_s=reliability.recovery_s,
         strategy=reliability.strategy,
+        recovered_share=frequent.share,
+        flush_s=rare[0].fixed_interval_s if rare else None,
         checkpoint_lag_s=float(frequent.lag_s),
         detection_s=numbers.detection_s,
         wait_for_node_s=float(checkpoints.waiting_ratio(timed, nodes=count, running_share=running) * interruption),

@@ -120,6 +120,8 @@ class Goodput:
             training between two; checkpoint_lag_s: after which it can be restored.
         restart_s: detection and restart per interruption; detection_s: of it.
         strategy: of checkpoints, see `sizing.checkpoints`.
+        recovered_share: of the interruptions, from these checkpoints; the others go back to one on storage, which gets
+            one every flush_s. 1 and None except where checkpoints stay in memory.
         wait_for_node_s: per interruption, because no node is at hand.
         spare_nodes: beside the nodes that train; missing_nodes: mean number away for repair, None if repair time is
             not told.
@@ -134,6 +136,8 @@ class Goodput:
     checkpoint_interval_s: float
     restart_s: float
     strategy: str = "distributed"
+    recovered_share: float = 1.0
+    flush_s: float | None = None
     checkpoint_lag_s: float = 0.0
     detection_s: float = 0.0
     wait_for_node_s: float = 0.0

@@ -1,5 +1,8 @@
 """The blueprint's section `reliability` from the file to the plan."""
 
+import math
+import re
+
 import pytest
 
 from clusterwright import assets
@@ -100,16 +103,33 @@ def test_elastic_jobs_say_how_far_they_shrink() -> None:
     assert elastic.failures.wait_for_node_s < stopped.failures.wait_for_node_s
 
 
-def test_every_number_is_explained_and_survives_the_file() -> None:
-    """Goodput, checkpoints and retention explain themselves with all options on; plan.json keeps all."""
+def calculated(line: str) -> tuple[float, float]:
+    """Return both sides of the last line of an explanation, the left one calculated."""
+    left, right = line.rsplit(" = ", 1)
+    words = re.sub(r"\s(TB|s)\b", "", left.replace("×", "*").replace(",", ""))
+    assert re.fullmatch(r"[-+*/().\d\s]|(?:[-+*/().\d\s]|exp)+", words), words
+    return eval(words, {"exp": math.exp}), float(right.split()[0].replace(",", ""))  # noqa: S307 - checked above
+
+
+@pytest.mark.parametrize("strategy", ["async", "distributed", "full", "memory", "incremental"])
+def test_every_number_is_explained_and_survives_the_file(strategy: str) -> None:
+    """Goodput, checkpoints and retention can be calculated again with all options on; plan.json keeps all."""
     plan = planned(
-        "reliability.elastic=true", "reliability.repair=24 h", "reliability.spare_nodes=1", "targets.aws.capacity=spot"
+        "reliability.elastic=true",
+        "reliability.repair=24 h",
+        "reliability.spare_nodes=1",
+        "reliability.checkpoint.milestone_every=5 days",
+        f"reliability.checkpoint.strategy={strategy}",
+        "targets.aws.capacity=spot",
     )
     known = {entry.number: entry for entry in explanations(plan, "aws")}
     names = [entry.name for entry in known["goodput"].inputs]
-    assert names[-3:] == ["wait for a node (W)", "elastic", "spot"]
+    assert names[-3:] == ["wait", "elastic", "spot"]
+    assert ("second factor" in names) == (strategy == "memory")
     assert known["checkpoint"].value.startswith("2.27 TB every ")
-    assert known["checkpoints_kept"].value == "11.3 TB"
+    for number in ("goodput", "checkpoint", "checkpoints_kept"):
+        left, right = calculated(known[number].equation[-1])
+        assert left == pytest.approx(right, rel=2e-4), number
     assert loads(dumps(plan)) == plan
 
 
