@@ -195,3 +195,18 @@ def test_the_check_sees_a_wrong_formula(
     written["Cash onprem"].cell(FIRST_MONTH + 1, 3).value = 1000.0
     with pytest.raises(AssertionError):
         agree(recalculate(written, tmp_path), counted.costs())
+
+
+def test_commitments_are_paid_whether_used_or_not(recalculate: Recalculate, shipped_plan: Plan, tmp_path: Path) -> None:
+    """With the nodes of one target under a commitment both programs find the same figures."""
+    committed = replace(shipped_plan.options[0], term="reserved_3y")
+    plan = replace(shipped_plan, options=(committed, *shipped_plan.options[1:]))
+    money_of = ledger(plan, PriceBook.open())
+    cost = money_of.costs()[0]
+    assert cost.run_usd is not None
+    assert cost.run_usd != shipped_plan.options[0].run_usd
+    option = replace(committed, lines=cost.lines, run_usd=cost.run_usd, horizon_usd=cost.horizon_usd)
+    (tmp_path / "committed.xlsx").write_bytes(workbook_xlsx(replace(plan, options=(option, *plan.options[1:]))))
+    book = recalculate(openpyxl.load_workbook(tmp_path / "committed.xlsx"), tmp_path)
+    agree(book, money_of.costs())
+    assert min(column(book, option.target, "rent committed")[1:]) > 0
