@@ -153,15 +153,18 @@ def _checkpoint(plan: Plan, option: Option) -> Explanation:
 
 def _retention(option: Option) -> Explanation:
     storage, size = option.storage, option.failures.checkpoint_bytes
-    kept = f"{storage.checkpoint_bytes_kept / 1e12:.4f} TB"
-    numbers = f"({storage.checkpoints_kept} + {storage.milestones}) × {size / 1e12:.6f} TB = {kept}"
+    kept = f"{storage.checkpoint_bytes_kept / 1e9:,.2f}"
+    numbers = f"({storage.checkpoints_kept} + {storage.milestones}) × {size / 1e9:,.4f}"
     if option.failures.strategy == "incremental":
-        numbers = f"{storage.checkpoint_bytes_kept / 1e12:.4f} TB = {kept}"
+        numbers = kept
     return Explanation(
         number="checkpoints_kept",
         title="checkpoints on storage at the end of the run",
         value=units.text(storage.checkpoint_bytes_kept, units.BYTES),
-        equation=("(latest + milestones) × size of one; incremental ones are kept in whole chains", numbers),
+        equation=(
+            "(latest + milestones) × size of one; incremental ones are kept in whole chains",
+            f"{numbers} = {kept} GB",
+        ),
         inputs=(
             Input(name="latest", value=f"{storage.checkpoints_kept}", source=_NUMBERS),
             Input(name="milestones", value=f"{storage.milestones}", source="run time / milestone_every, blueprint"),

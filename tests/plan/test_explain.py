@@ -21,7 +21,8 @@ def calculated(line: str) -> tuple[float, float]:
     left, _, right = re.sub(_UNITS, "", line).replace(",", "").rpartition(" = ")
     expression = left.replace("×", "*")
     expression = re.sub(r"√\(", "math.sqrt(", expression)
-    assert re.fullmatch(r"[0-9eE+\-*/(). ]*", expression.replace("math.sqrt", "")), expression
+    expression = re.sub(r"\bexp\(", "math.exp(", expression)
+    assert re.fullmatch(r"[0-9eE+\-*/(). ]*", re.sub(r"math\.(sqrt|exp)", "", expression)), expression
     return float(eval(expression, {"math": math})), float(right)  # noqa: S307 - digits and operators only, see above
 
 

@@ -106,7 +106,7 @@ def test_elastic_jobs_say_how_far_they_shrink() -> None:
 def calculated(line: str) -> tuple[float, float]:
     """Return both sides of the last line of an explanation, the left one calculated."""
     left, right = line.rsplit(" = ", 1)
-    words = re.sub(r"\s(TB|s)\b", "", left.replace("×", "*").replace(",", ""))
+    words = re.sub(r"\s(GB|s)\b", "", left.replace("×", "*").replace(",", ""))
     assert re.fullmatch(r"[-+*/().\d\s]|(?:[-+*/().\d\s]|exp)+", words), words
     return eval(words, {"exp": math.exp}), float(right.split()[0].replace(",", ""))  # noqa: S307 - checked above
 
