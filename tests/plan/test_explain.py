@@ -54,6 +54,7 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         "memory": option.memory_bytes_per_gpu.total / 1e9,
         "goodput": option.goodput,
         "checkpoint": option.failures.checkpoint_interval_s,
+        "checkpoints_kept": option.storage.checkpoint_bytes_kept / 1e9,
         "nodes": float(option.gpus),
         "run_usd": option.run_usd,
         "horizon_usd": option.horizon_usd,
