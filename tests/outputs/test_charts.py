@@ -32,7 +32,7 @@ from clusterwright.outputs.line_chart import drawn_points, line_chart
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = st.text(alphabet="abcdefgmwMW <>&\"'0123456789.$", min_size=1, max_size=16)
 AMOUNTS = st.floats(min_value=0.0, max_value=1e6, allow_subnormal=False)
-CHARTS = settings(max_examples=60, deadline=None)
+CHARTS = settings(max_examples=150, deadline=None)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def read(svg: str) -> Drawing:
     _, _, width, height = (float(part) for part in root.attrib["viewBox"].split())
     points, labels = [], []
     for element in root.iter():
-        value = {name: float(text) for name, text in element.attrib.items() if re.fullmatch(r"-?[\d.]+", text)}
+        value = {name: float(text) for name, text in element.attrib.items() if re.fullmatch(r"-?\d+(\.\d+)?", text)}
         match element.tag.removeprefix(SVG):
             case "line":
                 points += [(value["x1"], value["y1"]), (value["x2"], value["y2"])]
@@ -114,6 +114,7 @@ def line_charts(draw: st.DrawFn) -> str:
     limits = [Limit(y=draw(values), label=draw(WORDS))] if draw(st.booleans()) else []
     xs = [x for entry in series for x, _ in entry.points] + [mark.x for mark in marks]
     ys = [y for entry in series for _, y in entry.points] + [entry.y for entry in (*marks, *limits)]
+    ys += [low for entry in series for _, low, _ in entry.band]
     ticks = logarithmic_ticks if logarithmic else nice_ticks
     x, y = (
         Axis(title=title, ticks=labelled(found), low=found[0], high=found[-1], logarithmic=logarithmic)
