@@ -145,6 +145,11 @@ def _checkpoint(plan: Plan, option: Option) -> Explanation:
                 value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
                 source="clusterwright/sizing/checkpoints.py, by strategy",
             ),
+            Input(
+                name="host memory",
+                value=f"{units.text(entry.host_bytes_per_node, units.BYTES)} per node",
+                source="copies of checkpoints, clusterwright/sizing/checkpoints.py",
+            ),
             Input(name="between", value=f"{between:.2f} s", source="explain goodput"),
         ),
         sources=("Young 1974; Daly 2006, Future Generation Computer Systems 22",),

@@ -93,6 +93,16 @@ def levels(reliability: Reliability, *, nodes: Values) -> tuple[Level, ...]:
             return (first, second)
 
 
+def host_bytes_per_node(reliability: Reliability, *, nodes: Values) -> Values:
+    """Return host memory that copies of checkpoints take on each node, in bytes.
+
+    One copy of the node's part while it is written behind training; in memory, two of its own (the complete one and the
+    next) and two of its peer, as Gemini places them.
+    """
+    copies = {"full": 0, "distributed": 0, "async": 1, "incremental": 1, "memory": 4}[reliability.strategy]
+    return copies * reliability.checkpoint_bytes / nodes
+
+
 def write_bytes_per_s(reliability: Reliability) -> float:
     """Return what storage must take in while a checkpoint is written, in bytes/s."""
     match reliability.strategy:

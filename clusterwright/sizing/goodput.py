@@ -93,7 +93,8 @@ def fraction_for_nodes(reliability: Reliability, *, nodes: Values, running_share
     """Return the productive share of calendar time for cluster sizes.
 
     Each level of checkpoints serves its share of the interruptions, and the losses multiply; work done since the last
-    checkpoint that can be restored is lost, and so is the time until a missing node is back.
+    checkpoint that can be restored is lost, and so is the time until a missing node is back. A search, which does not
+    know how far each layout shrinks, asks without `running_share` and so ranks elastic jobs as if they stopped.
 
     Args:
         reliability: rates, times, strategy, spares.
@@ -162,6 +163,7 @@ def goodput(reliability: Reliability, *, nodes: int, parameters: float, elastic_
         flush_s=rare[0].fixed_interval_s if rare else None,
         checkpoint_lag_s=float(frequent.lag_s),
         detection_s=numbers.detection_s,
+        host_bytes_per_node=float(checkpoints.host_bytes_per_node(timed, nodes=count)),
         wait_for_node_s=float(checkpoints.waiting_ratio(timed, nodes=count, running_share=running) * interruption),
         spare_nodes=reliability.spare_nodes,
         missing_nodes=None if reliability.repair_s is None else float(checkpoints.missing_nodes(timed, nodes=count)),

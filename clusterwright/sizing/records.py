@@ -122,6 +122,7 @@ class Goodput:
         strategy: of checkpoints, see `sizing.checkpoints`.
         recovered_share: of the interruptions, from these checkpoints; the others go back to one on storage, which gets
             one every flush_s. 1 and None except where checkpoints stay in memory.
+        host_bytes_per_node: host memory of each node that copies of checkpoints take.
         wait_for_node_s: per interruption, because no node is at hand.
         spare_nodes: beside the nodes that train; missing_nodes: mean number away for repair, None if repair time is
             not told.
@@ -140,6 +141,7 @@ class Goodput:
     flush_s: float | None = None
     checkpoint_lag_s: float = 0.0
     detection_s: float = 0.0
+    host_bytes_per_node: float = 0.0
     wait_for_node_s: float = 0.0
     spare_nodes: int = 0
     missing_nodes: float | None = None
