@@ -140,7 +140,9 @@ def _node_words(option: Option) -> str:
     fewest, most, allocated = nodes_of_job(option)
     words = f"{most} nodes train"
     if allocated > most:
-        words += f"; {allocated - most} more wait at the rendezvous and take the place of one that fails"
+        words += f"; {allocated - most} more for the rendezvous to take where one fails"
+    if option.failures.elastic and fewest == most:
+        words += "; the job is not elastic, because fewer replicas do not divide its batch or do not fit into memory"
     if fewest < most:
         words += f"; with fewer, down to {fewest}, the job goes on with fewer replicas and the same global batch"
     return words

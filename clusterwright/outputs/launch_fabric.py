@@ -52,7 +52,7 @@ def settings_for(*, fabric: str, target: str, instance: str) -> tuple[Setting, .
 
 
 def shell_line(setting: Setting) -> str:
-    """Return one line of bash for a setting, quoted.
+    """Return the bash of a setting, quoted; a vendor's script takes more than one line.
 
     >>> shell_line(Setting(fabric="any", cloud="any", instance="any", kind="export", name="A", value="b c", why="",
     ...                    source=""))
@@ -61,7 +61,7 @@ def shell_line(setting: Setting) -> str:
     if setting.kind == "source":
         path = shlex.quote(setting.value)
         # Vendors' scripts use variables that may not be set.
-        return f"set +u; . {path}; set -u"
+        return f"set +u\n# shellcheck source=/dev/null\n. {path}\nset -u"
     if setting.kind == "prepend":
         return f'export {setting.name}={shlex.quote(setting.value)}"${{{setting.name}:+:${setting.name}}}"'
     if _EXPANDED in setting.value:

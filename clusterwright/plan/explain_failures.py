@@ -95,10 +95,14 @@ def _spares(option: Option) -> tuple[Input, ...]:
                 source="the blueprint's repair time, Poisson; 78 % of interruptions are hardware (Llama 3)",
             )
         )
-    if entry.elastic_nodes is not None:
+    if entry.elastic:
         found.append(
             Input(
-                name="elastic", value=f"goes on with {entry.elastic_nodes} nodes", source="whole replicas that divide"
+                name="elastic",
+                value="cannot go on with fewer replicas"
+                if entry.elastic_nodes is None
+                else f"goes on with {entry.elastic_nodes} nodes",
+                source="whole replicas that divide the batch and fit into memory",
             )
         )
     if entry.spot_interruptions_per_node_day is not None:

@@ -21,9 +21,3 @@ def smaller_data_parallel(layout: Layout, *, global_batch_sequences: int, gpus_p
         if whole and (layout.vpp == 1 or count % layout.pp == 0):
             return ranks
     return None
-
-
-def elastic_nodes(layout: Layout, *, global_batch_sequences: int, gpus_per_node: int) -> int | None:
-    """Return the nodes that the job goes on with when one is missing, or None if it cannot shrink."""
-    ranks = smaller_data_parallel(layout, global_batch_sequences=global_batch_sequences, gpus_per_node=gpus_per_node)
-    return None if ranks is None else layout.tp * layout.pp * layout.cp * ranks // gpus_per_node

@@ -167,6 +167,7 @@ def goodput(reliability: Reliability, *, nodes: int, parameters: float, elastic_
         wait_for_node_s=float(checkpoints.waiting_ratio(timed, nodes=count, running_share=running) * interruption),
         spare_nodes=reliability.spare_nodes,
         missing_nodes=None if reliability.repair_s is None else float(checkpoints.missing_nodes(timed, nodes=count)),
+        elastic=reliability.elastic,
         elastic_nodes=elastic_nodes if reliability.elastic else None,
         spot_interruptions_per_node_day=numbers.spot_interruptions_per_node_day if reliability.spot else None,
     )

@@ -126,7 +126,8 @@ class Goodput:
         wait_for_node_s: per interruption, because no node is at hand.
         spare_nodes: beside the nodes that train; missing_nodes: mean number away for repair, None if repair time is
             not told.
-        elastic_nodes: that an elastic job goes on with when one is missing, None if it stops.
+        elastic: the job is to go on with fewer replicas when a node is missing; elastic_nodes: with how many nodes,
+            None if it stops all the same, because fewer do not divide the batch or do not fit into memory.
         spot_interruptions_per_node_day: None where nodes are not rented on the spot market.
     """
 
@@ -145,6 +146,7 @@ class Goodput:
     wait_for_node_s: float = 0.0
     spare_nodes: int = 0
     missing_nodes: float | None = None
+    elastic: bool = False
     elastic_nodes: int | None = None
     spot_interruptions_per_node_day: float | None = None
 

@@ -57,7 +57,9 @@ def plan() -> Plan:
 def elastic() -> Plan:
     """Return it with two spares, an elastic job and milestones, on AWS."""
     values = ["spare_nodes=2", "elastic=true", "repair=24 h", "checkpoint.milestone_every=2 days"]
-    return plan_of(GPT3, [f"reliability.{value}" for value in values], "aws")
+    # A layout with memory to spare for the state of missing replicas.
+    fixed = [f"workload.parallelism.{value}" for value in ("tensor=8", "pipeline=8", "micro_batch=1")]
+    return plan_of(GPT3, [*fixed, *(f"reliability.{value}" for value in values)], "aws")
 
 
 def parsed(words: list[str]) -> dict[str, str]:
@@ -261,6 +263,17 @@ def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: Plan) -> 
     assert f"--nnodes={option.training_nodes} " in script
 
 
+def test_a_job_that_cannot_shrink_says_so() -> None:
+    """GPT-3 with memory nearly full cannot hold the optimizer's state of fewer replicas: it starts with all nodes."""
+    plan = plan_of(GPT3, ["reliability.elastic=true"], "aws")
+    option = plan.options[0]
+    files = launch_files(plan, option, CATALOGUE)
+    assert option.memory_bytes_per_gpu.total > 0.9 * option.hbm_bytes_per_gpu
+    assert (option.failures.elastic, option.failures.elastic_nodes) == (True, None)
+    assert "the job is not elastic, because" in files["README.md"].content.decode()
+    assert f"--nnodes={option.nodes} " in files["train.sbatch"].content.decode()
+
+
 def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic: Plan) -> None:
     """Steps between kept checkpoints are a multiple of the save interval; their number is at most the planned one."""
     option = elastic.options[0]
@@ -347,7 +360,8 @@ def test_lines_are_quoted() -> None:
             ["bash", "-uc", f'{shell_line(setting)}; printf %s "$A"'], capture_output=True, text=True, check=True
         )
         assert shown.stdout == wanted
-    assert shell_line(replace(hostile, kind="source", value="/a b.sh")) == "set +u; . '/a b.sh'; set -u"
+    sourced = shell_line(replace(hostile, kind="source", value="/a b.sh")).splitlines()
+    assert (sourced[0], sourced[2], sourced[3]) == ("set +u", ". '/a b.sh'", "set -u")
 
 
 def test_accelerators_of_others_get_a_reason_instead(plan: Plan) -> None:
@@ -365,6 +379,8 @@ def test_shellcheck_finds_nothing(plan: Plan, elastic: Plan, tmp_path: Path) -> 
     shellcheck = shutil.which("shellcheck", path=f"{Path(os.sys.executable).parent}:{os.environ['PATH']}")  # type: ignore[attr-defined]
     assert shellcheck is not None
     scripts = [(entry, option) for entry in (plan, elastic) for option in entry.options]
+    scripts.append((plan, replace(plan.options[2], instance="a3-megagpu-8g")))
+    scripts.append((plan, replace(plan.options[2], instance="a3-ultragpu-8g")))
     for number, (entry, option) in enumerate(scripts):
         path = tmp_path / f"{number}.sbatch"
         path.write_bytes(launch_files(entry, option, CATALOGUE)["train.sbatch"].content)

@@ -95,8 +95,9 @@ def test_given_times_and_rates_replace_the_shipped_ones() -> None:
 
 def test_elastic_jobs_say_how_far_they_shrink() -> None:
     """An elastic job names the nodes it goes on with, fewer than it has, and loses less while one is away."""
-    elastic = option("reliability.elastic=true", "reliability.repair=24 h")
-    stopped = option("reliability.repair=24 h")
+    roomy = "workload.parallelism.recompute=full"
+    elastic = option("reliability.elastic=true", "reliability.repair=24 h", roomy)
+    stopped = option("reliability.repair=24 h", roomy)
     assert elastic.failures.elastic_nodes is not None
     assert 0 < elastic.failures.elastic_nodes < elastic.training_nodes
     assert stopped.failures.elastic_nodes is None

@@ -1,10 +1,15 @@
 """How far elastic jobs shrink."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.sizing.elastic import elastic_nodes, smaller_data_parallel
-from clusterwright.sizing.records import Layout
+from clusterwright.catalog.records import Model, NodeType
+from clusterwright.sizing.calibration import load_calibration
+from clusterwright.sizing.elastic import smaller_data_parallel
+from clusterwright.sizing.records import Layout, TrainingJob
+from clusterwright.sizing.search import search
 
 
 def layout(*, tp: int = 4, pp: int = 12, dp: int = 8, vpp: int = 1, micro_batch: int = 2, cp: int = 1) -> Layout:
@@ -16,9 +21,8 @@ def layout(*, tp: int = 4, pp: int = 12, dp: int = 8, vpp: int = 1, micro_batch:
 
 
 def test_the_batch_must_divide() -> None:
-    """Of 8 replicas with 1,536 sequences in twos, 7 do not divide the batch and 6 do: 48 nodes become 36."""
+    """Of 8 replicas with 1,536 sequences in twos, 7 do not divide the batch and 6 do."""
     assert smaller_data_parallel(layout(), global_batch_sequences=1536, gpus_per_node=8) == 6
-    assert elastic_nodes(layout(), global_batch_sequences=1536, gpus_per_node=8) == 36
 
 
 def test_interleaved_pipelines_need_multiples_of_their_stages() -> None:
@@ -28,7 +32,20 @@ def test_interleaved_pipelines_need_multiples_of_their_stages() -> None:
 
 def test_one_replica_cannot_shrink() -> None:
     """A job of a single replica stops with its node."""
-    assert elastic_nodes(layout(dp=1), global_batch_sequences=1536, gpus_per_node=8) is None
+    assert smaller_data_parallel(layout(dp=1), global_batch_sequences=1536, gpus_per_node=8) is None
+
+
+def test_a_job_that_would_not_fit_stops(gpt3: Model, h100: NodeType) -> None:
+    """With weights sharded over all GPUs, fewer replicas hold more each: the job shrinks only while it fits."""
+    reliability = replace(load_calibration().reliability(), elastic=True)
+    calibration = replace(load_calibration(), job=reliability)
+    job = TrainingJob(
+        model=gpt3, tokens=1e9, sequence_length=2048, global_batch_sequences=512, precision="bf16",
+        finish_within_s=None, max_nodes=64, tensor_parallel=1, pipeline_parallel=1, micro_batch=1, recompute="full",
+    )  # fmt: skip
+    points = {point.nodes: point for point in search(job=job, node=h100, calibration=calibration).points}
+    assert points[64].goodput.elastic_nodes == 32
+    assert points[min(points)].goodput.elastic_nodes is None
 
 
 @given(
