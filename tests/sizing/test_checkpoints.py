@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.sizing import checkpoints
@@ -91,6 +91,7 @@ def test_spares_are_poisson() -> None:
         assert float(found) == pytest.approx(expected)
 
 
+@settings(deadline=None)  # a busy machine is no finding
 @given(nodes=st.integers(1, 5000), spares=st.integers(0, 60), repair=st.floats(60, 1e6), share=st.floats(0, 1))
 def test_more_spares_never_wait_longer(nodes: int, spares: int, repair: float, share: float) -> None:
     """A further spare or a job that goes on never lengthens the wait, which is never longer than the repairs."""
