@@ -1,6 +1,6 @@
 """From a file to a checked blueprint: positions, "did you mean", every problem at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +14,8 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import InputError
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
+_WITHOUT_ENGINE = ("finetune", "serve")
+TRAIN_IS_SUPPORTED = "kind: train is; write one with: clusterwright init train"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,19 +48,20 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
     document = read(path)
     if not isinstance(document.value, dict):
         raise InputError(f"{path} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …")
-    for override in overrides:
-        _override(document.value, override)
+    document = replace(document, overridden=frozenset(_override(document.value, override) for override in overrides))
     problems = document.problems
     try:
         blueprint = Blueprint.model_validate(document.value)
     except ValidationError as error:
-        problems += tuple(_problem(dict(item), document) for item in error.errors(include_url=False))
+        found = tuple(_problem(dict(item), document) for item in error.errors(include_url=False))
+        problems += _without_engine(document, found)
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)
 
 
-def _override(value: dict[str, Any], override: str) -> None:
+def _override(value: dict[str, Any], override: str) -> KeyPath:
+    """Put one `path=value` into the document's value; return the path."""
     path, equals, text = override.partition("=")
     parts = path.split(".")
     if not equals or not all(parts):
@@ -70,6 +73,7 @@ def _override(value: dict[str, Any], override: str) -> None:
             raise InputError(f"--set {override!r}: {part!r} is a value, not a section")
         node = child
     node[parts[-1]] = parse_scalar(text)
+    return tuple(parts)
 
 
 def _problem(error: dict[str, Any], document: Document) -> Problem:
@@ -93,6 +97,22 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     return _placed(Problem(path=path, message=message, help=advice or None), document)
 
 
+def _without_engine(document: Document, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Return problems with what is wrong inside a workload that cannot be planned yet replaced by that one fact."""
+    workload = document.value.get("workload")
+    kind = workload.get("kind") if isinstance(workload, dict) else None
+    if kind not in _WITHOUT_ENGINE:
+        return problems
+    path: KeyPath = ("workload", "kind")
+    one = Problem(path=path, message=not_supported(kind), help=TRAIN_IS_SUPPORTED, position=position(document, path))
+    return (*(problem for problem in problems if problem.path[:1] != ("workload",)), one)
+
+
+def not_supported(kind: str) -> str:
+    """Return the message for a workload's kind that has no engine yet."""
+    return f"workloads of kind {kind!r} are not supported yet"
+
+
 def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] in ("quantity", "day", "reservation", "targets", "value_error"):
@@ -100,6 +120,9 @@ def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
     found = document.value
     for part in path:
         found = found.get(part) if isinstance(found, dict) else None
+    if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        shown = "nothing" if found is None else repr(found)
+        return f"{dotted(path) or 'the blueprint'} is a section with keys of its own (found {shown})"
     shown = "" if isinstance(found, dict | list) or found is None else f" (found {found!r})"
     name = dotted(path) or "the blueprint"
     return f"{name}: {message[0].lower()}{message[1:]}{shown}"
@@ -115,17 +138,16 @@ def _document_path(location: tuple[str | int, ...]) -> KeyPath:
 def _placed(problem: Problem, document: Document) -> Problem:
     if problem.position is not None:
         return problem
-    return Problem(
-        path=problem.path,
-        message=problem.message,
-        help=problem.help,
-        id=problem.id,
-        position=position(document, problem.path),
-    )
+    return replace(problem, position=position(document, problem.path))
 
 
 def position(document: Document, path: KeyPath) -> Position | None:
-    """Return where a path stands in the text: its value if scalar, else its key, else the nearest section around it."""
+    """Return where a path stands in the text: its value if scalar, else its key, else the nearest section around it.
+
+    None for a value that was given on the command line.
+    """
+    if any(path[: len(given)] == given for given in document.overridden):
+        return None
     if path in document.values and path in document.keys:
         value, key = document.values[path], document.keys[path]
         return value if value.line == key.line else key

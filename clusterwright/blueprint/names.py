@@ -2,14 +2,23 @@
 
 import re
 
-_NAME = re.compile(r"[a-z]([a-z0-9-]{0,29}[a-z0-9])?")
-_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:+-]{0,199}")
-_TAG_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
-_TAG_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,62}|")
+#: Patterns of whole names, for the checks here and for editors; a host prefix is followed by a number.
+NAME = r"[a-z]([a-z0-9-]{0,29}[a-z0-9])?"
+HOST_PREFIX = r"[a-z]([a-z0-9-]{0,18}[a-z])?"
+IDENTIFIER = r"[A-Za-z0-9/][A-Za-z0-9._/:+-]{0,199}"
+TAG_KEY = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
+TAG_VALUE = r"([A-Za-z0-9][A-Za-z0-9 ._@-]{0,62})?"
+#: Tags that the stacks set, and how many more fit: Azure's DNS zones take 15, three of which are taken.
+RESERVED_TAGS = ("cluster", "managed-by", "role", "workload")
+MOST_TAGS = 12
+
+
+def _is(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text) is not None
 
 
 def _name(text: str, what: str) -> str:
-    if _NAME.fullmatch(text) is None:
+    if not _is(NAME, text):
         raise ValueError(
             f"{text!r} cannot be a {what}: up to 31 lower-case letters, digits and hyphens, "
             "a letter first, no hyphen last"
@@ -31,7 +40,7 @@ def partition_name(text: str) -> str:
 
 def host_prefix(text: str) -> str:
     """Return a prefix fit for host names (a number follows); raise ValueError otherwise."""
-    if _NAME.fullmatch(text) is None or len(text) > 20 or text[-1].isdigit():  # noqa: PLR2004
+    if not _is(HOST_PREFIX, text):
         raise ValueError(
             f"{text!r} cannot be a host prefix: up to 20 lower-case letters, digits and hyphens, letters at both ends"
         )
@@ -40,16 +49,20 @@ def host_prefix(text: str) -> str:
 
 def identifier(text: str) -> str:
     """Return an id of the catalogue or of a cloud (no spaces or shell characters); raise ValueError otherwise."""
-    if _IDENTIFIER.fullmatch(text) is None:
+    if not _is(IDENTIFIER, text):
         raise ValueError(f"{text!r} is not an id: letters, digits and . _ / : + - only, up to 200 of them")
     return text
 
 
 def tags(pairs: dict[str, str]) -> dict[str, str]:
     """Return tags that every cloud accepts; raise ValueError otherwise."""
+    if len(pairs) > MOST_TAGS:
+        raise ValueError(f"{len(pairs)} tags are too many: at most {MOST_TAGS} beside those that the stacks set")
     for key, value in pairs.items():
-        if _TAG_KEY.fullmatch(key) is None:
+        if key.lower() in RESERVED_TAGS or key.lower().startswith("clusterwright-"):
+            raise ValueError(f"{key!r} is a tag that the stacks set themselves")
+        if not _is(TAG_KEY, key):
             raise ValueError(f"{key!r} cannot be a tag's key: a letter, then letters, digits, _ and -, up to 63")
-        if _TAG_VALUE.fullmatch(value) is None:
+        if not _is(TAG_VALUE, value):
             raise ValueError(f"{value!r} cannot be a tag's value: letters, digits, spaces and . _ @ -, up to 63")
     return pairs

@@ -24,7 +24,8 @@ class Problem:
         path: where in the blueprint, for example `("workload", "tokens")`.
         message: what is wrong; help: what to do, None if the message says it.
         id: stable rule id for problems that rules find, None for mistakes of form.
-        position: set where the text itself is broken, else derived from the path.
+        position: set where the text itself is broken, else derived from the path; None for what `--set` gave.
+        exit_code: 3 where the catalogue lacks a fact and the blueprint is right.
     """
 
     path: Path
@@ -32,18 +33,19 @@ class Problem:
     help: str | None = None
     id: str | None = None
     position: Position | None = None
+    exit_code: int = EXIT_BAD_INPUT
 
 
 class BlueprintError(ClusterwrightError):
     """Everything that is wrong with one blueprint, ready to be shown at once."""
-
-    exit_code = EXIT_BAD_INPUT
 
     def __init__(self, *, name: str, text: str, problems: tuple[Problem, ...]) -> None:
         super().__init__(f"{name}: {len(problems)} problem{'s' if len(problems) != 1 else ''}")
         self.name = name
         self.text = text
         self.problems = problems
+        # What the user can put right comes first: only if nothing is wrong with the input is a fact missing.
+        self.exit_code = min((problem.exit_code for problem in problems), default=EXIT_BAD_INPUT)
 
     def render(self) -> str:
         """Return the text for the terminal, problems in the order of their lines."""
@@ -62,7 +64,7 @@ def render(problem: Problem, *, name: str, text: str) -> str:
     lines = [f"error{tag}: {problem.message}"]
     source = text.splitlines()
     if problem.position is None:
-        lines.append(f"  --> {name}" + (f" ({dotted(problem.path)})" if problem.path else ""))
+        lines.append(f"  --> {name}, with --set {dotted(problem.path)}")
     else:
         at = problem.position
         lines.append(f"  --> {name}:{at.line}:{at.column}")

@@ -1,9 +1,11 @@
 """Names in the blueprint against the catalogue: what they mean, and what is wrong with them, all at once."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, not_supported
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
 from clusterwright.catalog import lookup
@@ -11,6 +13,18 @@ from clusterwright.catalog.records import Catalogue, Instance, Model, NodeType, 
 from clusterwright.errors import ClusterwrightError
 
 CLOUDS = ("aws", "azure", "gcp")
+#: How each cloud names a reservation of capacity: (pattern, example).
+RESERVATION_IDS = {
+    "aws": (r"cr-[0-9a-f]{8,17}", "cr-0123456789abcdef0"),
+    "azure": (
+        r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+",
+        "/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/capacityReservationGroups/NAME",
+    ),
+    "gcp": (
+        r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?",
+        "my-reservation, or projects/PROJECT/reservations/NAME",
+    ),
+}
 _T = TypeVar("_T")
 
 
@@ -49,8 +63,8 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         problems.append(
             Problem(
                 path=("workload", "kind"),
-                message=f"workloads of kind {workload.kind!r} are not supported yet",
-                help="kind: train is; its blueprint can be written with: clusterwright init train",
+                message=not_supported(workload.kind),
+                help=TRAIN_IS_SUPPORTED,
             )
         )
     model = _attempt(problems, ("workload", "model"), lambda: lookup.model(catalogue, workload.model))
@@ -74,7 +88,7 @@ def _attempt(problems: list[Problem], path: Path, look_up: Callable[[], _T]) -> 
     try:
         return look_up()
     except ClusterwrightError as error:
-        problems.append(Problem(path=path, message=error.message, help=error.help))
+        problems.append(Problem(path=path, message=error.message, help=error.help, exit_code=error.exit_code))
         return None
 
 
@@ -91,6 +105,7 @@ def _cloud(problems: list[Problem], catalogue: Catalogue, cloud: str, asked: Clo
         )
     if instance is None:
         return None
+    problems += _capacity_problems(cloud, asked, instance)
     regions = sorted({_region_of(cloud, region) for region in instance.regions})
     if regions and asked.region not in regions:
         problems.append(
@@ -102,6 +117,36 @@ def _cloud(problems: list[Problem], catalogue: Catalogue, cloud: str, asked: Clo
         )
     node = _attempt(problems, (*path, "instance"), lambda: lookup.node_type_of_instance(catalogue, instance.id))
     return None if node is None else ResolvedTarget(target=cloud, node=node, instance=instance)
+
+
+def _capacity_problems(cloud: str, asked: CloudTarget, instance: Instance) -> list[Problem]:
+    path: Path = ("targets", cloud)
+    if asked.capacity == "capacity-block" and cloud != "aws":
+        return [
+            Problem(
+                path=(*path, "capacity"),
+                message=f"capacity blocks are an offer of AWS, not of {cloud}",
+                help="choose on-demand, spot or reservation",
+            )
+        ]
+    if asked.capacity == "reservation" and cloud == "azure" and instance.fabric_kind == "infiniband":
+        return [
+            Problem(
+                path=(*path, "capacity"),
+                message=f"Azure reserves no capacity for sizes with InfiniBand such as {instance.id}",
+                help="choose on-demand or spot",
+            )
+        ]
+    shape, example = RESERVATION_IDS[cloud]
+    if asked.reservation is not None and re.fullmatch(shape, asked.reservation) is None:
+        return [
+            Problem(
+                path=(*path, "reservation"),
+                message=f"{asked.reservation!r} is not the id of a reservation of {cloud}",
+                help=f"for example {example}",
+            )
+        ]
+    return []
 
 
 def _onprem(problems: list[Problem], catalogue: Catalogue, wanted: str) -> ResolvedTarget | None:

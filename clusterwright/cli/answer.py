@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint, load
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import TARGETS
 from clusterwright.catalog.load import load as load_catalogue
@@ -29,20 +29,30 @@ def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progre
     Raises:
         InputError: the file or a name in it is wrong; RuleError: the job fits nowhere.
     """
-    loaded = load(path, tuple(set_values or ()))
-    loaded = _only(loaded, on)
+    return load_and_decide(path, set_values, on, progress=progress)[1]
+
+
+def load_and_decide(
+    path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None
+) -> tuple[LoadedBlueprint, Plan]:
+    """Return the plan with the blueprint it came from, so that findings can be shown in its text; see `plan_of`."""
+    loaded = _only(load(path, tuple(set_values or ())), on)
     catalogue = load_catalogue()
     resolved = resolve(loaded.blueprint, catalogue)
     if isinstance(resolved, tuple):
         raise loaded.error(resolved)
     try:
-        return decide(loaded.blueprint, resolved, catalogue, progress=progress)
+        return loaded, decide(loaded.blueprint, resolved, catalogue, progress=progress)
     except RuleError as error:
-        raise loaded.error(tuple(_problem(item) for item in error.findings), exit_code=EXIT_RULE_FAILED) from None
+        raise placed(loaded, error.findings) from None
 
 
-def _problem(finding: Finding) -> Problem:
-    return Problem(path=finding.path, message=finding.message, help=finding.help, id=finding.id)
+def placed(loaded: LoadedBlueprint, findings: tuple[Finding, ...]) -> BlueprintError:
+    """Return the error that shows failed rules where they stand in the blueprint."""
+    return loaded.error(
+        tuple(Problem(path=item.path, message=item.message, help=item.help, id=item.id) for item in findings),
+        exit_code=EXIT_RULE_FAILED,
+    )
 
 
 def _only(loaded: LoadedBlueprint, on: str) -> LoadedBlueprint:
@@ -71,42 +81,51 @@ def progress_display(*, quiet: bool) -> Iterator[Progress]:
 def plan(path: Path, on: str, set_values: list[str] | None, *, as_json: bool, quiet: bool) -> int:
     """Print the plan; return the exit code."""
     with progress_display(quiet=quiet or as_json) as progress:
-        result = plan_of(path, set_values, on, progress=progress)
+        loaded, result = load_and_decide(path, set_values, on, progress=progress)
     if as_json:
         print(dumps(result))  # noqa: T201 - the result
     else:
         from clusterwright.cli.show import plan_text
 
         print(plan_text(result, path))  # noqa: T201
-    return exit_code(result)
+    return exit_code(loaded, result)
 
 
-def exit_code(result: Plan) -> int:
-    """Return 1 if a rule failed, else 0."""
-    return EXIT_RULE_FAILED if result.findings else EXIT_FINE
+def exit_code(loaded: LoadedBlueprint, result: Plan) -> int:
+    """Show on stderr which rules failed, in the blueprint's text; return 1 if one did, else 0."""
+    if not result.findings:
+        return EXIT_FINE
+    from clusterwright.cli.main import show_error
+
+    sys.stdout.flush()
+    show_error(placed(loaded, result.findings))
+    return EXIT_RULE_FAILED
 
 
 def compare(path: Path, set_values: list[str] | None, *, as_json: bool) -> int:
     """Print renting against owning; return the exit code."""
     from clusterwright.cli import show
 
-    result = plan_of(path, set_values)
+    loaded, result = load_and_decide(path, set_values)
     if as_json:
         print(json.dumps(show.comparison_json(result), indent=1, allow_nan=False))  # noqa: T201
     else:
         print(show.comparison_text(result))  # noqa: T201
-    return exit_code(result)
+    return exit_code(loaded, result)
 
 
-def explain(path: Path, number: str | None, on: str, set_values: list[str] | None, *, as_json: bool) -> int:
-    """Print where a number comes from; return the exit code."""
+def explain(path: Path, number: str | None, on: str | None, set_values: list[str] | None, *, as_json: bool) -> int:
+    """Print where a number comes from; return the exit code.
+
+    All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.
+    """
     from dataclasses import asdict
 
     from clusterwright.cli.show import explanation_text
     from clusterwright.plan.explain import explanations, find
 
-    result = plan_of(path, set_values, on)
-    target = on if on != "all" else (result.recommended or result.options[0].target)
+    result = plan_of(path, set_values)
+    target = on or result.recommended or result.options[0].target
     known = explanations(result, target)
     if number is None:
         listed = {entry.number: entry.title for entry in known}

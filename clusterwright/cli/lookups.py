@@ -92,6 +92,8 @@ def _shown(value: Any) -> str:  # noqa: ANN401
         return "unknown"
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value) or "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value)
@@ -129,7 +131,9 @@ def prices(sku: str | None, as_of: str | None, *, history: bool, as_json: bool) 
     day = book.newest_day if as_of is None else _day(as_of)
     products = book.products()
     if sku is not None:
-        products = tuple(entry for entry in products if entry.sku == sku) or _no_product(sku, products)
+        products = tuple(
+            entry for entry in products if sku in (entry.sku, entry.sku.rpartition("/")[2])
+        ) or _no_product(sku, products)
     if history:
         rows = [
             asdict(point)
@@ -148,12 +152,13 @@ def prices(sku: str | None, as_of: str | None, *, history: bool, as_json: bool) 
     if as_json:
         _print_json({"as_of": day.isoformat(), "prices": rows})
     else:
-        _show_prices(rows, day)
+        title = "every documented price" if history else f"prices as of {day}"
+        _show_prices(rows, title)
     return EXIT_FINE
 
 
-def _show_prices(rows: list[dict[str, Any]], day: dt.date) -> None:
-    print(f"prices as of {day}, USD per unit and charge period")  # noqa: T201
+def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
+    print(f"{title}, USD per unit and charge period")  # noqa: T201
     for row in rows:
         place = row["region"] or "–"
         mark = "" if row["status"] == "chosen" else f"  {row['status']}: {row['note']}"

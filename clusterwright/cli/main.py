@@ -3,17 +3,39 @@
 Heavy modules are imported inside the commands that need them, so that `--help` answers at once.
 """
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from clusterwright import __version__
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, RuleError
 
+
+class ReaderGoneError(Exception):
+    """Whoever read our output has enough, as in `| head`."""
+
+
+class Commands(TyperGroup):
+    """The commands; ends quietly when the reader of the output goes away, which typer would call a failure."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own context
+        """Run the command and hand everything to the reader."""
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise ReaderGoneError from None
+
+
 app = typer.Typer(
     name="clusterwright",
+    cls=Commands,
     help="One blueprint of an AI workload in; the sized cluster, its code, its documents and its cost out.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -62,11 +84,14 @@ def init(
 
 @app.command()
 def check(
-    blueprints: Annotated[list[Path], typer.Argument(metavar="BLUEPRINT...", help="one or more blueprints")],
+    blueprints: Annotated[list[Path], typer.Argument(metavar="BLUEPRINT", help="one or more blueprints")],
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check blueprints: form, names, feasibility. For editors and CI."""
+    """Check blueprints: form, names, feasibility.
+
+    For editors and CI: every file is checked, the exit code is the worst one.
+    """
     from clusterwright.cli import start
 
     raise typer.Exit(start.check(blueprints, set_values, as_json=as_json))
@@ -75,12 +100,12 @@ def check(
 @app.command()
 def plan(
     blueprint: Blueprint,
-    on: Annotated[str, typer.Option(help="aws, azure, gcp, onprem or all")] = "all",
+    on: Annotated[str, typer.Option(metavar="TARGET", help="aws, azure, gcp, onprem or all")] = "all",
     set_values: SetValues = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Size the cluster for every target and compare them: the answer."""
+    """Size the cluster for every target, and compare."""
     from clusterwright.cli import answer
 
     raise typer.Exit(answer.plan(blueprint, on, set_values, as_json=as_json, quiet=quiet))
@@ -98,7 +123,9 @@ def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson 
 def explain(
     blueprint: Blueprint,
     number: Annotated[str | None, typer.Argument(help="name of a number; without it, the numbers are listed")] = None,
-    on: Annotated[str, typer.Option(help="aws, azure, gcp or onprem")] = "all",
+    on: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="aws, azure, gcp or onprem; the recommended one by default")
+    ] = None,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +143,7 @@ def build(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write every deliverable: plan, stacks, on-premises documents, cost report."""
+    """Write all: plan, stacks, on-premises files, cost report."""
     from clusterwright.cli import write
 
     raise typer.Exit(write.build(blueprint, output, set_values, force=force, quiet=quiet))
@@ -126,7 +153,7 @@ def build(
 def stack(
     blueprint: Blueprint,
     output: Output,
-    on: Annotated[str, typer.Option(help="aws, azure or gcp")],
+    on: Annotated[str, typer.Option(metavar="TARGET", help="aws, azure or gcp")],
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
@@ -138,7 +165,10 @@ def stack(
 
 @app.command()
 def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
-    """Write the on-premises documents: bill, racks, fabric, cables, power, Slurm."""
+    """Write the on-premises files.
+
+    Bill of materials, racks, fabric, cables, power and cooling, Slurm.
+    """
     from clusterwright.cli import write
 
     raise typer.Exit(write.onprem(blueprint, output, set_values, force=force))
@@ -230,19 +260,16 @@ def run() -> None:
     if debug:
         sys.argv.remove("--debug")
     try:
-        app()
+        app(prog_name="clusterwright")
     except ClusterwrightError as error:
         if debug:
             raise
         show_error(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`); that is its right.
-        sys.stderr.close()
+    except ReaderGoneError:
+        # What is still in the buffer goes nowhere; else Python complains about it when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201
-        sys.exit(130)
     except Exception as error:  # last resort: any bug ends in a sentence
         if debug:
             raise

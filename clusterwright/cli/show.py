@@ -1,16 +1,22 @@
 """The answer as text for a terminal: the answer, what limits it, the comparison, assumptions, next commands."""
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clusterwright.plan.explain import Explanation
+from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, layout_text, money, percent
 
 _BAR = 24
+#: Columns of prose where no terminal says how many it has; what stands before it; and the least that is readable.
+_WIDTH = 118
+_INDENT = 15
+_NARROWEST = 40
 _BLOCKS = "█▓▒░▞▚·"
 
 
@@ -19,23 +25,19 @@ def plan_text(plan: Plan, path: Path) -> str:
     shown = plan.option(plan.recommended) or plan.options[0]
     parts = [
         _heading(plan),
-        *_block("Answer", *(_bold(line) for line in answer_lines(plan))),
+        *(_bold_text(line) for line in _block("Answer", *answer_lines(plan))),
         *_block("Layout", layout_text(shown.layout)),
-        *_block("Memory", *_memory_bar(shown)),
+        *_rows("Memory", *_memory_bar(shown)),
         *_block("Limited by", *_limits(shown)),
         "",
         _comparison(plan),
         "",
         *_breakevens(plan),
         *_block("Assumed", *_assumed(plan)),
-        *_block("Not counted", "; ".join(item.split(":")[0].lower() for item in plan.not_counted)),
+        *_block("Not counted", "; ".join(_uncapital(item.split(":")[0]) for item in plan.not_counted)),
+        *_no_price(plan),
         *_findings(plan),
-        *_block(
-            "Next",
-            f"clusterwright build {path} -o out/       every file: stacks, documents, report",
-            f"clusterwright explain {path}            where each number comes from",
-            f"clusterwright compare {path}            rent against own, month by month",
-        ),
+        *_next(path),
     ]
     return "\n".join(parts)
 
@@ -49,7 +51,30 @@ def _heading(plan: Plan) -> str:
     return f"{plan.name}   {work.model_name} · {size} · {work.precision}{goal}"
 
 
+def _next(path: Path) -> list[str]:
+    commands = (
+        (f"clusterwright build {path} -o out", "every file: stacks, documents, report"),
+        (f"clusterwright explain {path}", "where each number comes from"),
+        (f"clusterwright compare {path}", "renting against owning"),
+    )
+    width = max(len(command) for command, _ in commands)
+    return _rows("Next", *(f"{command:<{width}}   {what}" for command, what in commands))
+
+
+def _uncapital(text: str) -> str:
+    """Return a phrase as it stands within a sentence; abbreviations keep their capitals."""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
 def _block(title: str, *lines: str) -> list[str]:
+    """Return prose under a title, wrapped to the terminal or, where there is none, to `_WIDTH`."""
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+    room = max(_NARROWEST, width - _INDENT)
+    wrapped = [part for line in lines for part in textwrap.wrap(line, room, break_long_words=False) or [""]]
+    return _rows(title, *wrapped)
+
+
+def _rows(title: str, *lines: str) -> list[str]:
     return [f"  {title if index == 0 else '':<12} {line}" for index, line in enumerate(lines)]
 
 
@@ -69,8 +94,9 @@ def _limits(option: Option) -> tuple[str, str]:
     failures = option.failures
     between = f"{failures.mean_time_between_interruptions_s / 3600:.0f} h between interruptions"
     every = f"a checkpoint every {failures.checkpoint_interval_s / 60:.0f} min"
+    beyond = f", then {', '.join(option.limited_by)}" if option.limited_by else ""
     return (
-        f"{percent(option.mfu)} of peak; {', '.join(option.limited_by) or 'computing alone'}",
+        f"compute at {percent(option.mfu)} of peak{beyond}",
         f"goodput {percent(option.goodput)}: {between}, {every}",
     )
 
@@ -98,6 +124,11 @@ def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) ->
     return "\n".join(f"  {line}" for line in (_bold(aligned[0]), *aligned[1:]))
 
 
+def _bold_text(line: str) -> str:
+    """Return a row with what stands after the title's column in bold."""
+    return line[:_INDENT] + _bold(line[_INDENT:])
+
+
 def _bold(text: str) -> str:
     """Return text in bold where the terminal shows it and the user has not asked for plain text."""
     return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
@@ -121,7 +152,7 @@ def _row(plan: Plan, option: Option) -> list[str]:
     if not option.meets_goal:
         notes.append("misses the goal")
     if option.missing:
-        notes.append(f"no price for {len(option.missing)} lines")
+        notes.append(f"{len(option.missing)} without a price")
     return [
         f"{NAME_OF_TARGET[option.target]} {option.instance}",
         f"{option.nodes:,}",
@@ -168,10 +199,10 @@ def _assumed(plan: Plan) -> list[str]:
 
 
 def _findings(plan: Plan) -> list[str]:
-    lines = []
-    for finding in plan.findings:
-        lines += _block("Failed", f"[{finding.id}] {finding.message}", f"help: {finding.help}")
-    return lines
+    """Return the rules that failed; where and what to do is shown with the blueprint's text, on stderr."""
+    return (
+        _block("Failed", *(f"[{finding.id}] {finding.message}" for finding in plan.findings)) if plan.findings else []
+    )
 
 
 def comparison_text(plan: Plan) -> str:
@@ -209,13 +240,23 @@ def comparison_text(plan: Plan) -> str:
         *_breakevens(plan),
         *_findings(plan),
     ]
-    for option in plan.options:
-        lines += _block("No price", *(f"{option.target}: {entry.item}: {entry.reason}" for entry in option.missing))
+    lines += _no_price(plan)
     return "\n".join(lines)
 
 
+def _no_price(plan: Plan) -> list[str]:
+    lines = dict.fromkeys(
+        f"{NAME_OF_TARGET[option.target]}: {entry.item}: {entry.reason}"
+        for option in plan.options
+        for entry in option.missing
+    )
+    return _block("No price", *lines) if lines else []
+
+
 def _band(value: float | None, low: float | None, high: float | None) -> str:
-    return money(value) if low is None or high is None else f"{money(value)} ({money(low)}–{money(high)})"
+    if low is None or high is None or money(low) == money(high):
+        return money(value)
+    return f"{money(value)} ({money(low)}–{money(high)})"
 
 
 def comparison_json(plan: Plan) -> dict[str, Any]:
@@ -240,8 +281,11 @@ def comparison_json(plan: Plan) -> dict[str, Any]:
 
 def explanation_text(entry: Explanation, target: str) -> str:
     """Return one number's derivation for a terminal."""
-    lines = [f"{entry.title} ({NAME_OF_TARGET[target]}): {entry.value}", "", *_block("Equation", *entry.equation)]
+    lines = [f"{entry.title} ({NAME_OF_TARGET[target]}): {entry.value}", "", *_rows("Equation", *entry.equation)]
     width = max((len(item.name) for item in entry.inputs), default=0)
-    lines += _block("Inputs", *(f"{item.name:<{width}}  {item.value}   {item.source}" for item in entry.inputs))
+    values = max((len(item.value) for item in entry.inputs), default=0)
+    lines += _rows(
+        "Inputs", *(f"{item.name:<{width}}  {item.value:<{values}}   {item.source}" for item in entry.inputs)
+    )
     lines += _block("Sources", *entry.sources)
     return "\n".join(lines)

@@ -3,8 +3,10 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from clusterwright import assets
+from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
 from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 
 _SCHEMA_LINE = "# yaml-language-server: $schema="
@@ -45,27 +47,55 @@ def check(paths: list[Path], set_values: list[str] | None, *, as_json: bool) -> 
 
     Every file is checked even if an earlier one fails.
     """
-    from clusterwright.cli.answer import plan_of
     from clusterwright.cli.main import show_error
 
     worst = EXIT_FINE
     results = []
     for path in paths:
-        try:
-            plan = plan_of(path, set_values)
-            code = EXIT_FINE if not plan.findings else 1
-            messages = [f"{finding.id}: {finding.message}" for finding in plan.findings]
-        except ClusterwrightError as error:
-            code, messages = error.exit_code, [error.message]
-            if not as_json:
-                show_error(error)
+        error = _error_of(path, set_values)
+        code = EXIT_FINE if error is None else error.exit_code
+        problems = [] if error is None else _problems(error)
         worst = max(worst, code)
-        results.append({"file": str(path), "ok": code == EXIT_FINE, "exit_code": code, "problems": messages})
-        if not as_json:
-            print(f"{path}: {'fine' if code == EXIT_FINE else '; '.join(messages)}")  # noqa: T201
+        results.append({"file": str(path), "ok": code == EXIT_FINE, "exit_code": code, "problems": problems})
+        if as_json:
+            continue
+        if error is not None:
+            show_error(error)
+        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        print(f"{path}: {'fine' if error is None else count}")  # noqa: T201
     if as_json:
         print(json.dumps({"schema": 1, "blueprints": results}, indent=2))  # noqa: T201
     return worst
+
+
+def _error_of(path: Path, set_values: list[str] | None) -> ClusterwrightError | None:
+    """Return what is wrong with a blueprint, rules that failed with their place in the file, or None."""
+    from clusterwright.cli.answer import load_and_decide, placed
+
+    try:
+        loaded, plan = load_and_decide(path, set_values)
+    except ClusterwrightError as error:
+        return error
+    return placed(loaded, plan.findings) if plan.findings else None
+
+
+def _problems(error: ClusterwrightError) -> list[dict[str, Any]]:
+    found = (
+        error.problems
+        if isinstance(error, BlueprintError)
+        else (Problem(path=(), message=error.message, help=error.help),)
+    )
+    return [
+        {
+            "id": problem.id,
+            "path": dotted(problem.path),
+            "line": problem.position.line if problem.position else None,
+            "column": problem.position.column if problem.position else None,
+            "message": problem.message,
+            "help": problem.help,
+        }
+        for problem in found
+    ]
 
 
 def schema(of: str) -> None:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.resolve import CLOUDS
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code, plan_of, progress_display
-from clusterwright.errors import InputError, RuleError
+from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display
+from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
 from clusterwright.plan.record import Plan
@@ -17,56 +18,56 @@ def build(path: Path, output: Path, set_values: list[str] | None, *, force: bool
     from clusterwright.outputs.deliverables import everything
 
     with progress_display(quiet=quiet) as progress:
-        plan = plan_of(path, set_values, progress=progress)
+        loaded, plan = load_and_decide(path, set_values, progress=progress)
         files = everything(plan, load_catalogue(), progress=progress)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
     print(plan_text(plan, path))  # noqa: T201 - the result
     _say(written)
-    return exit_code(plan)
+    return exit_code(loaded, plan)
 
 
 def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
     """Write one cloud's project; return the exit code."""
-    from clusterwright.outputs.stack import stack_files
+    from clusterwright.outputs.deliverables import cloud_files
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
-    plan = plan_of(path, set_values, on)
-    _refuse_failed(plan)
-    return _write(plan, output, stack_files(plan, plan.options[0], load_catalogue()), force=force)
+    loaded, plan = _without_failures(path, set_values, on)
+    return _write(loaded, plan, output, cloud_files(plan, plan.options[0], load_catalogue()), force=force)
 
 
 def onprem(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
     """Write the on-premises documents; return the exit code."""
     from clusterwright.outputs.deliverables import onprem_files
 
-    plan = plan_of(path, set_values, "onprem")
-    _refuse_failed(plan)
-    return _write(plan, output, onprem_files(plan, plan.options[0], load_catalogue()), force=force)
+    loaded, plan = _without_failures(path, set_values, "onprem")
+    return _write(loaded, plan, output, onprem_files(plan, plan.options[0], load_catalogue()), force=force)
 
 
 def report(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
     """Write the cost report and the workbook; return the exit code."""
     from clusterwright.outputs.deliverables import report_files
 
-    plan = plan_of(path, set_values)
-    return _write(plan, output, report_files(plan), force=force)
+    loaded, plan = load_and_decide(path, set_values)
+    return _write(loaded, plan, output, report_files(plan), force=force)
 
 
-def _refuse_failed(plan: Plan) -> None:
-    """Refuse to write files of a cluster that does not do what was asked.
+def _without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
+    """Return a plan; refuse to write files of a cluster that does not do what was asked.
 
     Raises:
-        RuleError: a rule failed.
+        BlueprintError: a rule failed.
     """
+    loaded, plan = load_and_decide(path, set_values, on)
     if plan.findings:
-        raise RuleError(plan.findings)
+        raise placed(loaded, plan.findings)
+    return loaded, plan
 
 
-def _write(plan: Plan, output: Path, files: dict[str, File], *, force: bool) -> int:
+def _write(loaded: LoadedBlueprint, plan: Plan, output: Path, files: dict[str, File], *, force: bool) -> int:
     _say(folder.write(output, files, force=force))
-    return exit_code(plan)
+    return exit_code(loaded, plan)
 
 
 def _say(written: folder.Written) -> None:

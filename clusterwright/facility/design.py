@@ -6,50 +6,22 @@ from itertools import chain
 from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import Finding, InputError, MissingFactError
+from clusterwright.errors import Finding, InputError
+from clusterwright.facility import devices, links, power, racks
 from clusterwright.facility import inventory as stock
-from clusterwright.facility import links, power, racks
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots, tally
-from clusterwright.facility.fabric import FULL_UNITS, Fabric
+from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.networks import oob_switches
 from clusterwright.facility.onprem_bill import bill_of
+from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Site
 from clusterwright.sizing.records import StorageNeed
 
 #: PDUs of a rack without compute nodes: feeds A and B (RA-11333-001, Table 7: 12 for 6 racks).
 PDUS_PER_OTHER_RACK = 2
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PowerSummary:
-    """Electrical load and heat at nameplate.
-
-    Attributes:
-        compute_w, network_w, storage_w, management_w: by role; it_w: their sum.
-        facility_w: it_w x PUE, None if PUE is unknown.
-        apparent_va: at a power factor of 0.95.
-        heat_btu_per_h: of all equipment; airflow_cfm: of air warmed by the site's rise.
-        water_l_per_min: of water warmed by the site's rise, if all heat went into water.
-        annual_it_kwh, annual_facility_kwh: at full load for 8,760 h; the second None if PUE is unknown.
-        unknown_items: price keys of devices whose power is unknown and not in the sums.
-    """
-
-    compute_w: float
-    network_w: float
-    storage_w: float
-    management_w: float
-    it_w: float
-    facility_w: float | None
-    apparent_va: float
-    heat_btu_per_h: float
-    airflow_cfm: float
-    water_l_per_min: float
-    annual_it_kwh: float
-    annual_facility_kwh: float | None
-    unknown_items: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,7 +109,7 @@ def design_onprem(
         host_prefix=host_prefix,
     )
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
-    summary = summarise_power(standing, site)
+    summary = summarise_power(standing, site, rules)
     findings: tuple[Finding, ...] = ()
     if site.power_limit_w is not None and summary.it_w > site.power_limit_w:
         findings = (_too_much_power(summary.it_w, site.power_limit_w, nodes),)
@@ -194,7 +166,7 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         RuleError: a rack cannot hold a device.
     """
     system = catalogue.systems[inventory.system]
-    nodes = list(stock.compute_devices(inventory, catalogue))
+    nodes = list(devices.compute_devices(inventory, catalogue))
     racks.nodes_per_rack(
         height_u=nodes[0].height_u,
         power_w=system.power_max_w,
@@ -207,16 +179,16 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
     # Switches and servers have a supply on each of two feeds: when one fails, the other must carry the whole rack.
     feed_va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
     shared = replace(site, rack_power_w=min(site.rack_power_w, feed_va * rules.power_factor))
-    network = _others("network", stock.network_devices(inventory, catalogue), shared)
-    services = _others("services", stock.service_devices(inventory, catalogue), shared)
+    network = _others("network", devices.network_devices(inventory, catalogue), shared)
+    services = _others("services", devices.service_devices(inventory, catalogue), shared)
     middle = ceil(len(compute) / 2)
     return tuple(racks.stand([*compute[:middle], *network, *services, *compute[middle:]], site))
 
 
 def _others(
-    kind: str, devices: Iterable[racks.Device], site: Site
+    kind: str, things: Iterable[racks.Device], site: Site
 ) -> list[tuple[str, int, float, list[racks.Placement]]]:
-    return [(kind, PDUS_PER_OTHER_RACK, site.rack_power_w, contents) for contents in racks.fill(devices, site)]
+    return [(kind, PDUS_PER_OTHER_RACK, site.rack_power_w, contents) for contents in racks.fill(things, site)]
 
 
 def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:
@@ -284,39 +256,6 @@ def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
     return counts
 
 
-def summarise_power(standing: Iterable[Rack], site: Site) -> PowerSummary:
-    """Sum the nameplate power of all devices by role, and derive heat, air and energy.
-
-    Args:
-        standing: all racks.
-        site: PUE and temperature rises.
-    """
-    watts = dict.fromkeys(("compute", "network", "storage", "management"), 0.0)
-    unknown: set[str] = set()
-    for rack in standing:
-        for placed in rack.placements:
-            if placed.device.power_w is None:
-                unknown.add(placed.device.sku)
-            else:
-                watts[placed.device.role] += placed.device.power_w
-    it_w = sum(watts.values())
-    return PowerSummary(
-        compute_w=watts["compute"],
-        network_w=watts["network"],
-        storage_w=watts["storage"],
-        management_w=watts["management"],
-        it_w=it_w,
-        facility_w=None if site.pue is None else it_w * site.pue,
-        apparent_va=power.apparent_va(power_w=it_w),
-        heat_btu_per_h=power.heat_btu_per_h(power_w=it_w),
-        airflow_cfm=power.airflow_cfm(power_w=it_w, rise_c=site.air_rise_c),
-        water_l_per_min=power.water_l_per_min(power_w=it_w, rise_c=site.water_rise_c),
-        annual_it_kwh=power.annual_energy_kwh(it_power_w=it_w),
-        annual_facility_kwh=None if site.pue is None else power.annual_energy_kwh(it_power_w=it_w, pue=site.pue),
-        unknown_items=tuple(sorted(unknown)),
-    )
-
-
 def _too_much_power(it_w: float, limit_w: float, nodes: int) -> Finding:
     return Finding(
         id="PWR001",
@@ -326,15 +265,3 @@ def _too_much_power(it_w: float, limit_w: float, nodes: int) -> Finding:
         ),
         help=f"about {int(nodes * limit_w / it_w)} nodes fit; raise site.power_limit or plan fewer nodes",
     )
-
-
-def catalogue_system(catalogue: Catalogue, system: str) -> System:
-    """Return a system by id.
-
-    Raises:
-        MissingFactError: there is no such system.
-    """
-    if system not in catalogue.systems:
-        known = ", ".join(sorted(catalogue.systems))
-        raise MissingFactError(f"system {system!r} is not in the catalogue", help=f"known are {known}")
-    return catalogue.systems[system]

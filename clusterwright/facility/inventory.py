@@ -1,15 +1,14 @@
 """What an on-premises cluster consists of, in counts and as named devices; where it stands comes later."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
 from clusterwright.catalog.records import Catalogue, Part, Switch, System
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.facility import links
-from clusterwright.facility.fabric import Fabric, size_fabric
+from clusterwright.facility.fabric import size_fabric
+from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.networks import SIDES, InbandNetwork, size_inband_network, size_storage_network
-from clusterwright.facility.racks import Device, host_name, whole_u
+from clusterwright.facility.racks import host_name
 from clusterwright.facility.site import DesignRules
 from clusterwright.sizing.records import StorageNeed
 
@@ -243,75 +242,3 @@ def _storage_boxes(need: StorageNeed, box: Part | None, rules: DesignRules) -> t
     per_box = rules.storage_ports_per_box * 25e9
     by_ports = ceil(max(need.read_bytes_per_s, need.write_bytes_per_s) / per_box)
     return data, max(2, data, by_ports)
-
-
-def compute_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
-    """Yield the nodes in order."""
-    system = catalogue.systems[inventory.system]
-    for host in inventory.hosts():
-        yield Device(
-            name=host,
-            sku=system.id,
-            role="compute",
-            height_u=whole_u(_height(system.height_u, system.name)),
-            power_w=system.power_max_w,
-            weight_kg=system.weight_kg,
-        )
-
-
-def _height(height_u: float | None, name: str) -> float:
-    if height_u is None:
-        raise MissingFactError(
-            f"the height of {name} is unknown", help="choose a system whose height is in the catalogue"
-        )
-    return height_u
-
-
-def network_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
-    """Yield all switches, network by network, and the fabric managers."""
-    fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
-    compute, two_sided = links.compute_names(fabric), links.storage_names()
-    named = [
-        (inventory.compute_switch, [compute.leaf(leaf) for leaf in range(fabric.leaf)]),
-        (inventory.compute_switch, [compute.spine(spine) for spine in range(fabric.spine)]),
-        (inventory.compute_switch, [compute.core(core) for core in range(fabric.core)]),
-        (INBAND_SWITCH, [links.inband_leaf(leaf) for leaf in range(inband.leaf)]),
-        (INBAND_SWITCH, [links.inband_aggregation(switch) for switch in range(inband.aggregation)]),
-        (INBAND_SWITCH, [links.inband_core(switch) for switch in range(inband.core)]),
-        (OOB_SWITCH, inventory.oob_names()),
-        # Storage switches stand last, beside the racks of the storage boxes, whose cables are short.
-        (inventory.storage_switch, [two_sided.core(core) for core in range(storage.core)]),
-        (inventory.storage_switch, [two_sided.spine(spine) for spine in range(storage.spine)]),
-        (inventory.storage_switch, [two_sided.leaf(leaf) for leaf in reversed(range(storage.leaf))]),
-    ]
-    for name in inventory.compute_manager_names() + inventory.storage_manager_names():
-        yield _device(name, FABRIC_MANAGER, "management", catalogue)
-    for sku, names in named:
-        for name in names:
-            yield _device(name, sku, "network", catalogue)
-
-
-def service_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
-    """Yield storage and management servers."""
-    for number, name in enumerate(inventory.boxes()):
-        sku = STORAGE_DATA_BOX if number < inventory.storage_data_boxes else STORAGE_COMPUTE_BOX
-        yield _device(name, sku, "storage", catalogue)
-    for name in inventory.servers():
-        yield _device(name, MANAGEMENT_SERVER, "management", catalogue)
-
-
-def _device(name: str, sku: str, role: str, catalogue: Catalogue) -> Device:
-    known = catalogue.switches.get(sku) or catalogue.parts.get(sku)
-    height = known.height_u if known else None
-    watts = None
-    if known is not None:
-        watts = known.power_max_w if known.power_max_w is not None else known.power_typical_w
-    return Device(
-        name=name,
-        sku=sku,
-        role=role,
-        # Servers and appliances whose height is not published are drawn as 1 U.
-        height_u=whole_u(height) if height is not None else 1,
-        power_w=watts,
-        weight_kg=known.weight_kg if known else None,
-    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from clusterwright.facility.fabric import Fabric
+from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.networks import SIDES, InbandNetwork, slots_per_node
 from clusterwright.facility.site import DesignRules
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from clusterwright.errors import InputError
-from clusterwright.facility.fabric import Fabric, size_fabric
+from clusterwright.facility.fabric import size_fabric
+from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.site import DesignRules
 
 #: Every end system of the storage and in-band networks reaches a switch of side A and one of side B.

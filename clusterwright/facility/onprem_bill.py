@@ -63,7 +63,7 @@ def bill_of(
         line(
             stock.COMPUTE_PDU,
             compute,
-            "losing one leaves every node the power supplies it needs, if 3 per rack suffice",
+            _compute_pdus(racks),
         ),
         line(stock.OTHER_PDU, others, "feeds A and B of each rack"),
         line(stock.RACK, len(racks), ""),
@@ -76,6 +76,11 @@ def bill_of(
             skus()[sku].item if sku in skus() else _name(sku, catalogue) for sku in unknown_power
         ),
     )
+
+
+def _compute_pdus(racks: Sequence[Rack]) -> str:
+    each = max((rack.pdus for rack in racks if rack.kind == "compute"), default=0)
+    return f"{each} per rack, by the power supplies that a node needs"
 
 
 def _name(sku: str, catalogue: Catalogue) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.facility.design import OnPremDesign, PowerSummary
+from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.power import BTU_PER_H_PER_W
+from clusterwright.facility.power_summary import PowerSummary
 from clusterwright.outputs.tables import csv_text
 
 #: How the power sheet's formulas turn W into what people order: also used for its cached values.

@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET
 
+_HEAD_HEIGHT = 32  # points: two lines
 _FIRST_ROW = 11  # spreadsheet row of month 0, counted from one
 _GPUS, _POWER, _DAYS, _BUSY, _HELD, _RUNNING = "$B$3", "$B$4", "$B$5", "$B$6", "$B$7", "$B$8"
 _BUILDING = ("purchase", "installation", "spares")
@@ -39,6 +40,11 @@ class CashSheet:
         """Rows after month 0."""
         return math.ceil(self.plan.economics.horizon_months)
 
+    @property
+    def owned(self) -> bool:
+        """Whether the option is bought, powered and staffed by its owner."""
+        return self.option.it_power_w is not None
+
     def columns(self) -> dict[str, str]:
         """Return column title to formula; `{r}` is the row, month in column A and length of the month in B."""
         target = self.option.target
@@ -54,14 +60,17 @@ class CashSheet:
             "facility": f"={kilowatts}*colocation_usd_per_kw_month*$B{{r}}",
             "energy always": f"={energy}*idle_power_fraction",
             "energy working": f"={energy}*(load_power_fraction-idle_power_fraction)*{_BUSY}",
-            "resale": f"=IF($A{{r}}=horizon_months,-{equipment}*resale_fraction,0)",
+            "resale": f"=IF(AND($A{{r}}=horizon_months,$B{{r}}>0),-{equipment}*resale_fraction,0)",
         }
         rented = {
             "rent while working": f"={_rent(target, 'while working')}*{_BUSY}*$B{{r}}",
             "rent always": f"={_rent(target, 'always')}*$B{{r}}",
             "rent committed": f"={_rent(target, 'committed')}*$B{{r}}",
         }
-        return own if self.option.it_power_w is not None else rented
+        charges = {line.line.charge for line in self.option.lines}
+        if not self.owned:
+            return {"purchase": own["purchase"], **rented} if "once" in charges else rented
+        return {**own, **rented} if charges & {"hourly", "monthly"} else own
 
     def write(self, amounts: Mapping[tuple[float, str], float]) -> None:
         """Write the sheet.
@@ -72,8 +81,9 @@ class CashSheet:
         self._head()
         columns = self.columns()
         titles = ("month", "months", *columns, "total", "cumulative before resale", "discount factor", "present value")
+        self.sheet.set_row(_FIRST_ROW - 2, _HEAD_HEIGHT)
         for column, title in enumerate(titles):
-            self.sheet.write_string(_FIRST_ROW - 2, column, title, self.formats["head"])
+            self.sheet.write_string(_FIRST_ROW - 2, column, title, self.formats["right"])
         horizon, rate = self.plan.economics.horizon_months, self.plan.economics.discount_rate
         cumulative = 0.0
         for index in range(self.months + 1):
@@ -107,6 +117,7 @@ class CashSheet:
         run_hours = option.calendar_days * 24
         self.sheet.set_column(0, 0, 26)
         self.sheet.set_column(1, 20, 17)
+        self.sheet.repeat_rows(_FIRST_ROW - 2)
         self.sheet.freeze_panes(_FIRST_ROW - 1, 2)
         self.sheet.write_string(0, 0, f"Cash flow: {NAME_OF_TARGET[option.target]}", self.formats["title"])
         for row, (title, value) in enumerate(
@@ -121,13 +132,20 @@ class CashSheet:
             self.sheet.write_number(row, 1, value, self.formats["input"])
         for row, (title, formula, cached) in enumerate(
             (
-                ("busy share of the horizon", f"=runs_in_horizon*{_DAYS}*24/(horizon_months*hours_per_month)", option.busy_fraction),
-                ("run's share of hours worked", f"={_DAYS}*24/(horizon_months*hours_per_month*utilisation)",
-                 run_hours / (hours * economics.utilisation)),
+                (
+                    "busy share of the horizon",
+                    f"=runs_in_horizon*{_DAYS}*24/(horizon_months*hours_per_month)",
+                    option.busy_fraction,
+                ),
+                (
+                    "run's share of hours worked",
+                    f"={_DAYS}*24/(horizon_months*hours_per_month*utilisation)",
+                    run_hours / (hours * economics.utilisation),
+                ),
                 ("run's share of the horizon", f"={_DAYS}*24/(horizon_months*hours_per_month)", run_hours / hours),
             ),
             start=5,
-        ):  # fmt: skip
+        ):
             self.sheet.write_string(row, 0, title)
             self.sheet.write_formula(row, 1, formula, self.formats["number"], cached)
 
@@ -140,8 +158,14 @@ class CashSheet:
         return f"SUM('{self.sheet.get_name()}'!{letter}{_FIRST_ROW}:{letter}{_FIRST_ROW + self.months})"
 
     def total_formula(self, title: str) -> str:
-        """Return the sum of a column over all months."""
-        return f"={self._sum(title)}"
+        """Return the sum of a column over all months; `unknown` where an owned cluster cannot do the work in time."""
+        return self._guarded(self._sum(title), feasible=self.owned)
+
+    def _guarded(self, formula: str, *, feasible: bool = False) -> str:
+        """Return a formula that says `unknown` for a horizon with more months than the sheet has rows."""
+        too_long = f"horizon_months>{self.months}"
+        busy = f"'{self.sheet.get_name()}'!{_BUSY}>1+1E-9"
+        return f'=IF({f"OR({too_long},{busy})" if feasible else too_long},"unknown",{formula})'
 
     def capex_formula(self) -> str:
         """Return what is paid at the start for what is bought."""
@@ -154,10 +178,10 @@ class CashSheet:
         shares = {
             "rent while working": "/runs_in_horizon",
             "energy working": "/runs_in_horizon",
-            "rent always": f"*{name}{_RUNNING}",
+            "rent always": f"*{name}{_HELD if self.owned else _RUNNING}",
         }
         parts = [f"{self._sum(title)}{shares.get(title, f'*{name}{_HELD}')}" for title in self.columns()]
-        return "=" + "+".join(parts)
+        return self._guarded("+".join(parts))
 
 
 def _letter(column: int) -> str:

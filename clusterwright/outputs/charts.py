@@ -1,7 +1,7 @@
-"""Charts as SVG text: lines and steps with bands, and stacked bars. No scripts, no fonts to load.
+"""What charts are made of: records of what to draw, ticks, the width of text, and SVG marks.
 
-Colours are those of Okabe and Ito, told apart by colour-blind readers; every series is labelled where it ends, and
-every mark has a tooltip (`<title>`).
+Colours are those of Okabe and Ito, told apart by colour-blind readers; no chart relies on colour alone: series have
+their own dashes and are labelled where they end, and every mark has a tooltip (`<title>`). No scripts, no fonts.
 """
 
 import math
@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
-_INK = "#1f2933"
-_GRID = "#e4e7eb"
-_FONT = 'font-family="system-ui, -apple-system, Segoe UI, sans-serif"'
-_LABEL_GAP = 15.0
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+GREY = "#8A94A0"
+INK = "#1f2933"
+GRID = "#e4e7eb"
+WIDTH = 960.0
+FONT = 'font-family="system-ui, -apple-system, Segoe UI, sans-serif"'
+_NARROW, _BROAD = frozenset("fijlrt.,:;'|!()[] "), frozenset("mwMW@%—…")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Series:
-    """One line: name, points (x, y), colour, and where known a band (x, low, high).
+    """One line: name, points (x, y) from left to right, colour, and where known a band (x, low, high).
 
     Attributes:
         step: hold each value until the next point (prices) instead of joining points.
@@ -42,33 +44,100 @@ class Mark:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Limit:
+    """A value of the upright axis that is drawn across, for example a goal."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Axis:
-    """An axis: title with unit, and ticks as (value, label)."""
+    """An axis: title with unit, ticks as (value, label), ends, and whether it is logarithmic."""
 
     title: str
     ticks: tuple[tuple[float, str], ...]
     low: float
     high: float
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Return where a value lies between the ends, 0 to 1."""
+        if self.logarithmic:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / max(self.high - self.low, 1e-12)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
-    """A part of a stacked bar: its name, size in the chart's unit, and text for the tooltip."""
+    """A part of a stacked bar.
+
+    Attributes:
+        size: in the chart's unit; negative stands to the left of zero.
+        text: for the tooltip; inside: printed in the part if there is room.
+    """
 
     name: str
     size: float
     text: str
     colour: str
+    inside: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bar:
-    """A stacked bar: label at the left, parts, text behind it, and a limit line where there is one."""
+    """A stacked bar: label at the left, parts, text behind it.
+
+    Attributes:
+        limit: where a line stands that the bar should stay below.
+        net: where a mark shows the sum of a bar with negative parts.
+    """
 
     label: str
     segments: tuple[Segment, ...]
     text: str
     limit: float | None = None
+    net: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Range:
+    """What a result becomes with one input at its cheap and at its dear end, and these ends as text."""
+
+    label: str
+    low: float
+    high: float
+    low_text: str
+    high_text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Box:
+    """A rectangle on the drawing, y downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Return whether two rectangles share any area."""
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
+
+    def holds(self, point: tuple[float, float]) -> bool:
+        """Return whether a point lies in the rectangle or on its edge."""
+        return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
+
+    def inside(self, other: "Box") -> bool:
+        """Return whether this rectangle lies wholly in another."""
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.top >= other.top
+            and self.bottom <= other.bottom
+        )
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
@@ -77,155 +146,114 @@ def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
     >>> nice_ticks(0, 36)
     (0.0, 10.0, 20.0, 30.0, 40.0)
     """
-    span = max(high - low, 1e-12)
+    largest = max(abs(low), abs(high))
+    span = high - low if high - low > max(1e-4 * largest, 1e-9) else max(largest, 1.0)
     raw = span / count
     magnitude = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * magnitude for factor in (1, 2, 5, 10) if raw <= factor * magnitude * (1 + 1e-9))
     first, last = math.floor(low / step), math.ceil(high / step - 1e-9)
-    return tuple(round(index * step, 12) for index in range(first, last + 1))
+    return tuple(round(index * step, 12) for index in range(first, max(last, first + 1) + 1))
 
 
-def line_chart(
-    *, title: str, x: Axis, y: Axis, series: Sequence[Series], marks: Sequence[Mark] = (), height: float = 360.0
-) -> str:
-    """Return an SVG of lines over common axes; labels stand at the lines' ends and never overlap."""
-    width, left, right, top, bottom = 960.0, 84.0, 200.0, 18.0, 52.0
-    plot_width, plot_height = width - left - right, height - top - bottom
+def logarithmic_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return 1, 2 and 5 times powers of ten that cover a range above 0.
 
-    def at_x(value: float) -> float:
-        return left + (value - x.low) / max(x.high - x.low, 1e-12) * plot_width
+    >>> logarithmic_ticks(3, 30)
+    (2.0, 5.0, 10.0, 20.0, 50.0)
+    """
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    values = [round(factor * 10.0**power, 12) for power in powers for factor in (1, 2, 5)]
+    first = max(index for index, value in enumerate(values) if value <= low)
+    last = min(index for index, value in enumerate(values) if value >= high and index > first)
+    return tuple(values[first : last + 1])
 
-    def at_y(value: float) -> float:
-        return top + plot_height - (value - y.low) / max(y.high - y.low, 1e-12) * plot_height
 
-    parts = [_open(width, height, title)]
-    for value, label in y.ticks:
-        parts.append(f'<line x1="{left}" x2="{left + plot_width}" {_span_y(at_y(value))} stroke="{_GRID}"/>')
-        parts.append(_text(left - 8, at_y(value) + 4, label, anchor="end"))
-    for value, label in x.ticks:
-        parts.append(_text(at_x(value), top + plot_height + 20, label, anchor="middle"))
-    parts.append(f'<line x1="{left}" x2="{left + plot_width}" {_span_y(at_y(y.low))} stroke="{_INK}"/>')
-    parts.append(_text(left + plot_width / 2, height - 10, x.title, anchor="middle", size=13))
-    parts.append(
-        f'<text transform="translate(16 {top + plot_height / 2:.1f}) rotate(-90)" text-anchor="middle" {_FONT} '
-        f'font-size="13" fill="{_INK}">{escape(y.title)}</text>'
+def labelled(ticks: Sequence[float]) -> tuple[tuple[float, str], ...]:
+    """Return ticks with their values as labels."""
+    return tuple((tick, f"{tick:,g}") for tick in ticks)
+
+
+def text_width(content: str, *, size: float = 12, bold: bool = False) -> float:
+    """Return a width that a text does not exceed in the usual sans-serif fonts, in the drawing's units."""
+    ems = sum(
+        0.42 if letter in _NARROW else 1.0 if letter in _BROAD else 0.72 if letter.isupper() else 0.64
+        for letter in content
     )
-    for entry in series:
-        if entry.band:
-            upper = " ".join(f"{at_x(px):.1f},{at_y(high):.1f}" for px, _, high in entry.band)
-            lower = " ".join(f"{at_x(px):.1f},{at_y(low):.1f}" for px, low, _ in reversed(entry.band))
-            parts.append(f'<polygon points="{upper} {lower}" fill="{entry.colour}" opacity="0.13"/>')
-    for entry in series:
-        points = [(at_x(px), at_y(py)) for px, py in _stepped(entry)]
-        path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
-        parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{entry.colour}" stroke-width="2.2">'
-            f"<title>{escape(entry.name)}</title></polyline>"
-        )
-    ends = [(at_y(entry.points[-1][1]), entry.name, entry.colour) for entry in series if entry.points]
-    for where, name, colour in _spread(ends):
-        parts.append(_text(left + plot_width + 8, where + 4, name, colour=colour, weight="600"))
-    for mark in marks:
-        parts.append(
-            f'<circle cx="{at_x(mark.x):.1f}" cy="{at_y(mark.y):.1f}" r="5" fill="#fff" stroke="{mark.colour}" '
-            f'stroke-width="2.2"><title>{escape(mark.label)}</title></circle>'
-        )
-        parts.append(_text(at_x(mark.x), at_y(mark.y) - 11, mark.label, anchor="middle", weight="600"))
-    return "".join([*parts, "</svg>"])
+    return ems * size * (1.12 if bold else 1.0)
 
 
-def bar_chart(*, title: str, bars: Sequence[Bar], unit: str, limit_name: str = "") -> str:
-    """Return an SVG of stacked horizontal bars on one scale, with a legend above."""
-    width, left, right, row, top = 960.0, 200.0, 150.0, 44.0, 58.0
-    plot_width = width - left - right
-    height = top + row * len(bars) + 34
-    largest = max((max(sum(part.size for part in bar.segments), bar.limit or 0.0) for bar in bars), default=1.0) or 1.0
-    ticks = nice_ticks(0.0, largest)
-    scale = plot_width / ticks[-1]
-    parts = [_open(width, height, title), *_legend(bars, left)]
-    for tick in ticks:
-        here = left + tick * scale
-        parts.append(f'<line x1="{here:.1f}" x2="{here:.1f}" y1="{top - 6}" y2="{height - 30}" stroke="{_GRID}"/>')
-        parts.append(_text(here, height - 14, f"{tick:,g}", anchor="middle"))
-    parts.append(_text(width - right + 14, height - 14, unit))
-    for index, bar in enumerate(bars):
-        y0 = top + index * row
-        parts.append(_text(left - 10, y0 + 20, bar.label, anchor="end", weight="600"))
-        at = left
-        for part in bar.segments:
-            parts.append(
-                f'<rect x="{at:.1f}" y="{y0:.1f}" width="{max(part.size * scale, 0.0):.1f}" height="28" '
-                f'fill="{part.colour}"><title>{escape(f"{part.name}: {part.text}")}</title></rect>'
-            )
-            at += part.size * scale
-        parts.append(_text(max(at, left + (bar.limit or 0.0) * scale) + 8, y0 + 19, bar.text, weight="600"))
-        if bar.limit is not None:
-            here = left + bar.limit * scale
-            parts.append(
-                f'<line x1="{here:.1f}" x2="{here:.1f}" y1="{y0 - 4:.1f}" y2="{y0 + 32:.1f}" stroke="{_INK}" '
-                f'stroke-width="2"><title>{escape(limit_name)}</title></line>'
-            )
-    return "".join([*parts, "</svg>"])
+def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
+    """Return positions close to the wanted ones, in their order, at least a gap apart and within the ends.
 
-
-def _legend(bars: Sequence[Bar], left: float) -> list[str]:
-    seen: dict[str, str] = {}
-    for bar in bars:
-        for part in bar.segments:
-            seen.setdefault(part.name, part.colour)
-    parts, at, line = [], left, 12.0
-    for name, colour in seen.items():
-        needed = 26 + 7.2 * len(name)
-        if at + needed > 950:  # noqa: PLR2004 - the drawing's width
-            at, line = left, line + 20
-        parts.append(f'<rect x="{at:.1f}" y="{line - 6:.1f}" width="12" height="12" fill="{colour}"/>')
-        parts.append(_text(at + 17, line + 4.5, name))
-        at += needed
-    return parts
-
-
-def _stepped(series: Series) -> tuple[tuple[float, float], ...]:
-    if not series.step:
-        return series.points
-    held: list[tuple[float, float]] = []
-    for px, py in series.points:
-        if held:
-            held.append((px, held[-1][1]))
-        held.append((px, py))
-    return tuple(held)
-
-
-def _spread(ends: list[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
-    """Move labels apart, keeping their order, so that none overlaps another."""
-    placed: list[tuple[float, str, str]] = []
-    for where, name, colour in sorted(ends):
-        at = max(where, placed[-1][0] + _LABEL_GAP) if placed else where
-        placed.append((at, name, colour))
+    >>> spread([10, 12, 99], gap=5, low=0, high=100)
+    [10, 15, 99]
+    >>> spread([98, 99], gap=5, low=0, high=100)
+    [95, 100]
+    """
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    placed = [0.0] * len(wanted)
+    floor = low
+    for index in order:
+        placed[index] = max(wanted[index], floor)
+        floor = placed[index] + gap
+    ceiling = high
+    for index in reversed(order):
+        placed[index] = min(placed[index], ceiling)
+        ceiling = placed[index] - gap
     return placed
 
 
-def _open(width: float, height: float, title: str) -> str:
+def opened(width: float, height: float, title: str) -> str:
+    """Return the start of a drawing; `</svg>` ends it."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img" '
         f'aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
     )
 
 
-def _span_y(value: float) -> str:
-    return f'y1="{value:.1f}" y2="{value:.1f}"'
-
-
-def _text(
+def text(
     x: float,
     y: float,
     content: str,
     *,
     anchor: str = "start",
     size: float = 12,
-    colour: str = _INK,
-    weight: str = "400",
+    bold: bool = False,
+    colour: str = INK,
+    halo: bool = False,
 ) -> str:
+    """Return a text; `anchor` is `start`, `middle` or `end`, `y` its base line; a halo keeps it readable over lines."""
+    around = ' stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"' if halo else ""
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {_FONT} font-size="{size:g}" fill="{colour}" '
-        f'font-weight="{weight}">{escape(content)}</text>'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {FONT} font-size="{size:g}" fill="{colour}" '
+        f'font-weight="{600 if bold else 400}"{around}>{escape(content)}</text>'
     )
+
+
+def line(
+    x1: float, y1: float, x2: float, y2: float, *, stroke: str = GRID, width: float = 1.0, dash: str = "", tip: str = ""
+) -> str:
+    """Return a straight line."""
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width:g}"'
+        f"{dashes}>{f'<title>{escape(tip)}</title>' if tip else ''}</line>"
+    )
+
+
+def overhang(axis: Axis) -> float:
+    """Return the room that the outermost labels of an axis need beyond the ends of the plot."""
+    return 4.0 + max((text_width(label) / 2 for _, label in axis.ticks), default=0.0)
+
+
+def across(axis: Axis, *, left: float, width: float, top: float, height: float) -> list[str]:
+    """Return an axis along the bottom of a plot: upright grid lines, the labels that have room, and the title."""
+    parts, free_from = [], -math.inf
+    for value, label in axis.ticks:
+        at, half = left + axis.share(value) * width, text_width(label) / 2
+        parts.append(line(at, top, at, top + height))
+        if at - half >= free_from:
+            parts.append(text(at, top + height + 20, label, anchor="middle"))
+            free_from = at + half + 6
+    parts.append(text(left + width / 2, top + height + 42, axis.title, anchor="middle", size=13))
+    return parts

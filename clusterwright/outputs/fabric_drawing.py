@@ -1,6 +1,6 @@
 """The compute fabric as a picture: scalable units, leaves, spines and core, with the cables between them."""
 
-from clusterwright.facility.fabric import Fabric
+from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.inventory import Inventory
 from clusterwright.outputs import drawing
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
-from clusterwright.facility.fabric import FULL_UNITS, Fabric
+from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
@@ -165,7 +165,7 @@ def fabric_csv(design: OnPremDesign) -> str:
         )
     )
     header = (
-        "network", "tier", "switch", "switches", "ports_per_switch", "cables_down", "cables_up", "ports_free", "sides",
+        "network", "tier", "switch", "switches", "ports_per_switch", "ports_down", "ports_up", "ports_free", "sides",
     )  # fmt: skip
     return csv_text(header, [row for row in rows if row[3]])
 

@@ -3,44 +3,28 @@
 Every number is computed here or before; the template only loops and prints, and escapes every text.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from clusterwright import assets
-from clusterwright.outputs import report_charts
+from clusterwright.outputs import cluster_charts, report_charts, report_tables
+from clusterwright.outputs.report_tables import heading
+from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.explain import explanations
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    answer_lines,
-    cluster_text,
-    days_band_text,
-    layout_text,
-    money,
-    percent,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, money, percent
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CashFlowRow, PricedLine
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
-    """A table: column titles, rows of text, and which columns are numbers (aligned right)."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = frozenset()
+from clusterwright.tco.records import Breakeven
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chart:
-    """A drawing with its caption, which says what is shown, in what unit and of what day."""
+    """A drawing (empty if there is nothing to draw) with its caption: what is shown, in what unit, of what day."""
 
     svg: str
     caption: str
@@ -49,7 +33,6 @@ class Chart:
 def report_html(plan: Plan) -> str:
     """Return the report as one HTML document."""
     book = PriceBook.open()
-    money_of = ledger(plan, book)
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
         undefined=StrictUndefined,
@@ -57,126 +40,142 @@ def report_html(plan: Plan) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2").render(**_context(plan, money_of, book))
+    values = _context(plan, ledger(plan, book), book)
+    return environment.get_template("report.html.j2").render(**values)
 
 
 def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
-    horizon = f"{plan.economics.horizon_months:.0f} months"
+    sources = report_tables.Sources()
+    told = plan.option(plan.recommended) or plan.options[0]
     return {
         "name": plan.name,
         "description": plan.description,
         "answer": [line[:1].upper() + line[1:] for line in answer_lines(plan)],
-        "recommended": plan.recommended,
         "as_of": plan.as_of,
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
-        "comparison": _comparison(plan),
-        "breakevens": _breakevens(plan),
-        "run_chart": Chart(
-            svg=report_charts.cost_chart(plan, horizon=False),
-            caption=f"Cost of this run by category, million USD, prices as of {plan.as_of}.",
-        ),
-        "horizon_chart": Chart(
-            svg=report_charts.cost_chart(plan, horizon=True),
-            caption=(
-                f"Cost of the same work, {plan.options[0].runs_in_horizon:.1f} runs, over {horizon} by category, million "
-                "USD; the figure at the right is after resale."
-            ),
-        ),
-        "breakeven_chart": Chart(
-            svg=report_charts.breakeven_chart(plan, money_of.cumulative()),
-            caption=(
-                f"Cash paid so far, before resale, million USD. Bands: every assumption at its cheap or dear end. Dots: "
-                f"owning becomes cheaper. {percent(plan.economics.utilisation)} utilisation."
-            ),
-        ),
-        "price_chart": Chart(
-            svg=report_charts.price_chart(plan, _histories(plan, book)),
-            caption=f"Documented on-demand price of one GPU-hour, USD, held until the next change; as of {plan.as_of}.",
-        ),
-        "memory_chart": Chart(
-            svg=report_charts.memory_chart(plan),
-            caption="Memory of the fullest GPU by term, GB (1e9 bytes); the line is what the GPU has.",
-        ),
-        "step_chart": Chart(
-            svg=report_charts.step_chart(plan),
-            caption="Where the time of one optimizer step goes, seconds; only what is not hidden behind other work.",
-        ),
-        "front_chart": Chart(
-            svg=report_charts.front_chart(plan),
-            caption="Cluster sizes that meet the goal and that no other size beats in both nodes and days.",
-        ),
-        "cash_flow": [(NAME_OF_TARGET[option.target], _cash_flow(money_of, option)) for option in plan.options],
-        "horizon": horizon,
-        "parameters": _parameters(plan),
-        "prices": _prices(plan),
-        "sizing": _sizing(plan),
+        "comparison": report_tables.comparison(plan, sources),
+        "unknown": _unknown(plan),
+        "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
+        "charts": {**_money_charts(plan, money_of, book), **_cluster_charts(plan)},
+        "cash_flow": [(heading(option), report_tables.cash_flow(money_of, option)) for option in plan.options],
+        "horizon": f"{plan.economics.horizon_months:.0f} months",
+        "parameters": report_tables.parameters(plan),
+        "prices": [(heading(option), report_tables.prices(option, sources)) for option in plan.options],
+        "sources": sources.texts,
+        "sizing": report_tables.sizing(plan),
         "not_counted": plan.not_counted,
-        "missing": [
-            f"{NAME_OF_TARGET[option.target]}: {entry.item}: {entry.reason}"
-            for option in plan.options
-            for entry in option.missing
+        "explained": f"{told.instance}, {NAME_OF_TARGET[told.target]}",
+        "formulas": [
+            {
+                "title": entry.title[:1].upper() + entry.title[1:],
+                "value": entry.value,
+                "equation": entry.equation,
+                "sources": entry.sources,
+            }
+            for entry in explanations(plan, told.target)
+            if "/" not in entry.number and entry.number.islower()
         ],
-        "formulas": _formulas(plan),
     }
 
 
-def _comparison(plan: Plan) -> Table:
-    rows = []
-    for option in plan.options:
-        rows.append(
-            (
-                NAME_OF_TARGET[option.target] + _mark(plan, option),
-                cluster_text(option),
-                days_band_text(option),
-                _band(option.run_usd, option.run_usd_low, option.run_usd_high),
-                _band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
-                money(option.npv_usd),
-                money(option.capex_usd) if option.capex_usd != 0 else "–",
-                "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}",
-                percent(option.priced_share),
-            )
-        )
-    months = f"{plan.economics.horizon_months:.0f} months"
-    return Table(
-        columns=(
-            "Where", "Cluster", "Days (low to high)", "This run", f"Same work, {months}", "Present value", "Buy now",
-            "USD per GPU-hour", "Priced from documents",
-        ),
-        rows=tuple(rows),
-        numeric=frozenset({3, 4, 5, 6, 7, 8}),
-    )  # fmt: skip
-
-
-def _mark(plan: Plan, option: Option) -> str:
-    marks = [
-        name
-        for name, target in (("this run", plan.recommended), ("horizon", plan.recommended_horizon))
-        if option.target == target
+def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
+    """Return, for each option whose totals are unknown, the lines without a price."""
+    return [
+        (heading(option), [f"{entry.item}: {entry.reason}" for entry in option.missing])
+        for option in plan.options
+        if option.missing
     ]
-    return f" — cheapest for {' and '.join(marks)}" if marks else ""
 
 
-def _band(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None or low is None or high is None or low == high:
-        return money(value)
-    return f"{money(value)} ({money(low)} to {money(high)})"
+def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Chart]:
+    horizon = f"{plan.economics.horizon_months:.0f} months"
+    runs = f"{plan.options[0].runs_in_horizon:.1f} runs"
+    dated = f"Prices as of {plan.as_of}."
+    return {
+        "run": Chart(
+            svg=report_charts.cost_chart(plan, horizon=False),
+            caption=f"Cost of this run by category, million USD. {_INCOME} {dated}",
+        ),
+        "work": Chart(
+            svg=report_charts.cost_chart(plan, horizon=True),
+            caption=f"Cost of the same work, {runs}, over {horizon} by category, million USD. {_INCOME} {dated}",
+        ),
+        "breakeven": Chart(
+            svg=report_charts.breakeven_chart(plan, money_of.cumulative()),
+            caption=(
+                "Cash paid so far, before resale, million USD; at the right the sum at the end. Bands: every "
+                "assumption at its cheap or dear end. Circles: from here on, owning has cost less. "
+                f"{percent(plan.economics.utilisation)} utilisation. {dated}"
+            ),
+        ),
+        "sensitivity": _sensitivity_chart(plan, money_of, book),
+        "price": Chart(
+            svg=report_charts.price_chart(plan, _histories(plan, book)),
+            caption=(
+                "Documented on-demand price of one GPU-hour (price of the node over its GPUs), USD, held until the "
+                f"next documented change; as of {plan.as_of}. Sources: see the first line of each bill."
+            ),
+        ),
+    }
 
 
-def _breakevens(plan: Plan) -> list[str]:
-    sentences = []
-    for entry in plan.breakevens:
-        rented = NAME_OF_TARGET[entry.rented_key]
-        if entry.months is None:
-            sentences.append(f"Against {rented}: no breakeven within the horizon; {entry.reason}.")
-            continue
-        low = "?" if entry.months_low is None else f"{entry.months_low:.0f}"
-        high = "after the horizon" if entry.months_high is None else f"{entry.months_high:.0f}"
-        share = (
-            "" if entry.utilisation is None else f"; above {percent(entry.utilisation)} utilisation owning costs less"
-        )
-        sentences.append(f"Against {rented}: month {entry.months:.1f} (low {low}, high {high}){share}.")
-    return sentences
+_INCOME = "Resale is income, left of zero; the diamond and the figure are what remains."
+
+
+def _cluster_charts(plan: Plan) -> dict[str, Chart]:
+    return {
+        "memory": Chart(
+            svg=cluster_charts.memory_chart(plan),
+            caption="Memory of the fullest GPU by term, GB (1e9 bytes); the upright line is what the GPU has.",
+        ),
+        "step": Chart(
+            svg=cluster_charts.step_chart(plan),
+            caption="Where the time of one optimizer step goes, seconds; only what is not hidden behind other work.",
+        ),
+        "front": Chart(
+            svg=cluster_charts.front_chart(plan),
+            caption=(
+                "Cluster sizes that no other size beats in both nodes and days, with the chosen ones marked; days are "
+                f"the high end of the band ({percent(plan.goals.confidence)} of runs take less). Both axes are "
+                "logarithmic."
+            ),
+        ),
+    }
+
+
+def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
+    owned = [option for option in plan.options if option.it_power_w is not None and option.run_usd is not None]
+    if not owned or owned[0].run_usd is None:
+        return Chart(svg="", caption="")
+    entries = sensitivities(money_of, book, owned[0].target)
+    return Chart(
+        svg=report_charts.sensitivity_chart(entries, owned[0].run_usd),
+        caption=(
+            f"What one run costs {NAME_OF_TARGET[owned[0].target]}, thousand USD, with one input at a time at its "
+            f"cheap (blue) or dear (orange) end and all others at their base; the upright line is "
+            f"{money(owned[0].run_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+        ),
+    )
+
+
+def _breakeven(plan: Plan, entry: Breakeven) -> str:
+    rented = NAME_OF_TARGET[entry.rented_key]
+    share = (
+        ""
+        if entry.utilisation is None
+        else f" Over the whole horizon, after resale, owning costs less above {percent(entry.utilisation)} utilisation."
+    )
+    if entry.months is None:
+        return f"Against {rented}: no breakeven within the horizon; {entry.reason}.{share}"
+    low = "the start" if entry.months_low is None else f"month {entry.months_low:.1f}"
+    high = (
+        f"after month {plan.economics.horizon_months:.0f}" if entry.months_high is None else f"{entry.months_high:.1f}"
+    )
+    return (
+        f"Against {rented}: from month {entry.months:.1f} on, owning has cost less cash than renting "
+        f"({low} to {high} with every assumption at its cheap or dear end).{share}"
+    )
 
 
 def _histories(plan: Plan, book: PriceBook) -> dict[str, tuple[PricePoint, ...]]:
@@ -189,110 +188,3 @@ def _histories(plan: Plan, book: PriceBook) -> dict[str, tuple[PricePoint, ...]]
         for option in plan.options
         if option.facility is None
     }
-
-
-def _cash_flow(money_of: Ledger, option: Option) -> Table:
-    """Return cash by year and category; year 0 is the purchase."""
-    years: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    rows: tuple[CashFlowRow, ...] = money_of.cash_flow_rows(option.target)
-    for row in rows:
-        years[row.category][_year(row.month)] += row.usd
-    columns = sorted({year for amounts in years.values() for year in amounts})
-    body = [
-        (category, *(money(amounts.get(year, 0.0)) for year in columns), money(sum(amounts.values())))
-        for category, amounts in years.items()
-    ]
-    total = [sum(amounts.get(year, 0.0) for amounts in years.values()) for year in columns]
-    body.append(("total", *(money(amount) for amount in total), money(sum(total))))
-    return Table(
-        columns=("Category", *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
-        rows=tuple(body),
-        numeric=frozenset(range(1, len(columns) + 2)),
-    )
-
-
-def _year(month: float) -> int:
-    return 0 if month == 0 else int((month - 1e-9) // 12) + 1
-
-
-def _parameters(plan: Plan) -> Table:
-    rows = [
-        (entry.key, f"{entry.value:,.4g}", f"{entry.low:,.4g} to {entry.high:,.4g}", entry.unit, entry.basis, entry.reason,
-         entry.source, entry.date or "–")
-        for entry in plan.parameters
-    ]  # fmt: skip
-    return Table(
-        columns=("Value", "Base", "Cheap to dear", "Unit", "Basis", "Reason", "Source", "Date"),
-        rows=tuple(rows),
-        numeric=frozenset({1, 2}),
-    )
-
-
-def _prices(plan: Plan) -> Table:
-    rows = [(NAME_OF_TARGET[option.target], *_price(line)) for option in plan.options for line in option.lines]
-    return Table(
-        columns=(
-            "Where",
-            "Item",
-            "Quantity",
-            "USD per unit",
-            "Charged",
-            "Basis",
-            "In force from",
-            "Last seen",
-            "Source",
-        ),
-        rows=tuple(rows),
-        numeric=frozenset({2, 3}),
-    )
-
-
-def _price(line: PricedLine) -> tuple[str, ...]:
-    return (
-        line.line.item,
-        f"{line.line.quantity:,.0f} {line.line.unit}",
-        "unknown" if line.unit_usd is None else f"{line.unit_usd:,.4g}",
-        line.line.charge,
-        line.basis + (f" ({line.confidence})" if line.confidence else ""),
-        line.price_date or "–",
-        line.last_seen.isoformat() if line.last_seen else "–",
-        line.source + (f" — {line.note}" if line.note else ""),
-    )
-
-
-def _sizing(plan: Plan) -> Table:
-    rows = [
-        (
-            NAME_OF_TARGET[option.target],
-            layout_text(option.layout),
-            f"{option.tokens_per_s_per_gpu:,.0f}",
-            percent(option.mfu),
-            percent(option.goodput),
-            f"{option.failures.mean_time_between_interruptions_s / 3600:.1f} h",
-            f"{option.failures.checkpoint_interval_s / 60:.0f} min",
-            "; ".join(option.limited_by),
-        )
-        for option in plan.options
-    ]
-    return Table(
-        columns=(
-            "Where", "Layout", "Tokens/s per GPU", "MFU", "Goodput", "Between interruptions", "Checkpoint every",
-            "Limited by",
-        ),
-        rows=tuple(rows),
-        numeric=frozenset({2, 3, 4, 5, 6}),
-    )  # fmt: skip
-
-
-def _formulas(plan: Plan) -> list[dict[str, Any]]:
-    target = plan.recommended or plan.options[0].target
-    return [
-        {
-            "title": entry.title,
-            "value": entry.value,
-            "equation": entry.equation,
-            "sources": entry.sources,
-        }
-        for entry in explanations(plan, target)
-        if "/" not in entry.number and entry.number.islower()
-    ]

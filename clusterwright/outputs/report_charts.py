@@ -1,105 +1,102 @@
-"""The charts of the report: what of the plan each of them shows. Drawing is in `charts`."""
+"""The charts of money in the report: what of the plan each shows. Drawing is in `line_chart` and `bar_chart`."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
-from clusterwright.outputs.charts import PALETTE, Axis, Bar, Mark, Segment, Series, bar_chart, line_chart, nice_ticks
-from clusterwright.plan.record import FrontPoint, Option, Plan
+from clusterwright.outputs.bar_chart import bar_chart, range_chart
+from clusterwright.outputs.charts import (
+    GREY,
+    PALETTE,
+    Axis,
+    Bar,
+    Mark,
+    Range,
+    Segment,
+    Series,
+    labelled,
+    nice_ticks,
+)
+from clusterwright.outputs.line_chart import line_chart
+from clusterwright.outputs.sensitivity import Sensitivity
+from clusterwright.plan.record import Plan
 from clusterwright.plan.words import NAME_OF_TARGET, money
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CategoryCost, CumulativePoint
 
-_MEMORY_TERMS = ("weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve")
-_MILLION = 1e6
-
-
-def memory_chart(plan: Plan) -> str:
-    """Return a stacked bar of the fullest GPU's memory per target, with the capacity as a line; GB are 1e9 bytes."""
-    bars = []
-    for option in plan.options:
-        memory = option.memory_bytes_per_gpu
-        segments = tuple(
-            Segment(name=term, size=size / 1e9, text=f"{size / 1e9:.2f} GB", colour=PALETTE[index])
-            for index, term in enumerate(_MEMORY_TERMS)
-            if (size := getattr(memory, term)) > 0
-        )
-        bars.append(
-            Bar(
-                label=NAME_OF_TARGET[option.target],
-                segments=segments,
-                text=f"{memory.total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f}",
-                limit=option.hbm_bytes_per_gpu / 1e9,
-            )
-        )
-    return bar_chart(title="Memory of the fullest GPU", bars=bars, unit="GB per GPU", limit_name="capacity")
-
-
-def step_chart(plan: Plan) -> str:
-    """Return a stacked bar of one optimizer step's time per target, in seconds."""
-    names = {
-        "compute_s": "compute",
-        "tensor_parallel_s": "tensor-parallel traffic",
-        "pipeline_bubble_s": "pipeline bubble",
-        "pipeline_transfer_s": "pipeline transfers",
-        "data_parallel_s": "data-parallel traffic",
-        "optimizer_s": "optimizer",
-    }
-    bars = [
-        Bar(
-            label=NAME_OF_TARGET[option.target],
-            segments=tuple(
-                Segment(name=name, size=seconds, text=f"{seconds:.3f} s", colour=PALETTE[index])
-                for index, (field, name) in enumerate(names.items())
-                if (seconds := getattr(option.step, field)) > 0
-            ),
-            text=f"{option.step.total_s:.2f} s",
-        )
-        for option in plan.options
-    ]
-    return bar_chart(title="Where the time of a step goes", bars=bars, unit="s per step")
+_MILLION, _THOUSAND = 1e6, 1e3
+_OTHER = "other"
 
 
 def cost_chart(plan: Plan, *, horizon: bool) -> str:
-    """Return a stacked bar of cost by category per target, in million USD; options with unknown totals are left out."""
-    breakdowns = {
-        option.target: (option.horizon_breakdown if horizon else option.run_breakdown, option)
-        for option in plan.options
-    }
-    names = sorted({entry.category for parts, _ in breakdowns.values() for entry in parts})
-    colours = {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
-    bars = [
-        Bar(
-            label=NAME_OF_TARGET[target],
-            segments=_cost_segments(parts, colours),
-            text=money(option.horizon_usd if horizon else option.run_usd),
+    """Return a stacked bar of cost by category per target, in million USD; empty if no total is known.
+
+    Categories beyond as many as there are colours are drawn as `other`; income (resale) stands to the left of zero, and
+    a diamond marks what remains.
+    """
+    parts = {option.target: option.horizon_breakdown if horizon else option.run_breakdown for option in plan.options}
+    if not any(parts.values()):
+        return ""
+    colours = _category_colours([entry for option in plan.options for entry in option.run_breakdown])
+    bars = []
+    for option in plan.options:
+        entries, total = parts[option.target], option.horizon_usd if horizon else option.run_usd
+        income = any(entry.usd < 0 for entry in entries)
+        bars.append(
+            Bar(
+                label=NAME_OF_TARGET[option.target],
+                segments=_cost_segments(entries, colours),
+                text=money(total),
+                net=total / _MILLION if income and total is not None else None,
+            )
         )
-        for target, (parts, option) in breakdowns.items()
-        if parts
-    ]
     title = f"Cost over {plan.economics.horizon_months:.0f} months" if horizon else "Cost of this run"
     return bar_chart(title=title, bars=bars, unit="million USD")
 
 
-def _cost_segments(parts: Sequence[CategoryCost], colours: dict[str, str]) -> tuple[Segment, ...]:
-    return tuple(
+def _category_colours(entries: Sequence[CategoryCost]) -> dict[str, str]:
+    """Return a colour for each of the largest categories, the largest first; the same for a run and the horizon."""
+    sizes: dict[str, float] = defaultdict(float)
+    for entry in entries:
+        sizes[entry.category] += abs(entry.usd)
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))
+    return dict(zip(largest, PALETTE, strict=False))
+
+
+def _cost_segments(entries: Sequence[CategoryCost], colours: Mapping[str, str]) -> tuple[Segment, ...]:
+    by_name = {entry.category: entry for entry in entries}
+    named = [
         Segment(
-            name=entry.category,
+            name=name,
             size=entry.usd / _MILLION,
-            text=f"{money(entry.usd)}, {money(entry.priced_usd)} of it from documents",
-            colour=colours[entry.category],
+            text=f"{money(entry.usd)}, {money(entry.priced_usd)} of it at documented or given prices",
+            colour=colour,
+            inside=money(entry.usd),
         )
-        for entry in parts
-        if entry.usd > 0
-    )
+        for name, colour in colours.items()
+        if (entry := by_name.get(name)) is not None and entry.usd != 0
+    ]
+    rest = [entry for entry in entries if entry.category not in colours and entry.usd != 0]
+    if not rest:
+        return tuple(named)
+    listed = ", ".join(f"{entry.category} {money(entry.usd)}" for entry in rest)
+    size = sum(entry.usd for entry in rest)
+    return (*named, Segment(name=_OTHER, size=size / _MILLION, text=listed, colour=GREY, inside=money(size)))
 
 
 def breakeven_chart(plan: Plan, points: Sequence[CumulativePoint]) -> str:
     """Return cumulative cash per option by month, with the assumptions' band and a dot where lines cross."""
+    if not points:
+        return ""
     colours = {option.target: PALETTE[index] for index, option in enumerate(plan.options)}
-    by_key = {key: [point for point in points if point.key == key] for key in dict.fromkeys(p.key for p in points)}
+    by_key = {
+        option.target: own
+        for option in plan.options
+        if (own := [point for point in points if point.key == option.target])
+    }
     series = [
         Series(
-            name=NAME_OF_TARGET[key],
+            name=f"{NAME_OF_TARGET[key]} {money(own[-1].usd)}",
             colour=colours[key],
             points=tuple((point.month, point.usd / _MILLION) for point in own),
             band=tuple((point.month, point.usd_low / _MILLION, point.usd_high / _MILLION) for point in own),
@@ -110,27 +107,22 @@ def breakeven_chart(plan: Plan, points: Sequence[CumulativePoint]) -> str:
         Mark(
             x=entry.months,
             y=_at(by_key[entry.owned_key], entry.months) / _MILLION,
-            label=f"month {entry.months:.0f}",
+            label=f"{NAME_OF_TARGET[entry.rented_key]}: month {entry.months:.1f}",
             colour=colours[entry.rented_key],
         )
         for entry in plan.breakevens
         if entry.months is not None
     ]
-    top = max((point.usd_high for point in points), default=1.0) / _MILLION
-    y_ticks = nice_ticks(0.0, top)
+    y_ticks = nice_ticks(0.0, max(point.usd_high for point in points) / _MILLION)
     horizon = plan.economics.horizon_months
     x_ticks = range(0, int(horizon) + 1, 6 if horizon <= 60 else 12)  # noqa: PLR2004 - five years
     return line_chart(
         title="Cash paid so far",
         x=Axis(title="months", ticks=tuple((tick, str(tick)) for tick in x_ticks), low=0.0, high=horizon),
-        y=Axis(
-            title="million USD, cumulative",
-            ticks=tuple((tick, f"{tick:,g}") for tick in y_ticks),
-            low=y_ticks[0],
-            high=y_ticks[-1],
-        ),
+        y=_upright("million USD, cumulative", y_ticks),
         series=series,
         marks=marks,
+        height=400.0,
     )
 
 
@@ -144,24 +136,41 @@ def _at(points: Sequence[CumulativePoint], month: float) -> float:
     return before.usd + share * (after.usd - before.usd)
 
 
-def price_chart(plan: Plan, histories: dict[str, Sequence[PricePoint]]) -> str:
+def sensitivity_chart(entries: Sequence[Sensitivity], run_usd: float) -> str:
+    """Return how far the cost of one run moves with each input, in thousand USD; empty if nothing moves it."""
+    if not entries:
+        return ""
+    ranges = [
+        Range(
+            label=entry.name,
+            low=entry.low_usd / _THOUSAND,
+            high=entry.high_usd / _THOUSAND,
+            low_text=entry.low_text,
+            high_text=entry.high_text,
+        )
+        for entry in entries
+    ]
+    return range_chart(title="What moves the cost", ranges=ranges, base=run_usd / _THOUSAND, unit="thousand USD a run")
+
+
+def price_chart(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> str:
     """Return the price of a GPU-hour of each rented instance over time, as steps (prices are never interpolated).
 
     Args:
         plan: names the options.
         histories: chosen price points by target, oldest first.
     """
-    as_of = dt.date.fromisoformat(plan.as_of)
+    as_of = float(dt.date.fromisoformat(plan.as_of).toordinal())
     series = []
     for index, option in enumerate(plan.options):
         points = histories.get(option.target, ())
         if not points:
             continue
         steps = [(float(point.effective_from.toordinal()), point.usd / option.gpus_per_node) for point in points]
-        steps.append((float(as_of.toordinal()), steps[-1][1]))
+        steps.append((as_of, steps[-1][1]))
         series.append(
             Series(
-                name=f"{NAME_OF_TARGET[option.target]} {steps[-1][1]:.2f}",
+                name=f"{NAME_OF_TARGET[option.target]} ${steps[-1][1]:.2f}",
                 colour=PALETTE[index],
                 points=tuple(steps),
                 step=True,
@@ -169,57 +178,19 @@ def price_chart(plan: Plan, histories: dict[str, Sequence[PricePoint]]) -> str:
         )
     if not series:
         return ""
-    first = min(entry.points[0][0] for entry in series)
-    years = range(dt.date.fromordinal(int(first)).year, as_of.year + 2)
-    ticks = tuple((float(dt.date(year, 1, 1).toordinal()), str(year)) for year in years)
-    y_ticks = nice_ticks(0.0, max(value for entry in series for _, value in entry.points))
+    first = dt.date.fromordinal(int(min(entry.points[0][0] for entry in series))).year
+    last = dt.date.fromordinal(int(as_of)).year
+    ticks = tuple((float(dt.date(year, 1, 1).toordinal()), str(year)) for year in range(first, last + 1))
     return line_chart(
         title="Price of a GPU-hour",
-        x=Axis(title="year", ticks=ticks, low=ticks[0][0], high=ticks[-1][0]),
-        y=Axis(
-            title="USD per GPU-hour",
-            ticks=tuple((tick, f"{tick:,g}") for tick in y_ticks),
-            low=0.0,
-            high=y_ticks[-1],
+        x=Axis(
+            title="year (labels stand at 1 January)", ticks=ticks, low=ticks[0][0], high=max(as_of, ticks[0][0] + 1)
         ),
+        y=_upright("USD per GPU-hour", nice_ticks(0.0, max(value for entry in series for _, value in entry.points))),
         series=series,
-        height=320.0,
+        height=330.0,
     )
 
 
-def front_chart(plan: Plan) -> str:
-    """Return the high end of calendar days against nodes for every size considered, the chosen ones marked."""
-    series = [
-        Series(
-            name=NAME_OF_TARGET[option.target],
-            colour=PALETTE[index],
-            points=tuple((float(point.nodes), point.calendar_days_high) for point in _sorted(option)),
-        )
-        for index, option in enumerate(plan.options)
-        if len(option.front) > 1
-    ]
-    if not series:
-        return ""
-    marks = [
-        Mark(x=option.nodes, y=option.calendar_days_high, label="", colour=PALETTE[index])
-        for index, option in enumerate(plan.options)
-    ]
-    x_ticks = nice_ticks(0.0, max(point for entry in series for point, _ in entry.points))
-    y_ticks = nice_ticks(0.0, max(day for entry in series for _, day in entry.points))
-    return line_chart(
-        title="Cluster sizes that meet the goal",
-        x=Axis(title="nodes", ticks=tuple((tick, f"{tick:,g}") for tick in x_ticks), low=0.0, high=x_ticks[-1]),
-        y=Axis(
-            title="calendar days, high end of the band",
-            ticks=tuple((tick, f"{tick:,g}") for tick in y_ticks),
-            low=0.0,
-            high=y_ticks[-1],
-        ),
-        series=series,
-        marks=marks,
-        height=320.0,
-    )
-
-
-def _sorted(option: Option) -> list[FrontPoint]:
-    return sorted(option.front, key=lambda point: point.nodes)
+def _upright(title: str, ticks: Sequence[float]) -> Axis:
+    return Axis(title=title, ticks=labelled(ticks), low=ticks[0], high=ticks[-1])

@@ -6,6 +6,7 @@ give the same numbers by a second, independent way. Texts are written as strings
 
 import datetime as dt
 import io
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -16,17 +17,21 @@ from clusterwright.plan.words import NAME_OF_TARGET, layout_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.records import CashFlowRow, PricedLine
 
 _BILL_COLUMNS = (
     "target", "item", "category", "quantity", "unit", "charge", "paid", "USD per unit", "USD per period", "basis",
     "in force from", "source", "how the quantity was found",
 )  # fmt: skip
 _SUMMARY_COLUMNS = (
-    "where", "cluster", "layout", "calendar days", "this run, USD", "horizon, USD", "present value, USD", "buy now, USD",
-    "USD per GPU-hour", "priced from documents",
+    "where", "cluster", "layout", "calendar days", "this run, USD", "horizon, USD", "present value, USD",
+    "buy now, USD", "USD per GPU-hour", "priced from documents",
 )  # fmt: skip
-_WIDE, _NARROW = 42, 15
+_A4 = 9
+_WIDEST = 520  # pixels of a column of text
+_HEAD_HEIGHT = 32  # points: two lines
+_FIRST_NUMBER = 3  # column of the summary
+_OWN_CATEGORIES = frozenset({"installation", "spares", "support", "staff", "facility", "resale"})
 
 
 def workbook_xlsx(plan: Plan) -> bytes:
@@ -39,6 +44,7 @@ def workbook_xlsx(plan: Plan) -> bytes:
     book.set_properties({"title": f"{plan.name}: cost", "created": day})
     formats = {
         "head": book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}),
+        "right": book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top", "align": "right"}),
         "title": book.add_format({"bold": True, "font_size": 14}),
         "usd": book.add_format({"num_format": "#,##0.00;[Red]-#,##0.00"}),
         "input": book.add_format({"num_format": "#,##0.######", "font_color": "#0000FF", "bg_color": "#FFF9E5"}),
@@ -53,15 +59,17 @@ def workbook_xlsx(plan: Plan) -> bytes:
     _bill(book, plan, formats)
     sheets = {option.target: _cash_sheet(book, plan, option, money_of, formats) for option in known}
     _summary(summary, plan, sheets, formats)
+    for sheet in book.worksheets():
+        sheet.set_landscape()
+        sheet.set_paper(_A4)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_footer("&L&F&C&A&R&P of &N")
     book.close()
     return stream.getvalue()
 
 
 def _inputs(book: Any, plan: Plan, formats: dict[str, Any]) -> None:  # noqa: ANN401 - XlsxWriter is untyped
     sheet = book.add_worksheet("Inputs")
-    sheet.set_column(0, 0, 32)
-    sheet.set_column(1, 1, _NARROW)
-    sheet.set_column(2, 6, 28)
     sheet.write_string(0, 0, "Inputs: change the yellow cells", formats["title"])
     for column, title in enumerate(("name", "value", "unit", "basis", "reason", "source", "date")):
         sheet.write_string(2, column, title, formats["head"])
@@ -85,13 +93,21 @@ def _inputs(book: Any, plan: Plan, formats: dict[str, Any]) -> None:  # noqa: AN
         book.define_name(name, f"=Inputs!$B${index + 1}")
         for column, entry in enumerate(texts, start=2):
             sheet.write_string(index, column, entry)
+    months = math.ceil(economics.horizon_months)
+    sheet.data_validation(
+        3, 1, 3, 1,
+        {"validate": "decimal", "criteria": "between", "minimum": 0.1, "maximum": months, "error_title": "Horizon",
+         "error_message": f"The cash sheets have rows for {months} months."},
+    )  # fmt: skip
     last = len(rows) + 3
     sheet.write_string(last, 0, "runs_in_horizon")
     sheet.write_formula(
         last, 1, "=utilisation*horizon_months*hours_per_month/(reference_days*24)", formats["number"], runs
     )
     book.define_name("runs_in_horizon", f"=Inputs!$B${last + 1}")
-    sheet.write_string(last, 2, "runs of this blueprint, the same for every option")
+    sheet.write_string(last, 2, "runs")
+    sheet.write_string(last, 4, "runs of this blueprint in the horizon, the same for every option")
+    sheet.autofit(_WIDEST)
 
 
 def paid(line: PricedLine) -> str:
@@ -106,10 +122,7 @@ def paid(line: PricedLine) -> str:
 def _bill(book: Any, plan: Plan, formats: dict[str, Any]) -> None:  # noqa: ANN401
     sheet = book.add_worksheet("Bill")
     sheet.freeze_panes(1, 2)
-    sheet.set_column(0, 0, 10)
-    sheet.set_column(1, 1, _WIDE)
-    sheet.set_column(2, 10, _NARROW)
-    sheet.set_column(11, 12, _WIDE)
+    sheet.repeat_rows(0)
     for column, title in enumerate(_BILL_COLUMNS):
         sheet.write_string(0, column, title, formats["head"])
     row = 0
@@ -118,7 +131,8 @@ def _bill(book: Any, plan: Plan, formats: dict[str, Any]) -> None:  # noqa: ANN4
             row += 1
             texts = {
                 0: option.target, 1: line.line.item, 2: line.line.category, 4: line.line.unit, 5: line.line.charge,
-                6: paid(line), 9: line.basis, 10: line.price_date, 11: line.source, 12: line.line.note,
+                6: paid(line), 9: line.basis, 10: line.price_date, 12: line.line.note,
+                11: line.source + (f": {line.note}" if line.note else ""),
             }  # fmt: skip
             for column, entry in texts.items():
                 sheet.write_string(row, column, entry)
@@ -129,6 +143,7 @@ def _bill(book: Any, plan: Plan, formats: dict[str, Any]) -> None:  # noqa: ANN4
                 continue
             sheet.write_number(row, 7, line.unit_usd, formats["input"])
             sheet.write_formula(row, 8, f"=D{row + 1}*H{row + 1}", formats["usd"], line.usd_per_period)
+    sheet.autofit(_WIDEST)
     sheet.autofilter(0, 0, max(row, 1), len(_BILL_COLUMNS) - 1)
     for name, letter in (("bill_target", "A"), ("bill_charge", "F"), ("bill_paid", "G"), ("bill_usd", "I")):
         book.define_name(name, f"=Bill!${letter}$2:${letter}${max(row, 1) + 1}")
@@ -142,22 +157,26 @@ def _cash_sheet(
     formats: dict[str, Any],
 ) -> CashSheet:
     amounts: dict[tuple[float, str], float] = defaultdict(float)
-    lines = {line.line.item: paid(line) for line in option.lines}
+    committed = frozenset(line.line.item for line in option.lines if paid(line) == "committed")
     for row in money_of.cash_flow_rows(option.target):
-        amounts[row.month, _column_of(row.category, row.item, row.fixed_or_variable, lines)] += row.usd
+        amounts[row.month, _column_of(row, committed)] += row.usd
     sheet = CashSheet(sheet=book.add_worksheet(f"Cash {option.target}"), plan=plan, option=option, formats=formats)
     sheet.write(amounts)
     return sheet
 
 
-def _column_of(category: str, item: str, fixed_or_variable: str, lines: dict[str, str]) -> str:
+def _column_of(row: CashFlowRow, committed: frozenset[str]) -> str:
     """Return the cash sheet's column that a row of the cash flow belongs to."""
-    if category == "energy":
-        return "energy working" if fixed_or_variable == "variable" else "energy always"
-    if item in lines:
-        when = lines[item]
-        return "purchase" if when == "once" else f"rent {when}"
-    return category
+    variable = row.fixed_or_variable == "variable"
+    if row.category == "energy":
+        return "energy working" if variable else "energy always"
+    if row.category in _OWN_CATEGORIES:
+        return row.category
+    if row.capex_or_opex == "capex":
+        return "purchase"
+    if variable:
+        return "rent while working"
+    return "rent committed" if row.item in committed else "rent always"
 
 
 def _summary(
@@ -167,14 +186,17 @@ def _summary(
     formats: dict[str, Any],
 ) -> None:
     sheet.set_column(0, 0, 16)
-    sheet.set_column(1, 2, _WIDE)
-    sheet.set_column(3, 9, 18)
+    sheet.set_column(1, 1, 46)
+    sheet.set_column(2, 2, 74)
+    sheet.set_column(3, 9, 16)
+    sheet.set_row(3, _HEAD_HEIGHT)
+    sheet.freeze_panes(4, 1)
     sheet.write_string(0, 0, plan.name, formats["title"])
     sheet.write_string(
         1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", formats["note"]
     )
     for column, title in enumerate(_SUMMARY_COLUMNS):
-        sheet.write_string(3, column, title, formats["head"])
+        sheet.write_string(3, column, title, formats["head" if column < _FIRST_NUMBER else "right"])
     for row, option in enumerate(plan.options, start=4):
         sheet.write_string(row, 0, NAME_OF_TARGET[option.target] + (" *" if option.target == plan.recommended else ""))
         sheet.write_string(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
@@ -193,7 +215,7 @@ def _summary(
             (8, f"=E{row + 1}/({option.gpus}*D{row + 1}*24)", option.usd_per_gpu_hour, "usd"),
         )
         for column, formula, value, style in values:
-            sheet.write_formula(row, column, formula, formats[style], value)
+            sheet.write_formula(row, column, formula, formats[style], "unknown" if value is None else value)
         if option.priced_share is not None:
             sheet.write_number(row, 9, option.priced_share, formats["share"])
     below = len(plan.options) + 5

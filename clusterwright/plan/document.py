@@ -29,7 +29,7 @@ def loads(text: str) -> Plan:
     from pydantic import ValidationError  # noqa: PLC0415 - only where a plan is read back
 
     try:
-        return _adapter().validate_json(text, strict=True, extra="forbid")
+        plan: Plan = _adapter().validate_json(text, strict=True, extra="forbid")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -37,6 +37,7 @@ def loads(text: str) -> Plan:
             f"this is not a plan that this version can read: {place}: {first['msg']}",
             help="make it again with: clusterwright build BLUEPRINT -o FOLDER",
         ) from None
+    return plan
 
 
 def json_schema() -> dict[str, Any]:
@@ -46,7 +47,7 @@ def json_schema() -> dict[str, Any]:
     for definition in (schema, *definitions.values()):
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Clusterwright plan", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Clusterwright plan"}
 
 
 def _adapter() -> Any:  # noqa: ANN401 - pydantic's generic adapter

@@ -64,7 +64,10 @@ class ClusterNames:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrontPoint:
-    """A cluster size that was not chosen: days as in `Option`, cost of one run in USD."""
+    """A cluster size that was looked at: days as in `Option`, cost of one run in USD.
+
+    The cost is None where a price is unknown, and for sizes to own that are too large to win and so were not billed.
+    """
 
     nodes: int
     gpus: int
@@ -82,6 +85,7 @@ class Option:
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
         region, zone, capacity, reservation: of clouds, else empty.
+        nodes, gpus: that are rented or bought, with the spares; `training_nodes` leaves these out.
         memory_bytes_per_gpu: of the fullest GPU, by term; hbm_bytes_per_gpu: what it has.
         mfu: model FLOP/s (full attention) over the dense peak of the precision.
         goodput: productive share of calendar time; failures: what is behind it.
@@ -89,7 +93,7 @@ class Option:
         run_usd … priced_share: see `tco.records.CandidateCost`.
         it_power_w: nameplate load of owned hardware, None for rented.
         facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
-        front: the other cluster sizes that no size beats in both nodes and days.
+        front: the cluster sizes that no size beats in both nodes and days and that meet the goal, the chosen one too.
     """
 
     target: str
@@ -141,6 +145,11 @@ class Option:
     facility: OnPremDesign | None
     file_system: FileSystem | None
     front: tuple[FrontPoint, ...]
+
+    @property
+    def training_nodes(self) -> int:
+        """Nodes that train: all but the spares."""
+        return self.nodes - self.failures.spare_nodes
 
     @property
     def bill(self) -> Bill:

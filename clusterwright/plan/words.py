@@ -11,15 +11,17 @@ _WHOLE_DOLLARS = 1e4
 def money(usd: float | None) -> str:
     """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
 
-    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9)
-    ('$2.14 M', '$12,345', 'unknown', '$1,500 M')
+    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5)
+    ('$2.14 M', '$12,345', 'unknown', '$1,500 M', '-$2.50')
     """
     if usd is None:
         return "unknown"
-    if abs(usd) >= _MILLION:
-        digits = 2 if abs(usd) < 100 * _MILLION else 0
+    if usd < 0:
+        return f"-{money(-usd)}"
+    if usd >= _MILLION:
+        digits = 2 if usd < 100 * _MILLION else 0
         return f"${usd / _MILLION:,.{digits}f} M"
-    return f"${usd:,.0f}" if abs(usd) >= _WHOLE_DOLLARS else f"${usd:,.2f}"
+    return f"${usd:,.0f}" if usd >= _WHOLE_DOLLARS else f"${usd:,.2f}"
 
 
 def percent(share: float | None) -> str:
@@ -45,7 +47,10 @@ def layout_text(layout: Layout) -> str:
     """Return a layout in the field's shorthand: `TP 8 × PP 4 × DP 13, micro-batch 1, selective recompute`."""
     parts = [f"TP {layout.tp}", f"PP {layout.pp}", f"DP {layout.dp}"]
     parts += [f"{name} {size}" for name, size in (("CP", layout.cp), ("EP", layout.ep)) if size > 1]
-    extras = [f"micro-batch {layout.micro_batch}", f"{layout.recompute} recompute"]
+    extras = [
+        f"micro-batch {layout.micro_batch}",
+        f"{'no' if layout.recompute == 'none' else layout.recompute} recompute",
+    ]
     if layout.vpp > 1:
         extras.append(f"{layout.vpp} chunks interleaved")
     if layout.zero_stage > 0:
@@ -67,7 +72,7 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
     """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
     alone, kept = plan.option(plan.recommended), plan.option(plan.recommended_horizon)
     if alone is None:
-        return ("no target meets the goals with known prices; see what failed below",)
+        return (_no_answer(plan),)
     lines = [f"for this run: {_way(plan, alone)}"]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months at {percent(plan.economics.utilisation)} utilisation"
@@ -75,6 +80,14 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
         lines.append(f"{work} {what}: {money(kept.horizon_usd)}, {money(kept.run_usd)} a run")
     return tuple(lines)
+
+
+def _no_answer(plan: Plan) -> str:
+    if not any(option.meets_goal for option in plan.options):
+        return "no target can finish in time; see what failed"
+    if all(option.run_usd is None for option in plan.options):
+        return f"the goal can be met, but no target has all its prices on {plan.as_of}; what lacks one is listed"
+    return "no target meets every goal; see what failed"
 
 
 def _verb(option: Option) -> str:

@@ -46,10 +46,21 @@ def does_not_fit(
     }
     shown = ", ".join(f"{name} {text(value, BYTES)}" for name, value in terms.items())
     gpus = layout.tp * layout.cp * layout.pp * layout.dp
+    fixed = [
+        name
+        for name, value in (
+            ("tensor", job.tensor_parallel),
+            ("pipeline", job.pipeline_parallel),
+            ("micro_batch", job.micro_batch),
+            ("recompute", job.recompute),
+        )
+        if value is not None
+    ]
     wider = f"allow at least {nodes_that_fit} nodes, or " if nodes_that_fit is not None else ""
+    freer = f"leave {', '.join(fixed)} of workload.parallelism to the search, or " if fixed else ""
     return Finding(
         id="MEM001",
-        path=_WORKLOAD,
+        path=(*_WORKLOAD, "parallelism") if fixed else _WORKLOAD,
         message=(
             f"{job.model.name} does not fit on {node.id}: the best layout "
             f"(tp {layout.tp}, pp {layout.pp}, dp {layout.dp}, "
@@ -57,5 +68,5 @@ def does_not_fit(
             f"{text(needed.total, BYTES)} per GPU, {text(over, BYTES)} more than the "
             f"{text(node.hbm_bytes_per_gpu, BYTES)} it has ({shown})"
         ),
-        help=f"{wider}choose accelerators with at least {text(needed.total, BYTES, digits=4)} of memory",
+        help=f"{freer}{wider}choose accelerators with at least {text(needed.total, BYTES, digits=4)} of memory",
     )

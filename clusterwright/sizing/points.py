@@ -1,11 +1,14 @@
 """The points of a front in full: memory and step time by part, goodput, storage, and days with their band."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import layouts, memory, step
 from clusterwright.sizing.calibration import Calibration, Residuals, StackCalibration
 from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
+from clusterwright.sizing.elastic import smaller_data_parallel
 from clusterwright.sizing.goodput import goodput
 from clusterwright.sizing.records import MemoryPerGpu, SizedPoint, StepTime, TrainingJob
 from clusterwright.sizing.storage import storage_need
@@ -41,6 +44,7 @@ def describe(
     times = step.layer_times(shape, device, tuning, chosen)
     parts = step.step_columns(shape, device, tuning, chosen, times)
     needed = memory.per_gpu(shape, chosen, kept=times.kept_bytes, working=times.working_bytes)
+    elastic = calibration.reliability().elastic
     parameters = float(transformer.parameters(job.model))
     flops = transformer.training_flops_per_token(job.model, sequence_length=job.sequence_length)
     return tuple(
@@ -54,6 +58,9 @@ def describe(
             calibration=calibration,
             parameters=parameters,
             flop_share=flops / float(device.peak_flop_per_s),
+            elastic_nodes=_elastic_nodes(job, shape, device, take(chosen, row), gpus_per_node=node.gpus)
+            if elastic
+            else None,
         )
         for row in range(fsdp.size)
     )
@@ -70,6 +77,7 @@ def point(
     calibration: Calibration,
     parameters: float,
     flop_share: float,
+    elastic_nodes: int | None,
 ) -> SizedPoint:
     """Return one layout's point.
 
@@ -87,12 +95,18 @@ def point(
         calibration: for failures and storage.
         parameters: of the model.
         flop_share: model FLOPs of a token over the accelerator's FLOP/s.
+        elastic_nodes: with which it goes on when one is missing, None if it cannot.
     """
     median = step_s
     gpus = int(layouts.gpu_counts(layout))
     nodes = gpus // node.gpus
     reliability = calibration.reliability()
-    useful = goodput(reliability, nodes=nodes, parameters=parameters)
+    useful = goodput(
+        reliability,
+        nodes=nodes,
+        parameters=parameters,
+        elastic_nodes=elastic_nodes,
+    )
     per_step = training.tokens_per_step(
         sequence_length=job.sequence_length, global_batch_sequences=job.global_batch_sequences
     )
@@ -108,12 +122,35 @@ def point(
         mfu=flop_share * tokens_per_s / gpus,
         tokens_per_s_per_gpu=tokens_per_s / gpus,
         goodput=useful,
-        storage=storage_need(job, reliability, parameters=parameters, tokens_per_s=tokens_per_s),
+        storage=storage_need(
+            job, reliability, parameters=parameters, tokens_per_s=tokens_per_s, run_s=days * SECONDS_PER_DAY
+        ),
         calendar_days=days,
         calendar_days_low=days * band_factor(residuals, quantile=LOW_QUANTILE),
         calendar_days_high=days * band_factor(residuals, quantile=job.confidence),
         limited_by=limits(median, experts=float(np.asarray(layout.ep)) > 1),
     )
+
+
+def _elastic_nodes(
+    job: TrainingJob, shape: Shape, device: Device, layout: Layouts, *, gpus_per_node: int
+) -> int | None:
+    """Return the nodes that the job can go on with when one is missing: fewer replicas that still fit into memory."""
+    record = layouts.layout_at(layout, ())  # type: ignore[arg-type]
+    ranks = smaller_data_parallel(
+        record, global_batch_sequences=job.global_batch_sequences, gpus_per_node=gpus_per_node
+    )
+    if ranks is None:
+        return None
+    # Fewer replicas share the optimizer's state, so that each holds more of it.
+    smaller = replace(
+        layout, dp=float(ranks), micro_batches=float(job.global_batch_sequences // record.micro_batch // ranks)
+    )
+    kept, working = step.layer_memory(shape, smaller)
+    needed = memory.per_gpu(shape, smaller, kept=kept, working=working)
+    if float(np.asarray(needed.total())) > float(device.hbm_bytes):
+        return None
+    return int(layouts.gpu_counts(smaller)) // gpus_per_node
 
 
 def median_factor(residuals: Residuals) -> float:

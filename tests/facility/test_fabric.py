@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
-from clusterwright.facility.fabric import AS_NEEDED, PER_UNIT, Fabric, size_fabric, spines_for
+from clusterwright.facility.fabric import PER_UNIT, size_fabric, spines_for
+from clusterwright.facility.fabric_counts import AS_NEEDED, Fabric
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 

@@ -1,0 +1,221 @@
+"""The tables of the report: what of the plan each of them lists."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import NAME_OF_TARGET, days_text, layout_text, money, percent
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import PricedLine
+
+_CENTS_BELOW, _DIGITS_BELOW = 1e4, 10.0
+_NONE = "–"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """What stands in a cell: a text, a second line in small type, and the numbers of its sources."""
+
+    text: str
+    detail: str = ""
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """A table: column titles, rows, which columns are numbers (aligned right), and which rows are sums.
+
+    Attributes:
+        narrow: columns whose text stays on one line.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    narrow: frozenset[int] = frozenset()
+    sums: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Sources:
+    """The sources of the prices, numbered from 1 in the order in which they are first named."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def number(self, line: PricedLine) -> int:
+        """Return the number of a price's source."""
+        words = line.source + (f": {line.note}" if line.note else "")
+        if words not in self.texts:
+            self.texts.append(words)
+        return self.texts.index(words) + 1
+
+
+def heading(option: Option) -> str:
+    """Return the name of an option's target as a heading."""
+    name = NAME_OF_TARGET[option.target]
+    return name[:1].upper() + name[1:]
+
+
+def plain(value: float) -> str:
+    """Return a number as people write it: cents where it is a price, no powers of ten.
+
+    >>> plain(0.0448), plain(55.04), plain(350.0), plain(329562.6), plain(0.0)
+    ('0.0448', '55.04', '350', '329,563', '0')
+    """
+    if value == round(value) or abs(value) >= _CENTS_BELOW:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) < _DIGITS_BELOW else f"{value:,.2f}"
+
+
+def comparison(plan: Plan, sources: Sources) -> Table:
+    """Return one row per option: cluster, days, price of a node, and every total with its band."""
+    months = f"{plan.economics.horizon_months:.0f} months"
+    return Table(
+        columns=(
+            "Where", "Cluster", "Days", "Price of a node", "This run", f"Same work, {months}", "Present value",
+            "Buy now", "USD per GPU-hour", "Priced from documents",
+        ),
+        rows=tuple(_compared(plan, option, sources) for option in plan.options),
+        numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9}),
+    )  # fmt: skip
+
+
+def _compared(plan: Plan, option: Option, sources: Sources) -> tuple[Cell, ...]:
+    return (
+        Cell(text=heading(option), detail=_mark(plan, option)),
+        Cell(text=f"{option.nodes:,} × {option.instance}", detail=f"{option.gpus:,} {option.accelerator_name}"),
+        Cell(
+            text=days_text(option.calendar_days),
+            detail=f"{option.calendar_days_low:.1f} to {option.calendar_days_high:.1f}"
+            + ("" if option.meets_goal else ", misses the goal"),
+        ),
+        _node_price(option, sources),
+        Cell(text=money(option.run_usd), detail=_band(option.run_usd, option.run_usd_low, option.run_usd_high)),
+        Cell(
+            text=money(option.horizon_usd),
+            detail=_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+        ),
+        Cell(text=money(option.npv_usd)),
+        Cell(text=_NONE if option.capex_usd == 0 else money(option.capex_usd)),
+        Cell(text="unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}"),
+        Cell(text=percent(option.priced_share)),
+    )
+
+
+def _mark(plan: Plan, option: Option) -> str:
+    ways = (("for this run", plan.recommended), ("over the horizon", plan.recommended_horizon))
+    marks = [name for name, target in ways if option.target == target]
+    return f"cheapest {' and '.join(marks)}" if marks else ""
+
+
+def _node_price(option: Option, sources: Sources) -> Cell:
+    nodes = [line for line in option.lines if line.line.category == "compute"]
+    if not nodes or nodes[0].unit_usd is None:
+        return Cell(text="unknown")
+    node = nodes[0]
+    since = f"{node.basis}, {node.price_date}" if node.price_date else node.basis
+    ending = {"hourly": " an hour", "monthly": " a month", "once": ""}[node.line.charge]
+    return Cell(text=f"${plain(node.unit_usd or 0.0)}{ending}", detail=since, sources=(sources.number(node),))
+
+
+def _band(value: float | None, low: float | None, high: float | None) -> str:
+    return "" if value is None or low is None or high is None or low == high else f"{money(low)} to {money(high)}"
+
+
+def cash_flow(money_of: Ledger, option: Option) -> Table:
+    """Return cash by year and category in whole USD; `purchase` is paid at the start; empty if a price is unknown."""
+    years: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for row in money_of.cash_flow_rows(option.target):
+        years[row.category][_year(row.month)] += row.usd
+    columns = sorted({year for amounts in years.values() for year in amounts})
+    body = [(category, [amounts.get(year, 0.0) for year in columns]) for category, amounts in years.items()]
+    if not body:
+        return Table(columns=(), rows=())
+    body.append(("total", [sum(amounts[index] for _, amounts in body) for index in range(len(columns))]))
+    return Table(
+        columns=("USD", *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
+        rows=tuple(
+            (Cell(text=name), *(Cell(text=_whole(amount)) for amount in (*amounts, sum(amounts))))
+            for name, amounts in body
+        ),
+        numeric=frozenset(range(1, len(columns) + 2)),
+        sums=frozenset({len(body) - 1}),
+    )
+
+
+def _year(month: float) -> int:
+    return 0 if month == 0 else int((month - 1e-9) // 12) + 1
+
+
+def _whole(usd: float) -> str:
+    return _NONE if usd == 0 else f"{usd:,.0f}"
+
+
+def prices(option: Option, sources: Sources) -> Table:
+    """Return the bill: each line with its price, of which day it is and where it comes from."""
+    return Table(
+        columns=("Item", "Quantity", "Price, USD", "Amount, USD", "Basis", "In force from", "Last seen", "Source"),
+        rows=tuple(_priced(line, sources) for line in option.lines),
+        numeric=frozenset({1, 2, 3}),
+        narrow=frozenset({4, 5, 6, 7}),
+    )
+
+
+def _priced(line: PricedLine, sources: Sources) -> tuple[Cell, ...]:
+    unknown = line.unit_usd is None or line.usd_per_period is None
+    return (
+        Cell(text=line.line.item, detail=line.line.note),
+        Cell(text=f"{line.line.quantity:,.0f}", detail=line.line.unit),
+        Cell(
+            text="unknown" if line.unit_usd is None else plain(line.unit_usd),
+            detail="each" if line.line.unit == "each" else f"per {line.line.unit}",
+        ),
+        Cell(text="unknown" if line.usd_per_period is None else plain(line.usd_per_period), detail=line.line.charge),
+        Cell(text=line.basis, detail=f"{line.confidence} confidence" if line.confidence else ""),
+        Cell(text=line.price_date or _NONE),
+        Cell(text=line.last_seen.isoformat() if line.last_seen else _NONE),
+        Cell(text=line.note or "no price", sources=()) if unknown else Cell(text="", sources=(sources.number(line),)),
+    )
+
+
+def parameters(plan: Plan) -> Table:
+    """Return the economic values with their ends, reason, source and date."""
+    return Table(
+        columns=("Value", "Base", "Cheap to dear", "Basis", "Reason", "Source"),
+        rows=tuple(
+            (
+                Cell(text=entry.key, detail=entry.unit),
+                Cell(text=plain(entry.value)),
+                Cell(text=_NONE if entry.low == entry.high else f"{plain(entry.low)} to {plain(entry.high)}"),
+                Cell(text=entry.basis),
+                Cell(text=entry.reason),
+                Cell(text=entry.source, detail=entry.date),
+            )
+            for entry in plan.parameters
+        ),
+        numeric=frozenset({1, 2}),
+    )
+
+
+def sizing(plan: Plan) -> Table:
+    """Return how each target runs the job: layout, speed, failures and what limits it."""
+    return Table(
+        columns=(
+            "Where", "Layout", "Tokens/s per GPU", "MFU", "Goodput", "Between interruptions", "Checkpoint every",
+            "Limited by",
+        ),
+        rows=tuple(
+            (
+                Cell(text=heading(option)),
+                Cell(text=layout_text(option.layout)),
+                Cell(text=f"{option.tokens_per_s_per_gpu:,.0f}"),
+                Cell(text=percent(option.mfu)),
+                Cell(text=percent(option.goodput)),
+                Cell(text=f"{option.failures.mean_time_between_interruptions_s / 3600:.1f} h"),
+                Cell(text=f"{option.failures.checkpoint_interval_s / 60:.0f} min"),
+                Cell(text="; ".join(option.limited_by)),
+            )
+            for option in plan.options
+        ),
+        numeric=frozenset({2, 3, 4, 5, 6}),
+    )  # fmt: skip

@@ -1,0 +1,177 @@
+"""Composes the records of a Plan from what was chosen; decides nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+from clusterwright import __version__
+from clusterwright.blueprint.resolve import CLOUDS, Resolved
+from clusterwright.blueprint.schema import Blueprint, Train
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import Finding
+from clusterwright.plan.candidates import Choice, days, key_of
+from clusterwright.plan.record import (
+    ClusterNames,
+    EconomicsSummary,
+    FrontPoint,
+    GoalSummary,
+    Option,
+    Plan,
+    WorkloadSummary,
+)
+from clusterwright.plan.recount import not_counted
+from clusterwright.plan.reliability import spot_assumption
+from clusterwright.sizing.calibration import load_calibration
+from clusterwright.sizing.records import SizedPoint
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import CandidateCost, Parameter
+from clusterwright.workload.transformer import parameters, training_flops_per_token
+
+
+def compose(
+    blueprint: Blueprint,
+    resolved: Resolved,
+    catalogue: Catalogue,
+    options: tuple[Option, ...],
+    ledger: Ledger,
+    *,
+    recommended: str,
+    recommended_horizon: str,
+    findings: tuple[Finding, ...],
+) -> Plan:
+    """Return the Plan of what was decided.
+
+    Args:
+        blueprint: as loaded.
+        resolved: its names, looked up.
+        catalogue: for its version.
+        options: the chosen cluster of each target.
+        ledger: their cash flow.
+        recommended: as in `Plan`.
+        recommended_horizon: as in `Plan`.
+        findings: as in `Plan`.
+    """
+    economics = ledger.economics
+    assert isinstance(blueprint.workload, Train)  # noqa: S101 - narrowed by `decide`
+    return Plan(
+        schema=1,
+        clusterwright=__version__,
+        catalogue=catalogue.version,
+        name=blueprint.name,
+        description=blueprint.description,
+        as_of=ledger.as_of.isoformat(),
+        workload=_workload(blueprint.workload, resolved),
+        goals=GoalSummary(
+            finish_within_days=days(blueprint.goals.finish_within),
+            confidence=blueprint.goals.confidence,
+            budget_usd=blueprint.economics.budget,
+        ),
+        economics=EconomicsSummary(
+            horizon_months=economics.horizon_months,
+            utilisation=economics.utilisation,
+            discount_rate=economics.discount_rate,
+            hours_per_month=economics.hours_per_month,
+            power_price_usd_per_kwh=economics.power_price_usd_per_kwh,
+            pue=economics.pue,
+        ),
+        cluster=ClusterNames(
+            name=blueprint.cluster.name or blueprint.name,
+            partition=blueprint.cluster.partition,
+            host_prefix=blueprint.cluster.host_prefix,
+            tags=tuple(sorted(blueprint.cluster.tags.items())),
+        ),
+        recommended=recommended,
+        recommended_horizon=recommended_horizon,
+        options=options,
+        breakevens=ledger.breakevens(),
+        parameters=(*_spot(blueprint, options), *ledger.parameters),
+        findings=findings,
+        not_counted=not_counted(
+            owned=any(option.facility is not None for option in options),
+            rented=any(option.facility is None for option in options),
+        ),
+    )
+
+
+def _spot(blueprint: Blueprint, options: Sequence[Option]) -> tuple[Parameter, ...]:
+    rented = any(entry.capacity == "spot" for entry in options)
+    return (spot_assumption(blueprint, load_calibration()),) if rented else ()
+
+
+def option(
+    blueprint: Blueprint,
+    choice: Choice,
+    cost: CandidateCost,
+    front: Sequence[SizedPoint],
+    costs: Mapping[str, CandidateCost],
+) -> Option:
+    """Return the record of a target's chosen point.
+
+    Args:
+        blueprint: for what was asked of the target.
+        choice: the point.
+        cost: what it costs beside the other targets' chosen points.
+        front: every size of the target that was considered.
+        costs: of the sizes that were billed, by key.
+    """
+    target, point = choice.resolved, choice.point
+    asked = getattr(blueprint.targets, target.target)
+    shared = {field.name for field in fields(CandidateCost)} & {field.name for field in fields(Option)}
+    described = {"target", "nodes", "gpus", "calendar_days"}
+    return Option(
+        target=target.target,
+        instance=target.node.id,
+        region=asked.region if target.target in CLOUDS else "",
+        zone=(asked.zone or "") if target.target in CLOUDS else "",
+        capacity=asked.capacity if target.target in CLOUDS else "",
+        reservation=(asked.reservation or "") if target.target in CLOUDS else "",
+        accelerator=target.node.accelerator.id,
+        accelerator_name=target.node.accelerator.name,
+        nodes=point.nodes,
+        gpus=point.gpus,
+        gpus_per_node=target.node.gpus,
+        layout=point.layout,
+        memory_bytes_per_gpu=point.memory,
+        hbm_bytes_per_gpu=target.node.hbm_bytes_per_gpu,
+        step=point.step,
+        mfu=point.mfu,
+        tokens_per_s_per_gpu=point.tokens_per_s_per_gpu,
+        goodput=point.goodput.fraction,
+        failures=point.goodput,
+        storage=point.storage,
+        calendar_days=point.calendar_days,
+        calendar_days_low=point.calendar_days_low,
+        calendar_days_high=point.calendar_days_high,
+        meets_goal=choice.meets_goal,
+        limited_by=point.limited_by,
+        it_power_w=choice.bill.it_power_w,
+        unknown_power_items=choice.bill.unknown_power_items,
+        facility=choice.design,
+        file_system=choice.file_system,
+        front=tuple(
+            FrontPoint(
+                nodes=other.nodes,
+                gpus=other.gpus,
+                calendar_days=other.calendar_days,
+                calendar_days_high=other.calendar_days_high,
+                mfu=other.mfu,
+                meets_goal=choice.meets_goal,
+                run_usd=costs[key].run_usd if (key := key_of(target, other)) in costs else None,
+            )
+            for other in front
+        ),
+        **{name: getattr(cost, name) for name in shared - described},
+    )
+
+
+def _workload(workload: Train, resolved: Resolved) -> WorkloadSummary:
+    return WorkloadSummary(
+        kind=workload.kind,
+        model=resolved.model.id,
+        model_name=resolved.model.name,
+        parameters=parameters(resolved.model),
+        flop_per_token=training_flops_per_token(resolved.model, sequence_length=workload.sequence_length, causal=False),
+        tokens=workload.tokens,
+        sequence_length=workload.sequence_length,
+        global_batch_sequences=workload.global_batch,
+        precision=workload.precision,
+    )
