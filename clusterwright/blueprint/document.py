@@ -19,6 +19,7 @@ from clusterwright.errors import InputError
 _MAX_BYTES = 1_000_000
 _MAX_VALUES = 10_000
 _MAX_DEPTH = 40
+_SHOWN = 40
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -60,7 +61,22 @@ class _Walk:
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
             return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
-        return _scalar(node)
+        return self._scalar(node, path)
+
+    def _scalar(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401
+        try:
+            return _scalar(node)
+        except (ValueError, KeyError):
+            kind = str(node.tag).removeprefix(_TAG)
+            shown = str(node.value)[:_SHOWN]
+            problem = Problem(
+                path=path,
+                message=f"{shown!r} is not a value of YAML's kind {kind}",
+                help="remove the tag, or correct the value",
+                position=_position(node),
+            )
+            self.problems.append(problem)
+            return str(node.value)
 
     def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -95,7 +111,7 @@ def _scalar(node: Node) -> Any:  # noqa: ANN401
     if kind == "null":
         return None
     if kind == "bool":
-        return text.lower() == "true"
+        return {"true": True, "false": False}[text.lower()]
     if kind == "int":
         return int(text.replace("_", ""), 0) if text.lower().startswith(("0x", "0o")) else int(text.replace("_", ""))
     if kind == "float":

@@ -8,6 +8,9 @@ HOST_PREFIX = r"[a-z]([a-z0-9-]{0,18}[a-z])?"
 IDENTIFIER = r"[A-Za-z0-9/][A-Za-z0-9._/:+-]{0,199}"
 TAG_KEY = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 TAG_VALUE = r"([A-Za-z0-9][A-Za-z0-9 ._@-]{0,62})?"
+#: Tags that the stacks set, and how many more fit: Azure's DNS zones take 15, three of which are taken.
+RESERVED_TAGS = ("cluster", "managed-by", "role", "workload")
+MOST_TAGS = 12
 
 
 def _is(pattern: str, text: str) -> bool:
@@ -53,7 +56,11 @@ def identifier(text: str) -> str:
 
 def tags(pairs: dict[str, str]) -> dict[str, str]:
     """Return tags that every cloud accepts; raise ValueError otherwise."""
+    if len(pairs) > MOST_TAGS:
+        raise ValueError(f"{len(pairs)} tags are too many: at most {MOST_TAGS} beside those that the stacks set")
     for key, value in pairs.items():
+        if key.lower() in RESERVED_TAGS or key.lower().startswith("clusterwright-"):
+            raise ValueError(f"{key!r} is a tag that the stacks set themselves")
         if not _is(TAG_KEY, key):
             raise ValueError(f"{key!r} cannot be a tag's key: a letter, then letters, digits, _ and -, up to 63")
         if not _is(TAG_VALUE, value):

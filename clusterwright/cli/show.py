@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clusterwright.plan.explain import Explanation
+from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, layout_text, money, percent
 

@@ -60,7 +60,7 @@ class CashSheet:
             "facility": f"={kilowatts}*colocation_usd_per_kw_month*$B{{r}}",
             "energy always": f"={energy}*idle_power_fraction",
             "energy working": f"={energy}*(load_power_fraction-idle_power_fraction)*{_BUSY}",
-            "resale": f"=IF($A{{r}}=horizon_months,-{equipment}*resale_fraction,0)",
+            "resale": f"=IF(AND($A{{r}}=horizon_months,$B{{r}}>0),-{equipment}*resale_fraction,0)",
         }
         rented = {
             "rent while working": f"={_rent(target, 'while working')}*{_BUSY}*$B{{r}}",
@@ -159,9 +159,13 @@ class CashSheet:
 
     def total_formula(self, title: str) -> str:
         """Return the sum of a column over all months; `unknown` where an owned cluster cannot do the work in time."""
-        if not self.owned:
-            return f"={self._sum(title)}"
-        return f"=IF('{self.sheet.get_name()}'!{_BUSY}>1+1E-9,\"unknown\",{self._sum(title)})"
+        return self._guarded(self._sum(title), feasible=self.owned)
+
+    def _guarded(self, formula: str, *, feasible: bool = False) -> str:
+        """Return a formula that says `unknown` for a horizon with more months than the sheet has rows."""
+        too_long = f"horizon_months>{self.months}"
+        busy = f"'{self.sheet.get_name()}'!{_BUSY}>1+1E-9"
+        return f'=IF({f"OR({too_long},{busy})" if feasible else too_long},"unknown",{formula})'
 
     def capex_formula(self) -> str:
         """Return what is paid at the start for what is bought."""
@@ -177,7 +181,7 @@ class CashSheet:
             "rent always": f"*{name}{_HELD if self.owned else _RUNNING}",
         }
         parts = [f"{self._sum(title)}{shares.get(title, f'*{name}{_HELD}')}" for title in self.columns()]
-        return "=" + "+".join(parts)
+        return self._guarded("+".join(parts))
 
 
 def _letter(column: int) -> str:

@@ -146,7 +146,8 @@ def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
     >>> nice_ticks(0, 36)
     (0.0, 10.0, 20.0, 30.0, 40.0)
     """
-    span = max(high - low, 1e-12)
+    largest = max(abs(low), abs(high))
+    span = high - low if high - low > max(1e-4 * largest, 1e-9) else max(largest, 1.0)
     raw = span / count
     magnitude = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * magnitude for factor in (1, 2, 5, 10) if raw <= factor * magnitude * (1 + 1e-9))

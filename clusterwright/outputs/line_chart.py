@@ -1,5 +1,6 @@
 """Charts of lines and steps over two axes, with bands, marks where lines cross, and labels that never overlap."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -28,7 +29,7 @@ _LABEL_GAP = 17.0
 _TOP, _BELOW = 18.0, 54.0
 _RADIUS = 5.0
 _LABEL_HEIGHT = 17.0
-_DISTANCES = (10.0, 26.0, 42.0, 58.0, 74.0, 90.0, 106.0)  # tried for a mark's label, from the mark
+_DISTANCES = tuple(10.0 + 16.0 * step for step in range(11))  # tried for a mark's label, from the mark
 Point = tuple[float, float]
 
 
@@ -105,10 +106,13 @@ def drawn_points(series: Series) -> tuple[Point, ...]:
 
 def _axes(plot: _Plot) -> list[str]:
     parts = across(plot.x, left=plot.left, width=plot.width, top=plot.top, height=plot.height)
+    free_to = math.inf
     for value, label in plot.y.ticks:
         at = plot.at((plot.x.low, value))[1]
         parts.append(line(plot.left, at, plot.left + plot.width, at))
-        parts.append(text(plot.left - 8, at + 4, label, anchor="end"))
+        if at <= free_to:
+            parts.append(text(plot.left - 8, at + 4, label, anchor="end"))
+            free_to = at - _LABEL_GAP
     bottom, middle = plot.top + plot.height, plot.top + plot.height / 2
     parts.append(line(plot.left, bottom, plot.left + plot.width, bottom, stroke=INK))
     parts.append(
@@ -205,8 +209,8 @@ def _free_place(label: str, at: Point, taken: Sequence[Box], samples: Sequence[P
                 if any(other.holds(point) for other in taken if not other.holds(at) for point in leader):
                     continue
                 covered = sum(box.holds(point) for point in samples)
-                if best is None or covered * 6.0 + away < best[0]:
-                    best = (covered * 6.0 + away, box)
+                if best is None or covered * 12.0 + away < best[0]:
+                    best = (covered * 12.0 + away, box)
     return None if best is None else best[1]
 
 

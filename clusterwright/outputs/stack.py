@@ -6,7 +6,8 @@ out of the configuration and listed in the README; the program refuses to run wi
 
 import io
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CLOUDS
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.stack_readme import FillIn, stack_readme, to_fill_in
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, cluster_text, days_band_text, layout_text, money, percent
 from clusterwright.units import HOURS_PER_MONTH
 
 _SKIPPED = ("__pycache__", ".pytest_cache", ".venv", ".ruff_cache")
@@ -28,27 +29,8 @@ _SCALE_SET_NODES = 100
 #: Budgets are set this far above the plan, so that an alert means something unplanned.
 _BUDGET_MARGIN = 1.1
 
-#: What the user must add before the first `pulumi up`, by cloud: (command, what it is).
-TO_FILL_IN: dict[str, tuple[tuple[str, str], ...]] = {
-    "aws": (),
-    "azure": (
-        (
-            'pulumi config set adminSshPublicKey "$(cat ~/.ssh/id_ed25519.pub)"',
-            "Azure wants a public key on every machine; access is by Bastion only",
-        ),
-        (
-            "pulumi config set --path nodeType.image microsoft-dsvm:ubuntu-hpc:2404:VERSION",
-            "a fixed version (az vm image list --publisher microsoft-dsvm --all); latest would mix drivers",
-        ),
-    ),
-    "gcp": (("pulumi config set gcp:project YOUR-PROJECT", "the project that everything is created in"),),
-}
-#: How an operator reaches the controller; nothing has a public address.
-CONNECT = {
-    "aws": "aws ssm start-session --target $(pulumi stack output controllerInstanceId)",
-    "azure": "az network bastion ssh … (the outputs of the stack name the Bastion and the machine)",
-    "gcp": "gcloud compute ssh --tunnel-through-iap $(pulumi stack output controllerName)",
-}
+#: Characters that Google takes in a label's key or value.
+_NOT_IN_LABEL = re.compile(r"[^a-z0-9_-]")
 
 
 def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -69,8 +51,12 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         f"node/{name}": file for name, file in _copied(root / "templates" / "node").items()
     }
     static_readme = files.pop("README.md", None)
-    files[f"Pulumi.{plan.cluster.name}.yaml"] = text(_configuration(plan, option, catalogue))
-    files["README.md"] = text(_readme(plan, option, static_readme.content.decode() if static_readme else ""))
+    values = configuration(plan, option, catalogue)
+    instance = catalogue.instances[option.instance]
+    files[f"Pulumi.{plan.cluster.name}.yaml"] = text(_yaml(plan, values, to_fill_in(option, instance)))
+    zone = values.get(f"clusterwright-{option.target}:{'availabilityZone' if option.target == 'aws' else 'zone'}")
+    static = static_readme.content.decode() if static_readme else ""
+    files["README.md"] = text(stack_readme(plan, option, instance, zone=str(zone), static=static))
     return files
 
 
@@ -118,11 +104,19 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         "controllerInstanceType": CLOUDS[option.target].controller,
         "partition": plan.cluster.partition,
         "budgetUsdPerMonth": monthly_budget_usd(option),
-        "tags": {"workload": plan.name, **dict(plan.cluster.tags)},
+        "tags": _tags(plan, option.target),
     }
     return own | {
         f"clusterwright-{option.target}:{key}": _known(value) for key, value in values.items() if value is not None
     }
+
+
+def _tags(plan: Plan, cloud: str) -> dict[str, str]:
+    """Return the tags; Google's labels are lower-case, with hyphens for what they cannot hold."""
+    tags = {"workload": plan.name, **dict(plan.cluster.tags)}
+    if cloud != "gcp":
+        return tags
+    return {_NOT_IN_LABEL.sub("-", key.lower()): _NOT_IN_LABEL.sub("-", value.lower()) for key, value in tags.items()}
 
 
 def _known(value: Any) -> Any:  # noqa: ANN401 - configuration values
@@ -134,11 +128,12 @@ _Parts = tuple[dict[str, Any], dict[str, Any], dict[str, Any], Callable[[int], d
 
 def _aws(option: Option, instance: Instance) -> _Parts:
     zone = option.zone or f"{option.region}a"
+    # Without EFA there is one card with one ordinary interface.
     node = {
-        "networkCards": instance.network_cards,
-        "fabricInterfaces": instance.fabric_interfaces,
-        "cardZeroHasFabric": instance.card_zero_has_fabric,
-        "maxInterfacesPerCard": instance.interfaces_per_card,
+        "networkCards": instance.network_cards or 1,
+        "fabricInterfaces": instance.fabric_interfaces or 0,
+        "cardZeroHasFabric": bool(instance.card_zero_has_fabric),
+        "maxInterfacesPerCard": instance.interfaces_per_card or 1,
     }
     return {"aws:region": option.region}, {"availabilityZone": zone}, node, lambda gib: {"capacityGib": gib}
 
@@ -162,6 +157,7 @@ def _gcp(option: Option, instance: Instance) -> _Parts:
         "mtu": None if instance.mtu_bytes is None else int(instance.mtu_bytes),
         "rdma": instance.fabric_kind == "roce",
         "rdmaSubnets": instance.rdma_subnets or 0,
+        "placementMaxNodes": instance.placement_max_nodes,
     }
     place = {"zone": zone if zone.count("-") == 2 else f"{option.region}-a"}  # noqa: PLR2004 - region-part-letter
     return {"gcp:region": option.region}, place, node, lambda gib: {"capacityGib": gib}
@@ -182,65 +178,11 @@ def monthly_budget_usd(option: Option) -> int | None:
     return math.ceil(sum(known) * _BUDGET_MARGIN) if len(known) == len(amounts) and known else None
 
 
-def _configuration(plan: Plan, option: Option, catalogue: Catalogue) -> str:
+def _yaml(plan: Plan, values: dict[str, Any], missing: Sequence[FillIn]) -> str:
     yaml = YAML()
     yaml.default_flow_style = False
     yaml.width = 160
     stream = io.StringIO()
-    yaml.dump({"config": configuration(plan, option, catalogue)}, stream)
-    missing = "".join(f"# Still to set: {command}\n" for command, _ in TO_FILL_IN[option.target])
-    return (
-        f"# Written from the plan of {plan.name}; every key is described in Pulumi.yaml.\n{missing}{stream.getvalue()}"
-    )
-
-
-def _readme(plan: Plan, option: Option, static: str) -> str:
-    name = plan.cluster.name
-    fill_in = [f"{command}   # {why}" for command, why in TO_FILL_IN[option.target]]
-    priced = f"Priced from documents: {percent(option.priced_share)}, as of {plan.as_of}."
-    lines = [
-        f"# {plan.name} on {NAME_OF_TARGET[option.target]}",
-        "",
-        f"{cluster_text(option)} in {option.region}, one zone. {layout_text(option.layout)}.",
-        f"One run takes {days_band_text(option)} and costs {money(option.run_usd)}. {priced}",
-        "",
-        "| What | Quantity | Price | Basis |",
-        "|---|---|---|---|",
-        *(_bill_row(line) for line in option.lines),
-        "",
-        "## Bring it up",
-        "",
-        "```sh",
-        f"pulumi stack init {name}",
-        *fill_in,
-        "pulumi preview",
-        "pulumi up",
-        "```",
-        "",
-        f"`Pulumi.{name}.yaml` holds every choice. The zone is a choice too: pick the one where your capacity is.",
-        *_image_note(option),
-        "",
-        "## Connect",
-        "",
-        f"`{CONNECT[option.target]}`",
-        "",
-        "## Clean up",
-        "",
-        "Stop paying for GPU nodes and keep everything else: `pulumi config set nodeCount 0 && pulumi up`.",
-        "`pulumi destroy` refuses to remove protected data (bucket, file system, keys) until you unprotect it with",
-        "`pulumi state unprotect`.",
-    ]
-    demoted = "\n".join(f"#{line}" if line.startswith("#") else line for line in static.splitlines())
-    return "\n".join(lines) + (f"\n\n{demoted}" if demoted else "")
-
-
-def _image_note(option: Option) -> list[str]:
-    if option.target != "gcp" or option.instance != "a3-highgpu-8g":
-        return []
-    return ["", "Set `nodeType.image` to an image of your own: this machine type needs Google's TCPX kernel in it."]
-
-
-def _bill_row(line: Any) -> str:  # noqa: ANN401 - PricedLine
-    price = "unknown" if line.unit_usd is None else f"{line.unit_usd:,.4g} USD per {line.line.unit}, {line.line.charge}"
-    basis = f"{line.basis}, {line.price_date}" if line.price_date else line.basis
-    return f"| {line.line.item} | {line.line.quantity:,.0f} {line.line.unit} | {price} | {basis} |"
+    yaml.dump({"config": values}, stream)
+    unset = "".join(f"# Still to set: {entry.command}\n" for entry in missing if entry.required)
+    return f"# Written from the plan of {plan.name}; every key is described in Pulumi.yaml.\n{unset}{stream.getvalue()}"

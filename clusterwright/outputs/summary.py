@@ -1,6 +1,5 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
-from clusterwright.outputs.stack import TO_FILL_IN
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
@@ -133,9 +132,9 @@ def _next(plan: Plan) -> list[str]:
     option = plan.option(plan.recommended)
     lines = ["- open `tco/report.html`"]
     if option is not None and option.target != "onprem":
-        steps = "; ".join(f"`{command}`" for command, _ in TO_FILL_IN[option.target])
-        first = f" after {steps}" if steps else ""
-        lines.append(f"- `cd {option.target} && pulumi stack init {plan.cluster.name} && pulumi preview`{first}")
+        lines.append(
+            f"- follow *Bring it up* in `{option.target}/README.md`: what to set, `pulumi preview`, `pulumi up`"
+        )
     if plan.option("onprem") is not None:
         lines.append("- send `onprem/bill_of_materials.xlsx` to a vendor; items marked assumed need a quote")
     lines.append("- `clusterwright explain BLUEPRINT run_usd` shows where a number comes from")

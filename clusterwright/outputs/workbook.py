@@ -6,6 +6,7 @@ give the same numbers by a second, independent way. Texts are written as strings
 
 import datetime as dt
 import io
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -92,6 +93,12 @@ def _inputs(book: Any, plan: Plan, formats: dict[str, Any]) -> None:  # noqa: AN
         book.define_name(name, f"=Inputs!$B${index + 1}")
         for column, entry in enumerate(texts, start=2):
             sheet.write_string(index, column, entry)
+    months = math.ceil(economics.horizon_months)
+    sheet.data_validation(
+        3, 1, 3, 1,
+        {"validate": "decimal", "criteria": "between", "minimum": 0.1, "maximum": months, "error_title": "Horizon",
+         "error_message": f"The cash sheets have rows for {months} months."},
+    )  # fmt: skip
     last = len(rows) + 3
     sheet.write_string(last, 0, "runs_in_horizon")
     sheet.write_formula(

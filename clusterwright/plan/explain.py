@@ -3,44 +3,28 @@
 Each entry repeats the arithmetic of one printed number from the Plan's own fields, so that it can be checked by hand.
 """
 
-from dataclasses import dataclass, fields
 from difflib import get_close_matches
 
-from clusterwright import units
 from clusterwright.errors import InputError
-from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import days_text, layout_text, money, percent
-from clusterwright.tco.records import PricedLine
+from clusterwright.plan.explain_money import money_numbers, prices
+from clusterwright.plan.explain_sizing import sizing_numbers
+from clusterwright.plan.explained import Explanation
+from clusterwright.plan.record import Plan
 
-_SIZING = "clusterwright/sizing"
-_BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Input:
-    """A value that an equation used: its name, value as text, and where it comes from."""
-
-    name: str
-    value: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Explanation:
-    """How one number was found.
-
-    Attributes:
-        number: the name users ask for; title: what it is; value: as printed.
-        equation: lines, the last with the numbers filled in.
-        inputs: what went in; sources: documents behind the equation.
-    """
-
-    number: str
-    title: str
-    value: str
-    equation: tuple[str, ...]
-    inputs: tuple[Input, ...]
-    sources: tuple[str, ...]
+#: Keys of `plan.json` that are explained under another name.
+ALSO = {
+    "memory_bytes_per_gpu": "memory",
+    "calendar_days_low": "calendar_days",
+    "calendar_days_high": "calendar_days",
+    "tokens_per_s_per_gpu": "mfu",
+    "step": "step_time",
+    "failures": "goodput",
+    "gpus": "nodes",
+    "run_usd_low": "run_usd",
+    "run_usd_high": "run_usd",
+    "horizon_usd_low": "horizon_usd",
+    "horizon_usd_high": "horizon_usd",
+}
 
 
 def find(known: tuple[Explanation, ...], number: str) -> Explanation:
@@ -50,9 +34,10 @@ def find(known: tuple[Explanation, ...], number: str) -> Explanation:
         InputError: no number has that name; the help names the closest.
     """
     by_name = {entry.number: entry for entry in known}
-    if number in by_name:
-        return by_name[number]
-    close = get_close_matches(number, by_name, n=3, cutoff=0.5)
+    entry = by_name.get(number) or by_name.get(ALSO.get(number, ""))
+    if entry is not None:
+        return entry
+    close = get_close_matches(number, [*by_name, *ALSO], n=3, cutoff=0.5)
     raise InputError(
         f"there is no number {number!r}",
         help=f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(by_name)}",
@@ -67,274 +52,6 @@ def explanations(plan: Plan, target: str) -> tuple[Explanation, ...]:
     """
     option = plan.option(target)
     if option is None:
-        raise InputError(f"the plan has no target {target!r}")
-    return (
-        *_time(plan, option),
-        *_memory(plan, option),
-        *_failures(plan, option),
-        *_money(plan, option),
-        *(_price(line) for line in option.lines),
-    )
-
-
-def _time(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    work, step = plan.workload, option.step
-    tokens_per_step = work.global_batch_sequences * work.sequence_length
-    steps = work.tokens / tokens_per_step
-    peak = option.tokens_per_s_per_gpu * work.flop_per_token / option.mfu
-    days = steps * step.total_s / option.goodput / units.SECONDS_PER_DAY
-    parts = tuple(
-        Input(name=field.name, value=f"{getattr(step, field.name):.4g} s", source=f"{_SIZING}/step.py")
-        for field in fields(step)
-    )
-    return (
-        Explanation(
-            number="parameters",
-            title="parameters of the model",
-            value=f"{work.parameters:,}",
-            equation=("sum over embeddings, attention, MLP, norms and biases of every layer",),
-            inputs=(Input(name="model", value=work.model_name, source="catalog/models.csv"),),
-            sources=("clusterwright/workload/transformer.py: parameters",),
-        ),
-        Explanation(
-            number="flop_per_token",
-            title="training FLOPs per token, forward and backward, full attention",
-            value=f"{work.flop_per_token:.4g} FLOP",
-            equation=("6 × (matrix parameters) + 12 × layers × sequence length × attention width",),
-            inputs=(
-                Input(name="parameters", value=f"{work.parameters:,}", source="explain parameters"),
-                Input(name="sequence_length", value=f"{work.sequence_length:,} tokens", source="blueprint"),
-            ),
-            sources=("Narayanan et al., SC21, eq. 3 without recomputation",),
-        ),
-        Explanation(
-            number="step_time",
-            title="time of one optimizer step",
-            value=f"{step.total_s:.3f} s",
-            equation=("sum of the parts that are not hidden behind others", _sum(step.total_s, parts)),
-            inputs=(*parts, Input(name="layout", value=layout_text(option.layout), source="search over layouts")),
-            sources=("Korthikanti et al., arXiv 2205.05198; Narayanan et al., SC21", "catalog/calibration.csv"),
-        ),
-        Explanation(
-            number="mfu",
-            title="model FLOP/s over the dense peak",
-            value=percent(option.mfu),
-            equation=(
-                "tokens/s per GPU × FLOP per token / dense peak",
-                f"{option.tokens_per_s_per_gpu:.1f} × {work.flop_per_token:.4g} / {peak:.4g} = {option.mfu:.3f}",
-            ),
-            inputs=(
-                Input(
-                    name="tokens_per_s_per_gpu", value=f"{option.tokens_per_s_per_gpu:.1f}", source="explain step_time"
-                ),
-                Input(name="dense peak", value=units.text(peak, units.FLOP_RATE), source=f"facts {option.accelerator}"),
-            ),
-            sources=("PaLM, arXiv 2204.02311, appendix B",),
-        ),
-        Explanation(
-            number="calendar_days",
-            title="calendar days of the run, median",
-            value=days_text(option.calendar_days),
-            equation=(
-                "steps × step time / goodput",
-                f"{steps:,.0f} × {step.total_s:.3f} s / {option.goodput:.4f} = {days:.2f} days",
-            ),
-            inputs=(
-                Input(
-                    name="steps",
-                    value=f"{work.tokens:.4g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})",
-                    source="blueprint",
-                ),
-                Input(name="step time", value=f"{step.total_s:.3f} s", source="explain step_time"),
-                Input(name="goodput", value=f"{option.goodput:.4f}", source="explain goodput"),
-                Input(
-                    name="band",
-                    value=f"{option.calendar_days_low:.2f} to {option.calendar_days_high:.2f} days",
-                    source=_BAND,
-                ),
-            ),
-            sources=("the band is P10 and the goal's confidence quantile of predicted over measured step time",),
-        ),
-    )
-
-
-def _sum(total: float, parts: tuple[Input, ...]) -> str:
-    return " + ".join(part.value for part in parts) + f" = {total:.4g} s"
-
-
-def _memory(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    memory = option.memory_bytes_per_gpu
-    terms = tuple(
-        Input(name=field.name, value=f"{getattr(memory, field.name) / 1e9:.2f} GB", source=f"{_SIZING}/memory.py")
-        for field in fields(memory)
-    )
-    return (
-        Explanation(
-            number="memory",
-            title="memory of the fullest GPU",
-            value=f"{memory.total / 1e9:.2f} of {option.hbm_bytes_per_gpu / 1e9:.2f} GB",
-            equation=(
-                "weights + gradients + optimizer + activations + logits + communication + reserve",
-                " + ".join(term.value for term in terms) + f" = {memory.total / 1e9:.2f} GB",
-            ),
-            inputs=(
-                *terms,
-                Input(name="layout", value=layout_text(option.layout), source="search over layouts"),
-                Input(name="parameters", value=f"{plan.workload.parameters:,}", source="explain parameters"),
-            ),
-            sources=(
-                "states: 18 bytes per parameter, Megatron-LM theoretical_memory_usage; ZeRO, arXiv 1910.02054",
-                "activations: Korthikanti et al., arXiv 2205.05198, eq. 2 to 6",
-            ),
-        ),
-    )
-
-
-def _failures(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    del plan
-    failures = option.failures
-    return (
-        Explanation(
-            number="goodput",
-            title="productive share of calendar time",
-            value=f"{option.goodput:.4f}",
-            equation=(
-                "what checkpoints, lost work and restarts leave",
-                "1 / (1 + checkpoint time / interval + (interval / 2 + restart) / time between interruptions)",
-            ),
-            inputs=(
-                Input(
-                    name="time between interruptions",
-                    value=f"{failures.mean_time_between_interruptions_s / 3600:.1f} h",
-                    source="Llama 3 and RSC-1 rates, with a floor per job",
-                ),
-                Input(
-                    name="checkpoint time", value=f"{failures.checkpoint_write_s:.1f} s", source="explain checkpoint"
-                ),
-                Input(
-                    name="interval", value=f"{failures.checkpoint_interval_s / 60:.1f} min", source="explain checkpoint"
-                ),
-                Input(
-                    name="restart", value=f"{failures.restart_s / 60:.0f} min", source="clusterwright/sizing/goodput.py"
-                ),
-            ),
-            sources=("Llama 3 report (466 interruptions in 54 days on 16,384 H100); RSC, HPCA 2025",),
-        ),
-        Explanation(
-            number="checkpoint",
-            title="checkpoint size and interval",
-            value=(
-                f"{units.text(failures.checkpoint_bytes, units.BYTES)} "
-                f"every {failures.checkpoint_interval_s / 60:.0f} min"
-            ),
-            equation=("interval = √(2 × write time × time between interruptions), Young and Daly",),
-            inputs=(
-                Input(
-                    name="write time", value=f"{failures.checkpoint_write_s:.1f} s", source="size over write bandwidth"
-                ),
-                Input(
-                    name="write bandwidth",
-                    value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
-                    source="clusterwright/sizing/storage.py",
-                ),
-            ),
-            sources=("Young 1974; Daly 2006, Future Generation Computer Systems 22, eq. 13",),
-        ),
-    )
-
-
-def _money(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    economics = plan.economics
-    horizon = f"{economics.horizon_months:.0f} months of {economics.hours_per_month:.0f} h"
-    base = tuple(
-        Input(name=name, value=value, source="blueprint, economics")
-        for name, value in (
-            ("horizon", horizon),
-            ("utilisation", percent(economics.utilisation)),
-            ("discount rate", percent(economics.discount_rate)),
-        )
-    )
-    run_parts = tuple(
-        Input(name=entry.category, value=money(entry.usd), source=f"{money(entry.priced_usd)} of it from documents")
-        for entry in option.run_breakdown
-    )
-    horizon_parts = tuple(
-        Input(name=entry.category, value=money(entry.usd), source=f"{money(entry.priced_usd)} of it from documents")
-        for entry in option.horizon_breakdown
-    )
-    rented = option.target != "onprem"
-    rule = (
-        "what is rented, for the calendar hours of the run"
-        if rented
-        else "the run's share of the hours worked × the horizon's cost after resale"
-    )
-    return (
-        _entry("run_usd", "cost of this run", option.run_usd, rule, run_parts),
-        _entry(
-            "horizon_usd",
-            f"cost of {option.runs_in_horizon:.1f} runs over the horizon, after resale",
-            option.horizon_usd,
-            "sum of the monthly cash flow by category",
-            (*base, *horizon_parts),
-        ),
-        _entry(
-            "capex_usd",
-            "cash paid at the start for what is bought",
-            option.capex_usd,
-            "sum of quantity × price over lines that are bought, with installation and spares",
-            tuple(
-                Input(name=line.line.item, value=money(line.usd_per_period), source=f"{line.basis}, {line.price_date}")
-                for line in option.lines
-                if line.line.charge == "once"
-            ),
-        ),
-        _entry(
-            "npv_usd",
-            "present value of the horizon's cash flow",
-            option.npv_usd,
-            "sum over months of cash / (1 + discount rate)^(month / 12)",
-            base,
-        ),
-        _entry(
-            "usd_per_gpu_hour",
-            "cost of a GPU-hour of the run",
-            option.usd_per_gpu_hour,
-            "run cost / (GPUs × calendar hours)",
-            (
-                Input(name="run cost", value=money(option.run_usd), source="explain run_usd"),
-                Input(name="GPUs", value=f"{option.gpus:,}", source="plan"),
-                Input(name="hours", value=f"{option.calendar_days * 24:,.1f}", source="explain calendar_days"),
-            ),
-        ),
-    )
-
-
-def _entry(number: str, title: str, usd: float | None, equation: str, inputs: tuple[Input, ...]) -> Explanation:
-    return Explanation(
-        number=number,
-        title=title,
-        value=money(usd),
-        equation=(equation,),
-        inputs=inputs,
-        sources=("docs/tco.md; tco/sql",),
-    )
-
-
-def _price(line: PricedLine) -> Explanation:
-    return Explanation(
-        number=line.line.sku,
-        title=f"price of {line.line.item}",
-        value="unknown"
-        if line.unit_usd is None
-        else f"{line.unit_usd:,.4g} USD per {line.line.unit}, {line.line.charge}",
-        equation=(
-            f"{line.line.quantity:,.6g} {line.line.unit} × price = {money(line.usd_per_period)} {line.line.charge}",
-        ),
-        inputs=(
-            Input(
-                name="quantity", value=f"{line.line.quantity:,.6g} {line.line.unit}", source=line.line.note or "bill"
-            ),
-            Input(name="price", value=f"{line.basis}, in force from {line.price_date}", source=line.source),
-        ),
-        sources=tuple(part for part in (line.source, line.note) if part),
-    )
+        known = ", ".join(entry.target for entry in plan.options)
+        raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
+    return (*sizing_numbers(plan, option), *money_numbers(plan, option), *prices(option))

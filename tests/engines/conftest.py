@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from clusterwright import assets
+from clusterwright.cli.answer import plan_of
+from clusterwright.plan.record import Plan
+
 
 @pytest.fixture(scope="session")
 def require_engine() -> Callable[..., None]:
@@ -25,3 +29,9 @@ def require_engine() -> Callable[..., None]:
         pytest.skip(message)
 
     return require
+
+
+@pytest.fixture(scope="session")
+def shipped_plan() -> Plan:
+    """Return the plan of the shipped blueprint."""
+    return plan_of(assets.root() / "blueprints" / "train-gpt3-175b.yaml", None)

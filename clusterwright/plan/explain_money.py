@@ -1,0 +1,238 @@
+"""Explanations of the dollars: totals as sums of what the cash flow holds, and every price with source and day."""
+
+import math
+from collections import defaultdict
+
+from clusterwright.plan.explained import Explanation, Input, exact, total
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import money, percent
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
+
+_SOURCES = ("docs/tco.md; tco/sql",)
+_MONTHS_PER_YEAR = 12
+
+
+def money_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's totals."""
+    rows: tuple[CashFlowRow, ...] = ()
+    if option.horizon_usd is not None or option.capex_usd is not None:
+        rows = ledger(plan, PriceBook.open()).cash_flow_rows(option.target)
+    return (
+        _run(plan, option),
+        _horizon(plan, option),
+        _capex(option, rows),
+        _npv(plan, option, rows),
+        _per_gpu_hour(option),
+        _priced_share(option),
+    )
+
+
+def _entry(
+    number: str, title: str, *, value: str, rule: str, numbers: str | None, inputs: tuple[Input, ...]
+) -> Explanation:
+    return Explanation(
+        number=number,
+        title=title,
+        value=value,
+        equation=(rule, numbers or "unknown: a price is missing"),
+        inputs=inputs,
+        sources=_SOURCES,
+    )
+
+
+def _categories(entries: tuple[CategoryCost, ...]) -> tuple[Input, ...]:
+    return tuple(
+        Input(
+            name=entry.category,
+            value=f"{exact(entry.usd)} USD",
+            source=f"{exact(entry.priced_usd)} USD of it priced from documents",
+        )
+        for entry in entries
+    )
+
+
+def _sum(usd: float | None, amounts: list[float]) -> str | None:
+    return None if usd is None else total(tuple(exact(amount) for amount in amounts), f"{exact(usd)} USD")
+
+
+def _economics(plan: Plan) -> tuple[Input, ...]:
+    economics = plan.economics
+    horizon = f"{economics.horizon_months:.0f} months of {economics.hours_per_month:.0f} h"
+    return tuple(
+        Input(name=name, value=value, source="blueprint, economics")
+        for name, value in (
+            ("horizon", horizon),
+            ("utilisation", percent(economics.utilisation)),
+            ("discount rate", percent(economics.discount_rate)),
+        )
+    )
+
+
+def _run(plan: Plan, option: Option) -> Explanation:
+    if option.facility is None:
+        rule = "sum over categories of what is paid while the run lasts"
+        more: tuple[Input, ...] = (
+            Input(name="hours", value=f"{option.calendar_days * 24:,.2f}", source="explain calendar_days"),
+            *(_line(line) for line in option.lines),
+        )
+    else:
+        rule = "sum over categories of the run's share of the horizon's cost, after resale"
+        hours = plan.economics.horizon_months * plan.economics.hours_per_month * plan.economics.utilisation
+        more = (
+            Input(
+                name="share",
+                value=f"{option.calendar_days * 24:,.2f} h of {hours:,.0f} h worked",
+                source="explain calendar_days; horizon × utilisation",
+            ),
+        )
+    return _entry(
+        "run_usd",
+        "cost of this run",
+        value=money(option.run_usd),
+        rule=rule,
+        numbers=_sum(option.run_usd, [entry.usd for entry in option.run_breakdown]),
+        inputs=(*_categories(option.run_breakdown), *more),
+    )
+
+
+def _line(line: PricedLine) -> Input:
+    per_period = "unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} USD"
+    return Input(name=line.line.item, value=f"{per_period} {line.line.charge}", source=f"explain {line.line.sku}")
+
+
+def _horizon(plan: Plan, option: Option) -> Explanation:
+    return _entry(
+        "horizon_usd",
+        f"cost of {option.runs_in_horizon:.1f} runs over the horizon, after resale",
+        value=money(option.horizon_usd),
+        rule="sum of the monthly cash flow by category",
+        numbers=_sum(option.horizon_usd, [entry.usd for entry in option.horizon_breakdown]),
+        inputs=(*_economics(plan), *_categories(option.horizon_breakdown)),
+    )
+
+
+def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
+    paid: dict[str, float] = defaultdict(float)
+    for row in rows:
+        if row.capex_or_opex == "capex" and row.month == 0:
+            paid[row.category] += row.usd
+    lines = tuple(
+        Input(
+            name=line.line.item,
+            value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} USD",
+            source=f"{line.basis}, {line.price_date}; explain {line.line.sku}",
+        )
+        for line in option.lines
+        if line.line.charge == "once"
+    )
+    return _entry(
+        "capex_usd",
+        "cash paid at the start for what is bought",
+        value=money(option.capex_usd),
+        rule="sum of " + (", ".join(paid) or "nothing: all is rented"),
+        numbers=_sum(option.capex_usd, list(paid.values())),
+        inputs=lines,
+    )
+
+
+def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
+    rate = plan.economics.discount_rate
+    cash: dict[int, float] = defaultdict(float)
+    present: dict[int, float] = defaultdict(float)
+    for row in rows:
+        year = math.ceil(row.month / _MONTHS_PER_YEAR)
+        cash[year] += row.usd
+        present[year] += row.usd / (1 + rate) ** (row.month / _MONTHS_PER_YEAR)
+    years = tuple(
+        Input(
+            name=f"year {year}" if year else "at the start",
+            value=f"{exact(present[year])} USD",
+            source=f"of {exact(cash[year])} USD paid, each month discounted",
+        )
+        for year in sorted(cash)
+    )
+    return _entry(
+        "npv_usd",
+        "present value of the horizon's cash flow",
+        value=money(option.npv_usd),
+        rule="sum over months of cash / (1 + discount rate)^(month / 12)",
+        numbers=_sum(option.npv_usd, [present[year] for year in sorted(present)]),
+        inputs=(*_economics(plan), *years),
+    )
+
+
+def _per_gpu_hour(option: Option) -> Explanation:
+    hours = option.calendar_days * 24
+    numbers = None
+    if option.run_usd is not None and option.usd_per_gpu_hour is not None:
+        numbers = f"{exact(option.run_usd)} / ({option.gpus:,} × {hours:,.3f}) = {option.usd_per_gpu_hour:.4f} USD"
+    return _entry(
+        "usd_per_gpu_hour",
+        "cost of a GPU-hour of the run",
+        value=money(option.usd_per_gpu_hour),
+        rule="run cost / (GPUs × calendar hours)",
+        numbers=numbers,
+        inputs=(
+            Input(name="run cost", value=money(option.run_usd), source="explain run_usd"),
+            Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
+            Input(name="hours", value=f"{hours:,.3f}", source="explain calendar_days"),
+        ),
+    )
+
+
+def _priced_share(option: Option) -> Explanation:
+    numbers = None
+    if option.priced_share is not None:
+        documented = " + ".join(exact(abs(entry.priced_usd)) for entry in option.run_breakdown)
+        absolute = " + ".join(exact(abs(entry.usd)) for entry in option.run_breakdown)
+        numbers = f"({documented}) / ({absolute}) = {option.priced_share:.4f}"
+    return _entry(
+        "priced_share",
+        "share of the run's cost that is priced from documents",
+        value=percent(option.priced_share),
+        rule="documented or given / all, by category, resale counted without its sign",
+        numbers=numbers,
+        inputs=_categories(option.run_breakdown),
+    )
+
+
+def prices(option: Option) -> tuple[Explanation, ...]:
+    """Return one explanation per price key: every line that it is charged on, its source and its day."""
+    by_sku: dict[str, list[PricedLine]] = defaultdict(list)
+    for line in option.lines:
+        by_sku[line.line.sku].append(line)
+    return tuple(_price(sku, lines) for sku, lines in by_sku.items())
+
+
+def _price(sku: str, lines: list[PricedLine]) -> Explanation:
+    first = lines[0]
+    unit, charge = first.line.unit, first.line.charge
+    quantity = sum(line.line.quantity for line in lines)
+    numbers = "unknown: no price"
+    if first.unit_usd is not None:
+        numbers = f"{quantity:,.6g} × {first.unit_usd:,.6g} = {exact(quantity * first.unit_usd)} USD {charge}"
+    seen = f", seen until {first.last_seen}" if first.last_seen else ""
+    return Explanation(
+        number=sku,
+        title=f"price of {first.line.item}",
+        value="unknown" if first.unit_usd is None else f"{first.unit_usd:,.4g} USD per {unit}, {charge}",
+        equation=("quantity × price", numbers),
+        inputs=(
+            *(
+                Input(
+                    name="quantity",
+                    value=f"{line.line.quantity:,.6g} {line.line.unit}",
+                    source=line.line.note or "bill",
+                )
+                for line in lines
+            ),
+            Input(
+                name="price",
+                value=first.basis if first.unit_usd is None else f"{first.basis}, {first.price_date}{seen}",
+                source=first.source or first.note,
+            ),
+        ),
+        sources=tuple(dict.fromkeys(part for part in (first.source, first.note) if part)),
+    )

@@ -1,0 +1,283 @@
+"""Explanations of what has no price: model, time, memory, failures, and the choice of size."""
+
+from dataclasses import fields
+
+from clusterwright import units
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.plan.explained import Explanation, Input, total
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import days_text, layout_text, money, percent
+from clusterwright.workload import transformer
+
+_SIZING = "clusterwright/sizing"
+_BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
+
+
+def sizing_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's size, time and memory."""
+    return (
+        *_model(plan),
+        _step(option),
+        _mfu(plan, option),
+        _days(plan, option),
+        _nodes(plan, option),
+        _memory(plan, option),
+        _goodput(option),
+        _checkpoint(plan, option),
+    )
+
+
+def _model(plan: Plan) -> tuple[Explanation, Explanation]:
+    work = plan.workload
+    model = load_catalogue().models[work.model]
+    tables = transformer.embedding_parameters(model) + transformer.head_parameters(model)
+    weights = transformer.matrix_weights_per_token(model)
+    attention = transformer.attention_flops_per_token(model, sequence_length=work.sequence_length, causal=False)
+    source = f"facts {model.id}"
+    return (
+        Explanation(
+            number="parameters",
+            title="parameters of the model",
+            value=f"{work.parameters:,}",
+            equation=(
+                "token and position tables, output matrix + attention, MLP, norms and biases of every layer",
+                total((f"{tables:,}", f"{work.parameters - tables:,}"), f"{work.parameters:,}"),
+            ),
+            inputs=(
+                Input(name="layers", value=f"{model.layers:,}", source=source),
+                Input(name="hidden", value=f"{model.hidden:,}", source=source),
+                Input(name="MLP width", value=f"{model.ffn_hidden:,}", source=source),
+                Input(name="vocabulary", value=f"{model.vocab:,}", source=source),
+            ),
+            sources=("clusterwright/workload/transformer.py: parameters",),
+        ),
+        Explanation(
+            number="flop_per_token",
+            title="training FLOPs per token, forward and backward, full attention",
+            value=f"{work.flop_per_token:.4g} FLOP",
+            equation=(
+                "6 × weights of all matrices + 12 × layers × sequence length × width of attention",
+                f"6 × {weights:,} + {attention:,.0f} = {work.flop_per_token:,.0f} FLOP",
+            ),
+            inputs=(
+                Input(name="weights of matrices", value=f"{weights:,}", source=source),
+                Input(name="sequence length", value=f"{work.sequence_length:,} tokens", source="blueprint"),
+                Input(name="layers", value=f"{model.layers:,}", source=source),
+                Input(name="attention", value=f"{attention:,.0f} FLOP", source=source),
+            ),
+            sources=("Narayanan et al., SC21, eq. 3 without recomputation",),
+        ),
+    )
+
+
+def _step(option: Option) -> Explanation:
+    step = option.step
+    parts = tuple(
+        Input(name=field.name, value=f"{getattr(step, field.name):.5f} s", source=f"{_SIZING}/step.py")
+        for field in fields(step)
+    )
+    return Explanation(
+        number="step_time",
+        title="time of one optimizer step",
+        value=f"{step.total_s:.3f} s",
+        equation=(
+            "sum of the parts that are not hidden behind others",
+            total(tuple(part.value for part in parts), f"{step.total_s:.5f} s"),
+        ),
+        inputs=(*parts, Input(name="layout", value=layout_text(option.layout), source="search over layouts")),
+        sources=("Korthikanti et al., arXiv 2205.05198; Narayanan et al., SC21", "catalog/calibration.csv"),
+    )
+
+
+def _mfu(plan: Plan, option: Option) -> Explanation:
+    work, step = plan.workload, option.step
+    tokens_per_step = work.global_batch_sequences * work.sequence_length
+    peak = option.tokens_per_s_per_gpu * work.flop_per_token / option.mfu
+    return Explanation(
+        number="mfu",
+        title="model FLOP/s over the dense peak",
+        value=percent(option.mfu),
+        equation=(
+            "tokens of a step / (step time × GPUs) × FLOP per token / dense peak",
+            (
+                f"{tokens_per_step:,} / ({step.total_s:.5f} × {option.gpus:,}) × {work.flop_per_token:.6g} / {peak:.6g}"
+                f" = {option.mfu:.4f}"
+            ),
+        ),
+        inputs=(
+            Input(
+                name="tokens of a step",
+                value=f"{work.global_batch_sequences:,} × {work.sequence_length:,}",
+                source="blueprint",
+            ),
+            Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
+            Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
+            Input(name="tokens/s per GPU", value=f"{option.tokens_per_s_per_gpu:.1f}", source="tokens of a step"),
+            Input(name="FLOP per token", value=f"{work.flop_per_token:.6g}", source="explain flop_per_token"),
+            Input(name="dense peak", value=units.text(peak, units.FLOP_RATE), source=f"facts {option.accelerator}"),
+        ),
+        sources=("PaLM, arXiv 2204.02311, appendix B",),
+    )
+
+
+def _days(plan: Plan, option: Option) -> Explanation:
+    work, step = plan.workload, option.step
+    tokens_per_step = work.global_batch_sequences * work.sequence_length
+    steps = work.tokens / tokens_per_step
+    low, high = (days / option.calendar_days for days in (option.calendar_days_low, option.calendar_days_high))
+    return Explanation(
+        number="calendar_days",
+        title="calendar days of the run, median",
+        value=days_text(option.calendar_days),
+        equation=(
+            "steps × step time / goodput / seconds of a day",
+            (
+                f"{steps:,.1f} × {step.total_s:.5f} / {option.goodput:.6f} / {units.SECONDS_PER_DAY:,.0f}"
+                f" = {option.calendar_days:.3f} days"
+            ),
+        ),
+        inputs=(
+            Input(
+                name="steps",
+                value=f"{work.tokens:.6g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})",
+                source="blueprint",
+            ),
+            Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
+            Input(name="goodput", value=f"{option.goodput:.6f}", source="explain goodput"),
+            Input(
+                name="calendar_days_low",
+                value=f"{option.calendar_days:.3f} × {low:.4f} = {option.calendar_days_low:.2f} days (P10)",
+                source=_BAND,
+            ),
+            Input(
+                name="calendar_days_high",
+                value=(
+                    f"{option.calendar_days:.3f} × {high:.4f} = {option.calendar_days_high:.2f} days "
+                    f"(P{plan.goals.confidence * 100:.0f})"
+                ),
+                source=_BAND,
+            ),
+        ),
+        sources=("band: quantiles of measured over predicted step time of published runs, docs/accuracy.md",),
+    )
+
+
+def _nodes(plan: Plan, option: Option) -> Explanation:
+    goal = plan.goals.finish_within_days
+    limit = "no goal for time" if goal is None else f"at most {days_text(goal)} at {percent(plan.goals.confidence)}"
+    rule = "cheapest for the work of the horizon" if option.facility is not None else "cheapest for one run"
+    return Explanation(
+        number="nodes",
+        title="size of the cluster",
+        value=f"{option.nodes:,} nodes",
+        equation=(
+            f"of the sizes that no other beats in both nodes and days and that meet the goal, the {rule}",
+            f"{option.nodes:,} × {option.gpus_per_node} = {option.gpus:,} GPUs",
+        ),
+        inputs=(
+            Input(name="goal", value=limit, source="blueprint"),
+            *(
+                Input(
+                    name=f"{point.nodes:,} nodes",
+                    value=f"{point.calendar_days_high:.1f} days at most",
+                    source=f"{money(point.run_usd)} a run" if point.run_usd is not None else "run not priced",
+                )
+                for point in option.front
+            ),
+        ),
+        sources=("clusterwright/sizing/search.py; clusterwright/plan/candidates.py",),
+    )
+
+
+def _memory(plan: Plan, option: Option) -> Explanation:
+    memory = option.memory_bytes_per_gpu
+    terms = tuple(
+        Input(name=field.name, value=f"{getattr(memory, field.name) / 1e9:.3f} GB", source=f"{_SIZING}/memory.py")
+        for field in fields(memory)
+    )
+    return Explanation(
+        number="memory",
+        title="memory of the fullest GPU",
+        value=f"{memory.total / 1e9:.2f} of {option.hbm_bytes_per_gpu / 1e9:.2f} GB",
+        equation=(
+            " + ".join(term.name for term in terms),
+            total(tuple(term.value for term in terms), f"{memory.total / 1e9:.3f} GB"),
+        ),
+        inputs=(
+            *terms,
+            Input(name="layout", value=layout_text(option.layout), source="search over layouts"),
+            Input(name="parameters", value=f"{plan.workload.parameters:,}", source="explain parameters"),
+        ),
+        sources=(
+            "states: 18 bytes per parameter, Megatron-LM theoretical_memory_usage; ZeRO, arXiv 1910.02054",
+            "activations: Korthikanti et al., arXiv 2205.05198, eq. 2 to 6",
+        ),
+    )
+
+
+def _goodput(option: Option) -> Explanation:
+    entry = option.failures
+    write, interval = entry.checkpoint_write_s, entry.checkpoint_interval_s
+    between, restart = entry.mean_time_between_interruptions_s, entry.restart_s
+    cycle = f"({interval:.2f} + {write:.2f})"
+    return Explanation(
+        number="goodput",
+        title="productive share of calendar time",
+        value=f"{option.goodput:.4f}",
+        equation=(
+            "interval / (interval + write) / (1 + ((interval + write) / 2 + restart) / time between interruptions)",
+            f"{interval:.2f} / {cycle} / (1 + ({cycle} / 2 + {restart:.2f}) / {between:.2f}) = {option.goodput:.6f}",
+        ),
+        inputs=(
+            Input(name="interval", value=f"{interval:.2f} s", source="explain checkpoint"),
+            Input(name="write", value=f"{write:.2f} s", source="explain checkpoint"),
+            Input(name="restart", value=f"{restart:.2f} s", source="catalog/calibration.csv"),
+            Input(
+                name="time between interruptions",
+                value=f"{between:.2f} s",
+                source=f"{option.nodes:,} nodes × failures of a node + failures of a job, catalog/calibration.csv",
+            ),
+        ),
+        sources=(
+            "of each cycle the interval is work; each interruption loses half a cycle and a restart",
+            "rates: Llama 3 (arXiv 2407.21783, 3.3.4); Kokolis et al. (arXiv 2410.21680)",
+        ),
+    )
+
+
+def _checkpoint(plan: Plan, option: Option) -> Explanation:
+    entry = option.failures
+    write, between = entry.checkpoint_write_s, entry.mean_time_between_interruptions_s
+    ratio = f"{write:.2f} / (2 × {between:.2f})"
+    per_parameter = entry.checkpoint_bytes / plan.workload.parameters
+    if write < 2 * between:
+        rule = "√(2 × write × between) × (1 + √(write / (2 × between)) / 3 + write / (2 × between) / 9) - write"
+        numbers = f"√(2 × {write:.2f} × {between:.2f}) × (1 + √({ratio}) / 3 + {ratio} / 9) - {write:.2f}"
+    else:
+        rule, numbers = "the time between interruptions, since a write takes longer than twice that", f"{between:.2f}"
+    return Explanation(
+        number="checkpoint",
+        title="checkpoint size and interval",
+        value=(f"{units.text(entry.checkpoint_bytes, units.BYTES)} every {entry.checkpoint_interval_s / 60:.0f} min"),
+        equation=(rule, f"{numbers} = {entry.checkpoint_interval_s:.2f} s"),
+        inputs=(
+            Input(
+                name="size",
+                value=(
+                    f"{plan.workload.parameters:,} × {per_parameter:.4g} bytes"
+                    f" = {units.text(entry.checkpoint_bytes, units.BYTES)}"
+                ),
+                source="weights and optimizer state, catalog/calibration.csv",
+            ),
+            Input(
+                name="write", value=f"{write:.2f} s", source="time that storage is sized for, catalog/calibration.csv"
+            ),
+            Input(
+                name="write bandwidth",
+                value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
+                source="size / write, clusterwright/sizing/storage.py",
+            ),
+            Input(name="between", value=f"{between:.2f} s", source="explain goodput"),
+        ),
+        sources=("Daly 2006, Future Generation Computer Systems 22, eq. 37; Young 1974",),
+    )

@@ -1,0 +1,311 @@
+"""Bad input: a clear message, where it stands, what to do, the right exit code, and nothing half-written."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .conftest import SMALL, Command
+
+
+def test_missing_file(command: Command, tmp_path: Path) -> None:
+    """A file that is not there is bad input, with the command that writes one."""
+    ended = command("plan", tmp_path / "none.yaml")
+    assert ended.code == 2
+    assert ended.out == ""
+    assert "there is no file" in ended.err
+    assert "clusterwright init train" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"# only a comment\n", "is empty"),
+        (b"\xff\xfe\x00", "is not UTF-8"),
+        (b"name: [1, 2\n", "not valid YAML"),
+        (b"- a\n- b\n", "not a blueprint"),
+        (b"just text\n", "not a blueprint"),
+        (b"\tname: x\n", "not valid YAML"),
+        (b"a: &a [*a]\n", "too large or nested"),
+    ],
+)
+def test_unreadable_file(command: Command, tmp_path: Path, content: bytes, said: str) -> None:
+    """What is not a page of YAML is told so."""
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(content)
+    ended = command("plan", path)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_folder_instead_of_file(command: Command, tmp_path: Path) -> None:
+    """A folder is not a blueprint."""
+    ended = command("check", tmp_path)
+    assert ended.code == 2
+    assert "is a folder" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said", "advice"),
+    [
+        ("llama-2-7b", "lama-2-7b", "4:10", "no model is called 'lama-2-7b'", "did you mean 'llama-2-7b'"),
+        ("p5.48xlarge", "p5.49xlarge", "12:15", "no aws instance type is called", "p5.48xlarge"),
+        ("p5.48xlarge", "a3-highgpu-8g", "12:15", "no aws instance type", "a3-highgpu-8g is an instance type of gcp"),
+        ("us-east-1", "us-east-9", "13:13", "no source lists p5.48xlarge in 'us-east-9'", "us-east-1"),
+        ("dgx-h100", "dgx-h1000", "16:13", "no system is called", "dgx-h100"),
+        ("tokens: 100e9", "tokenz: 100e9", "5:3", "there is no key 'tokenz' here", "did you mean 'tokens'?"),
+        ("30 days", "30 bananas", "9:18", "'bananas' is not a unit", "30 days"),
+        ("kind: train", "kind: finetune", "3:9", "not supported yet", "kind: train is"),
+        ("kind: train", "kind: serve", "3:9", "not supported yet", "kind: train is"),
+        ("kind: train", "kind: dance", "3:9", "must be one of train, finetune, serve", ""),
+        ("llama-2-7b", "mixtral-8x7b", "4:10", "mixture of experts", "dense model"),
+        ("region: us-east-1", "region: us-east-1\n    zone: us-west-2a", "14:11", "is not in region", "one zone"),
+        ("max_nodes: 8\n  onprem", "capacity: capacity-block\n    reservation: abc\n  onprem", "15:18", "'abc'", "cr-"),
+        (
+            "max_nodes: 8\n  onprem",
+            "reservation: cr-0123456789\n  onprem",
+            "11:3",
+            "capacity is 'on-demand'",
+            "set cap",
+        ),
+        ("name: small", "name: small\nname: other", "2:1", "'name' is given twice", "keep one"),
+        ("name: small", 'name: "a; rm -rf /"', "1:7", "cannot be a cluster name", ""),
+        ("name: small", "name: small\ncluster: {tags: {cluster: x}}", "2:17", "the stacks set themselves", ""),
+    ],
+)
+def test_mistakes_show_the_place(  # noqa: PLR0917 - one column each
+    command: Command, small: Path, old: str, new: str, place: str, said: str, advice: str
+) -> None:
+    """Each mistake names file, line and column, shows the line with a caret, and says what to do."""
+    assert old in SMALL
+    small.write_text(SMALL.replace(old, new, 1))
+    ended = command("plan", small)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert f"--> {small}:{place}\n" in ended.err
+    assert "^" in ended.err
+    assert said in ended.err
+    assert advice in ended.err
+
+
+def test_unsupported_kind_hides_its_own_mistakes(command: Command, small: Path) -> None:
+    """What cannot be planned yet is said once, not as a list of keys that another kind would have."""
+    small.write_text(SMALL.replace("kind: train", "kind: serve"))
+    ended = command("plan", small)
+    assert ended.err.count("error:") == 1
+
+
+def test_every_mistake_at_once(command: Command, small: Path) -> None:
+    """Names that the catalogue does not know are told together."""
+    small.write_text(SMALL.replace("llama-2-7b", "nope").replace("p5.48xlarge", "nope").replace("dgx-h100", "nope"))
+    ended = command("plan", small)
+    assert ended.err.count("error:") == 3
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("workload.tokenz=3", "did you mean 'tokens'?"),
+        ("nope=1", "there is no key 'nope'"),
+        ("goals", "is not path=value"),
+        ("=1", "is not path=value"),
+        ("name.first=1", "'name' is a value, not a section"),
+        ("workload=3", "is a section with keys"),
+        ("goals.finish_within=3", "has no unit"),
+    ],
+)
+def test_wrong_override(command: Command, small: Path, override: str, said: str) -> None:
+    """A `--set` that cannot be used is refused; what it gave is not looked for in the file."""
+    ended = command("plan", small, "--set", override)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "^" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [("gcp", "has no target 'gcp'"), ("moon", "there is no target 'moon'"), ("", "no target ''")]
+)
+def test_target_that_is_not_there(command: Command, small: Path, target: str, said: str) -> None:
+    """`--on` takes a target of the blueprint."""
+    ended = command("plan", small, "--on", target)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rule", "place", "said"),
+    [
+        (("goals.finish_within=1 hour",), "GOAL001", "--set goals.finish_within", "allow more than 8 nodes"),
+        (("goals.finish_within=1 hour",), "GOAL001", "--set goals.finish_within", "the fastest cluster"),
+        (("economics.budget=1 USD",), "TCO001", "--set economics.budget", "the budget is 1 USD"),
+        (("site.power_limit=1 kW",), "PWR001", "--set site.power_limit", "the hall has 1 kW"),
+        (("site.rack_power=5 kW",), "RCK001", "--set site.rack_power", "a rack may draw 5.0 kW"),
+        (
+            ("workload.parallelism={tensor: 1, micro_batch: 64, recompute: none}",),
+            "MEM001",
+            "--set workload.parallelism",
+            "leave tensor, micro_batch, recompute of workload.parallelism to the search",
+        ),
+    ],
+)
+def test_rules_that_fail(  # noqa: PLR0917 - one column each
+    command: Command, small: Path, overrides: tuple[str, ...], rule: str, place: str, said: str
+) -> None:
+    """A valid blueprint whose rule fails ends with 1, names the rule and says what would help."""
+    ended = command("plan", small, *(part for value in overrides for part in ("--set", value)))
+    assert ended.code == 1
+    assert f"error[{rule}]: " in ended.err
+    assert place in ended.err
+    assert said in ended.err
+
+
+def test_rule_shows_the_line(command: Command, small: Path) -> None:
+    """A goal in the file that cannot be met is shown there, the plan is still printed."""
+    small.write_text(SMALL.replace("30 days", "2 hours"))
+    ended = command("plan", small)
+    assert ended.code == 1
+    assert f"--> {small}:9:18\n    9 |   finish_within: 2 hours\n      |                  ^^^^^^^\n" in ended.err
+    assert "misses the goal" in ended.out
+    assert "GOAL001" in ended.out
+
+
+def test_files_of_a_cluster_that_fails_are_not_written(command: Command, small: Path, tmp_path: Path) -> None:
+    """A stack or documents for a cluster that misses the goal are refused; `build` writes them and says so."""
+    late = ("--set", "goals.finish_within=1 hour")
+    for arguments in (("stack", "--on", "aws"), ("onprem",)):
+        ended = command(arguments[0], small, "-o", tmp_path / "out", *arguments[1:], *late)
+        assert ended.code == 1
+        assert "GOAL001" in ended.err
+        assert not (tmp_path / "out").exists()
+
+
+def test_missing_prices_are_unknown_not_zero(command: Command, small: Path) -> None:
+    """Before the first documented price totals are unknown, the lines are listed, and the answer still stands."""
+    ended = command("plan", small, "--set", "economics.as_of=2015-01-01")
+    assert ended.code == 0
+    assert "unknown" in ended.out
+    assert "No price" in ended.out
+    assert "GPU node p5.48xlarge" in ended.out
+    assert "$0" not in ended.out
+
+
+def test_missing_fact_is_exit_code_3(command: Command, small: Path) -> None:
+    """A right blueprint that needs a fact which the catalogue lacks ends with 3, placed in the file."""
+    small.write_text(SMALL.replace("p5.48xlarge", "g6.xlarge"))
+    ended = command("plan", small)
+    assert ended.code == 3
+    assert f"{small}:12:15" in ended.err
+    both = command("plan", small, "--set", "workload.model=nope")
+    assert both.code == 2
+
+
+def test_output_is_a_file(command: Command, small: Path, tmp_path: Path) -> None:
+    """A file in the place of the folder is left alone."""
+    (tmp_path / "out").write_text("mine")
+    ended = command("stack", small, "--on", "aws", "-o", tmp_path / "out")
+    assert ended.code == 2
+    assert "is a file" in ended.err
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_output_below_a_file(command: Command, small: Path, tmp_path: Path) -> None:
+    """A folder that cannot be made is told so."""
+    (tmp_path / "file").write_text("mine")
+    ended = command("stack", small, "--on", "aws", "-o", tmp_path / "file" / "out")
+    assert ended.code == 2
+    assert "cannot be written" in ended.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_output_not_writable(command: Command, small: Path, tmp_path: Path) -> None:
+    """A folder without permission is told so and stays empty."""
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    ended = command("stack", small, "--on", "aws", "-o", locked / "out")
+    assert ended.code == 2
+    assert "cannot be written" in ended.err
+    assert not list(locked.iterdir())
+
+
+def test_changes_of_the_user_are_kept(command: Command, small: Path, tmp_path: Path) -> None:
+    """A second write refuses to lose what the user changed, and leaves every file as it was."""
+    out = tmp_path / "out"
+    assert command("stack", small, "--on", "aws", "-o", out).code == 0
+    again = command("stack", small, "--on", "aws", "-o", out)
+    assert again.code == 0
+    assert "nothing changed" in again.out
+    (out / "nodes.py").write_text("# mine\n")
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    refused = command("stack", small, "--on", "aws", "-o", out, "--set", "targets.aws.max_nodes=4")
+    assert refused.code == 2
+    assert "nodes.py" in refused.err
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    forced = command("stack", small, "--on", "aws", "-o", out, "--force")
+    assert forced.code == 0
+    assert (out / "nodes.py").read_text() != "# mine\n"
+
+
+def test_folder_of_others_is_refused(command: Command, small: Path, tmp_path: Path) -> None:
+    """A folder with files that were not written here is not written into."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    ended = command("stack", small, "--on", "aws", "-o", out)
+    assert ended.code == 2
+    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+
+
+def test_a_bug_is_exit_code_70(command: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody foresaw ends in a sentence that asks for a report."""
+
+    def broken(*_arguments: object, **_more: object) -> None:
+        raise ZeroDivisionError("no nodes")
+
+    monkeypatch.setattr("clusterwright.cli.answer.decide", broken)
+    ended = command("plan", small)
+    assert ended.code == 70
+    assert "this is a bug in Clusterwright: ZeroDivisionError: no nodes" in ended.err
+    assert "--debug" in ended.err
+
+
+_LINES = SMALL.splitlines()
+_VALUES = st.sampled_from(
+    ["", "null", "-1", "0", "1e999", ".nan", "no", "[]", "{}", "[1, 2]", "'x", "30 days", "&a *a", "!!int x", "2e12",
+     "99999999999", "0.0", "true", "2026-11-20", "Ω", "a: b", "0x10", "1_000", "- ", "{a: {b: {c: 1}}}", "? x", "|"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(_LINES) - 1), st.sampled_from(["value", "drop", "twice", "indent"]), _VALUES),
+        max_size=3,
+    )
+)
+def test_no_blueprint_is_a_bug(command: Command, tmp_path: Path, changes: list[tuple[int, str, str]]) -> None:
+    """However a blueprint is spoilt, the command ends with an answer or a message, never as a bug."""
+    lines = list(_LINES)
+    for index, how, value in changes:
+        key = lines[index].partition(":")[0]
+        lines[index] = {
+            "value": f"{key}: {value}",
+            "drop": "",
+            "twice": f"{lines[index]}\n{lines[index]}",
+            "indent": f"  {lines[index]}",
+        }[how]
+    path = tmp_path / "spoilt.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    ended = command("plan", path, "--on", "aws", "--json")
+    assert ended.code in (0, 1, 2, 3), ended.err
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200))
+def test_no_file_is_a_bug(command: Command, tmp_path: Path, content: bytes) -> None:
+    """Any bytes at all are refused as bad input."""
+    path = tmp_path / "bytes.yaml"
+    path.write_bytes(content)
+    assert command("plan", path).code == 2

@@ -1,0 +1,293 @@
+"""The commands as people and programs use them: what is printed, in which form, and with which exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clusterwright import __version__, assets
+from clusterwright.cli.main import app
+from clusterwright.outputs.folder import MANIFEST
+from clusterwright.plan.document import loads
+
+from .conftest import Command
+
+COMMANDS = (
+    "init",
+    "check",
+    "plan",
+    "build",
+    "stack",
+    "onprem",
+    "compare",
+    "report",
+    "explain",
+    "facts",
+    "prices",
+    "schema",
+)
+
+
+def started(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from clusterwright.cli.main import run; run()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_help_and_version(command: Command) -> None:
+    """Every promised command has help with its own options, and nothing else is offered."""
+    assert {entry.name or entry.callback.__name__ for entry in app.registered_commands if entry.callback} == set(
+        COMMANDS
+    )
+    assert command("--version").out == f"clusterwright {__version__}\n"
+    overview = command("--help")
+    assert overview.code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in overview.out
+        ended = command(name, "--help")
+        assert ended.code == 0
+        assert f"Usage: clusterwright {name}" in ended.out
+        assert "..." not in ended.out.partition("\n\n")[2].partition("\n")[0]
+    assert "...\n" not in overview.out.partition("Commands:")[2]
+
+
+def test_unknown_command_and_option(command: Command) -> None:
+    """Usage errors end with 2 and suggest what is close."""
+    assert command("plann").code == 2
+    assert "'plan'" in command("plann").err
+    assert command("plan", "x.yaml", "--jsn").code == 2
+
+
+def test_init_writes_a_blueprint_that_plans(command: Command, tmp_path: Path) -> None:
+    """The commented blueprint starts with the schema line, is fine as it stands, and is never overwritten."""
+    path = tmp_path / "mine.yaml"
+    ended = command("init", "train", "-o", path)
+    assert ended.code == 0
+    assert path.read_text().startswith("# yaml-language-server: $schema=")
+    assert path.read_text() == command("init").out
+    assert command("check", path).out == f"{path}: fine\n"
+    again = command("init", "-o", path)
+    assert again.code == 2
+    assert "exists" in again.err
+    assert command("init", "serve").code == 2
+    assert "not supported yet" in command("init", "serve").err
+    assert "no kind 'trian'" in command("init", "trian").err
+    assert "cannot be written" in command("init", "-o", tmp_path / "none" / "x.yaml").err
+
+
+def test_check_looks_at_every_file(command: Command, small: Path, tmp_path: Path) -> None:
+    """A bad file does not hide the others; the worst exit code is returned, and JSON carries the places."""
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(small.read_text().replace("llama-2-7b", "nope").replace("tokens", "tokenz"))
+    ended = command("check", bad, small, tmp_path / "none.yaml")
+    assert ended.code == 2
+    assert ended.out == f"{bad}: 2 problems\n{small}: fine\n{tmp_path / 'none.yaml'}: 1 problem\n"
+    told = json.loads(command("check", bad, small, "--json").out)
+    assert [entry["ok"] for entry in told["blueprints"]] == [False, True]
+    assert {(entry["line"], entry["path"]) for entry in told["blueprints"][0]["problems"]} == {
+        (5, "workload.tokenz"),
+        (2, "workload.tokens"),
+    }
+    late = command("check", small, "--set", "goals.finish_within=1 hour", "--json")
+    assert late.code == 1
+    assert {entry["id"] for entry in json.loads(late.out)["blueprints"][0]["problems"]} == {"GOAL001"}
+
+
+def test_plan_prints_the_answer_first(command: Command, shipped: Path) -> None:
+    """Answer, what limits it, comparison, assumptions, what is not counted and the next commands, in this order."""
+    ended = command("plan", shipped)
+    assert ended.code == 0
+    assert ended.err == ""
+    order = ("Answer", "Memory", "Limited by", "Where", "Breakeven", "Assumed", "Not counted", "Next")
+    places = [ended.out.index(f"  {title}") for title in order]
+    assert places == sorted(places)
+    for name in (
+        "AWS p5.48xlarge",
+        "Azure Standard_ND96isr_H100_v5",
+        "Google Cloud a3-highgpu-8g",
+        "on premises dgx-h100",
+    ):
+        assert name in ended.out
+    assert f"clusterwright build {shipped}" in ended.out
+    assert "\x1b[" not in ended.out
+
+
+def test_plan_prose_is_wrapped(command: Command, small: Path) -> None:
+    """Prose keeps to a readable width even where the output is no terminal."""
+    lines = command("plan", small).out.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("  Assumed"))
+    end = next(index for index, line in enumerate(lines) if line.startswith("  Next"))
+    assert max(len(line) for line in lines[start:end]) <= 118
+
+
+def test_json_is_the_plan_that_build_writes(command: Command, small: Path, tmp_path: Path) -> None:
+    """`plan --json` and `build`'s plan.json are the same bytes, and so are two runs."""
+    out = tmp_path / "out"
+    built = command("build", small, "-o", out)
+    assert built.code == 0
+    printed = command("plan", small, "--json").out
+    assert (out / "plan.json").read_text() == printed
+    assert command("plan", small, "--json").out == printed
+    assert loads(printed).name == "small"
+    assert str(out) in built.out
+    again = command("build", small, "-o", out)
+    assert "nothing changed" in again.out
+
+
+def test_single_commands_write_what_build_writes(command: Command, small: Path, tmp_path: Path) -> None:
+    """`stack`, `onprem` and `report` write the same files as `build` does into its folders."""
+    out = tmp_path / "out"
+    command("build", small, "-o", out)
+    for arguments, folder in ((("stack", "--on", "aws"), "aws"), (("onprem",), "onprem"), (("report",), "tco")):
+        single = tmp_path / folder
+        assert command(arguments[0], small, "-o", single, *arguments[1:]).code == 0
+        files = {path.relative_to(single) for path in single.rglob("*") if path.is_file()}
+        files -= {Path(MANIFEST)}
+        assert files == {path.relative_to(out / folder) for path in (out / folder).rglob("*") if path.is_file()}
+        if folder == "aws":
+            assert all((single / name).read_bytes() == (out / folder / name).read_bytes() for name in files)
+
+
+def test_stack_of_what_is_no_cloud(command: Command, small: Path, tmp_path: Path) -> None:
+    """Only clouds have a project."""
+    ended = command("stack", small, "--on", "onprem", "-o", tmp_path / "x")
+    assert ended.code == 2
+    assert "no cloud 'onprem'" in ended.err
+
+
+def test_set_replaces_a_value(command: Command, small: Path) -> None:
+    """`--set` changes one value and adds missing sections."""
+    told = json.loads(command("plan", small, "--json", "--set", "workload.tokens=2e11", "--set", "name=other").out)
+    assert told["workload"]["tokens"] == 2e11
+    assert told["name"] == "other"
+    assert (
+        json.loads(command("plan", small, "--json", "--set", "economics.utilisation=50 %").out)["economics"][
+            "utilisation"
+        ]
+        == 0.5
+    )
+
+
+def test_one_target(command: Command, small: Path) -> None:
+    """`--on` plans one target alone."""
+    told = json.loads(command("plan", small, "--json", "--on", "onprem").out)
+    assert [option["target"] for option in told["options"]] == ["onprem"]
+
+
+def test_compare(command: Command, small: Path) -> None:
+    """Renting and owning stand side by side, as text and as JSON with units in the keys."""
+    text = command("compare", small)
+    assert text.code == 0
+    assert "the same work for all" in text.out
+    told = json.loads(command("compare", small, "--json").out)
+    assert told["schema"] == 1
+    assert {option["target"] for option in told["options"]} == {"aws", "onprem"}
+    with_unit = ("usd", "share", "fraction", "days", "nodes", "gpus", "runs")
+    assert all(any(unit in key for unit in with_unit) for key in told["options"][0].keys() - {"target", "instance"})
+
+
+def test_explain_is_about_the_plan_that_was_printed(command: Command, small: Path) -> None:
+    """What is explained of one target is what `plan` prints with all of them."""
+    plan = json.loads(command("plan", small, "--json").out)
+    for option in plan["options"]:
+        told = json.loads(command("explain", small, "horizon_usd", "--on", option["target"], "--json").out)
+        assert told["equation"][-1].endswith(f"{option['horizon_usd']:,.2f} USD")
+    listed = command("explain", small).out
+    assert "calendar_days " in listed
+    assert "aws/p5.48xlarge" in listed
+    assert json.loads(command("explain", small, "--json").out)["numbers"]["mfu"]
+    assert "did you mean mfu" in command("explain", small, "mfuu").err
+    assert command("explain", small, "mfu", "--on", "gcp").code == 2
+
+
+def test_facts(command: Command) -> None:
+    """Facts are listed, shown with their source, disputed ones with the reason."""
+    assert "h100-sxm-80gb" in command("facts").out
+    shown = command("facts", "h100-sxm-80gb").out
+    assert "989.4 TFLOP/s" in shown
+    assert "rejected" in command("facts", "h100-sxm-80gb", "--conflicts").out
+    told = json.loads(command("facts", "p5.48xlarge", "--json").out)
+    assert told["schema"] == 1
+    assert told["record"]["gpus"] == 8
+    assert json.loads(command("facts", "--json").out)["accelerators"]
+    assert command("facts", "nope").code == 2
+
+
+def test_prices(command: Command) -> None:
+    """Prices name term, day and source; a day before the first one is a missing price."""
+    assert "aws/p5.48xlarge" in command("prices").out
+    short, full = command("prices", "p5.48xlarge"), command("prices", "aws/p5.48xlarge")
+    assert short.out == full.out
+    assert "on_demand" in full.out
+    history = json.loads(command("prices", "aws/p5.48xlarge", "--history", "--json").out)["prices"]
+    assert len({row["effective_from"] for row in history if row["term"] == "on_demand"}) > 1
+    assert command("prices", "aws/p5.48xlarge", "--as-of", "2015-01-01").code == 3
+    assert command("prices", "--as-of", "yesterday").code == 2
+    assert "did you mean" in command("prices", "aws/p5.48xl").err
+
+
+def test_schemas(command: Command) -> None:
+    """Both schemas are printed as the shipped files have them."""
+    root = assets.root()
+    assert command("schema").out == (root / "blueprints" / "blueprint.schema.json").read_text()
+    assert command("schema", "plan").out == (root / "docs" / "plan.schema.json").read_text()
+    assert command("schema", "moon").code == 2
+
+
+def test_process_with_missing_file() -> None:
+    """The real process ends with 2 and keeps stdout free."""
+    ended = started("plan", "none.yaml")
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: there is no file none.yaml\n  help: ")
+
+
+def test_process_whose_reader_goes_away(shipped: Path) -> None:
+    """A reader that takes the first line only (`| head -1`) is no failure and causes no noise."""
+    program = [sys.executable, "-c", "from clusterwright.cli.main import run; run()", "plan", str(shipped), "--json"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "{\n"
+        process.stdout.close()
+        noise = process.stderr.read()
+    assert noise == ""
+    assert process.returncode == 0
+
+
+def test_process_with_completion() -> None:
+    """The shell's completion is printed for the shell that asks."""
+    script = Path(sys.executable).with_name("clusterwright")
+    ended = subprocess.run(
+        ["bash", "-c", f"'{script}' --show-completion; exit $?"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0
+    assert "_clusterwright_completion" in ended.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("plan", "--help"), ("build", "--help")])
+def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    """Help answers at once because the engine is imported by the commands that need it."""
+    check = (
+        "import sys\nfrom clusterwright.cli.main import run\n"
+        "try:\n    run()\nfinally:\n"
+        "    heavy = {'duckdb', 'numpy', 'ruamel.yaml', 'jinja2', 'xlsxwriter', 'rich'} & set(sys.modules)\n"
+        "    print(sorted(heavy), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", check, *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0
+    assert ended.stderr.splitlines()[-1] == "[]"
+
+
+def test_debug_shows_the_traceback() -> None:
+    """Only with `--debug` does the user see where in the program something failed."""
+    assert "Traceback" in started("plan", "none.yaml", "--debug").stderr
+    assert "Traceback" not in started("plan", "none.yaml").stderr

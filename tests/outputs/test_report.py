@@ -1,0 +1,222 @@
+"""The cost report: it says what the plan says, names the source of every price, asks nothing of a network."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from clusterwright.errors import Finding
+from clusterwright.outputs import report_tables
+from clusterwright.outputs.report import report_html
+from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import answer_lines, cluster_text, days_text, money, percent
+from clusterwright.pricing.book import PriceBook
+
+HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements with their attributes, the text, and the rows of tables."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.pieces: list[str] = []
+        self.rows: list[list[str]] = []
+        self._hidden = 0
+        self._in_cell = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep the element."""
+        self.elements.append((tag, dict(attrs)))
+        self._hidden += tag == "style"
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave a style sheet, or a cell."""
+        self._hidden -= tag == "style"
+        self._in_cell = self._in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text, and in tables by cell."""
+        if self._hidden:
+            return
+        self.pieces.append(data)
+        if self._in_cell:
+            self.rows[-1][-1] += f" {data}"
+
+    @property
+    def text(self) -> str:
+        """Return all text, with single spaces."""
+        return " ".join(" ".join(self.pieces).split())
+
+    def row(self, start: str) -> str:
+        """Return the first table row whose first cell begins with a text."""
+        return next(" ".join(" ".join(row).split()) for row in self.rows if row and row[0].strip().startswith(start))
+
+
+@pytest.fixture(scope="module")
+def html(shipped_plan: Plan) -> str:
+    """Return the report of the shipped blueprint."""
+    return report_html(shipped_plan)
+
+
+def test_the_report_says_what_the_plan_says(shipped_plan: Plan, html: str) -> None:
+    """The answer and every figure of the comparison stand in it as the other deliverables print them."""
+    page = Page(html)
+    for line in answer_lines(shipped_plan):
+        assert line[1:] in page.text
+    for option in shipped_plan.options:
+        row = page.row(report_tables.heading(option))
+        figures = [
+            *(money(value) for value in (option.run_usd, option.horizon_usd, option.npv_usd, option.horizon_usd_high)),
+            days_text(option.calendar_days), percent(option.priced_share), f"{option.usd_per_gpu_hour:.2f}",
+        ]  # fmt: skip
+        assert [figure for figure in figures if figure not in row] == []
+        assert all(part in row for part in cluster_text(option).removesuffix(")").split(" ("))
+
+
+def test_every_price_names_its_day_and_source(shipped_plan: Plan, html: str) -> None:
+    """Each bill line stands in a table with its price, its date and the number of a listed source."""
+    page = Page(html)
+    rows = [" ".join(" ".join(row).split()) for row in page.rows]
+    listed = re.findall(r'<li id="source-(\d+)">(.*?)</li>', html)
+    for option in shipped_plan.options:
+        for line in option.lines:
+            assert line.unit_usd is not None
+            start = f"{line.line.item} {line.line.note}".strip()
+            price = f" {report_tables.plain(line.unit_usd)} "
+            numbers = [
+                found[1]
+                for row in rows
+                if row.startswith(start) and price in row and line.price_date in row
+                if (found := re.search(r"\[(\d+)\]$", row))
+            ]
+            sources = [unescape(text) for index, text in listed if index in numbers]
+            assert any(source.startswith(line.source) for source in sources), start
+
+
+def test_the_report_asks_nothing_of_a_network(html: str) -> None:
+    """No element and no style points outside the file, links lead to places in it, and a policy forbids the rest."""
+    page = Page(html)
+    assert {tag for tag, _ in page.elements} & {"script", "link", "img", "iframe", "object", "base", "form"} == set()
+    places = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    for _, attributes in page.elements:
+        assert not attributes.keys() & {"src", "srcset", "xlink:href", "action", "onload", "onerror", "data"}
+        if "href" in attributes:
+            assert (attributes["href"] or "").removeprefix("#") in places
+    assert not re.search(r"@import|url\s*\(", html)
+    policies = [
+        attributes["content"]
+        for tag, attributes in page.elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+
+
+def test_hostile_texts_stay_texts(shipped_plan: Plan) -> None:
+    """Names that look like markup or templates are shown as they are, wherever they come from."""
+    option = shipped_plan.options[0]
+    line = replace(option.lines[0], line=replace(option.lines[0].line, item=HOSTILE, note=HOSTILE), source=HOSTILE)
+    plan = replace(
+        shipped_plan,
+        name=HOSTILE,
+        description=HOSTILE,
+        findings=(Finding(id="X", message=HOSTILE, help=HOSTILE, path=()),),
+        not_counted=(HOSTILE,),
+        options=(replace(option, lines=(line, *option.lines[1:])), *shipped_plan.options[1:]),
+    )
+    page = Page(report_html(plan))
+    assert {tag for tag, _ in page.elements} & {"script", "img"} == set()
+    assert page.text.count(" ".join(HOSTILE.split())) >= 7
+
+
+def test_unknown_prices_are_named_and_never_zero(unpriced_plan: Plan) -> None:
+    """Where a price is missing the totals say unknown, the line is listed, and no drawing shows a bar for it."""
+    option = unpriced_plan.option("aws")
+    assert option is not None
+    html = report_html(unpriced_plan)
+    page = Page(html)
+    row = page.row("AWS")
+    assert row.count("unknown") == 6 + (option.priced_share is None)
+    assert "$0" not in row
+    for missing in option.missing:
+        assert f"{missing.item}: {missing.reason}" in page.text
+    assert "AWS: totals are unknown" in page.text
+    assert 'aria-label="Cost of this run"' in html
+
+
+def test_a_plan_without_any_known_total_still_has_a_report(unpriced_plan: Plan) -> None:
+    """One target without a price leads to a report without cost charts, not to an error."""
+    option = unpriced_plan.option("aws")
+    assert option is not None
+    html = report_html(replace(unpriced_plan, options=(option,), breakevens=(), recommended="", recommended_horizon=""))
+    assert 'aria-label="Cost of this run"' not in html
+    assert 'aria-label="Memory of the fullest GPU"' in html
+    assert "There is nothing to compare" in html
+
+
+def test_findings_stand_under_the_answer(shipped_plan: Plan) -> None:
+    """A rule that failed is shown with what would help."""
+    finding = Finding(id="MEM001", message="does not fit", help="use more nodes", path=())
+    page = Page(report_html(replace(shipped_plan, findings=(finding,))))
+    assert "MEM001 does not fit use more nodes" in page.text
+
+
+def test_the_same_plan_gives_the_same_bytes(shipped_plan: Plan, html: str) -> None:
+    """A second report is identical."""
+    assert report_html(shipped_plan) == html
+
+
+def test_yearly_cash_adds_up_to_the_horizon(shipped_plan: Plan) -> None:
+    """The sum at the corner of each cash flow table is the horizon's cost."""
+    money_of = ledger(shipped_plan, PriceBook.open())
+    for option in shipped_plan.options:
+        table = report_tables.cash_flow(money_of, option)
+        assert option.horizon_usd is not None
+        assert table.rows[-1][-1].text == f"{option.horizon_usd:,.0f}"
+
+
+def test_sensitivity_is_ordered_and_brackets_the_base(shipped_plan: Plan) -> None:
+    """Every input's cheap end lowers the cost of a run, its dear end raises it, the widest range comes first."""
+    book = PriceBook.open()
+    option = shipped_plan.option("onprem")
+    assert option is not None
+    assert option.run_usd is not None
+    found = sensitivities(ledger(shipped_plan, book), book, "onprem")
+    assert 5 <= len(found) <= 10
+    assert all(entry.low_usd <= option.run_usd * (1 + 1e-12) for entry in found)
+    assert all(entry.high_usd >= option.run_usd * (1 - 1e-12) for entry in found)
+    widths = [entry.high_usd - entry.low_usd for entry in found]
+    assert all(before >= after for before, after in pairwise(widths))
+
+
+def test_sensitivity_to_installation_by_hand(shipped_plan: Plan) -> None:
+    """Installation is a share of the equipment, and a run takes its share of the hours worked over the horizon."""
+    book = PriceBook.open()
+    option = shipped_plan.option("onprem")
+    parameter = next(entry for entry in shipped_plan.parameters if entry.key == "installation_fraction")
+    assert option is not None
+    equipment = sum(line.usd_per_period or 0.0 for line in option.lines)
+    economics = shipped_plan.economics
+    share = option.calendar_days * 24 / (economics.horizon_months * economics.hours_per_month * economics.utilisation)
+    found = {entry.name: entry for entry in sensitivities(ledger(shipped_plan, book), book, "onprem")}
+    moved = found["installation"].high_usd - found["installation"].low_usd
+    assert moved == pytest.approx(equipment * (parameter.high - parameter.low) * share)
+
+
+def test_nothing_moves_a_cost_that_is_unknown(unpriced_plan: Plan) -> None:
+    """An option without a price has no sensitivities."""
+    book = PriceBook.open()
+    assert sensitivities(ledger(unpriced_plan, book), book, "aws") == ()

@@ -1,0 +1,136 @@
+"""The cost workbook: the engine's values as cached results, live formulas with named inputs, texts that stay texts."""
+
+import io
+from dataclasses import replace
+
+import openpyxl
+import pytest
+from openpyxl.workbook import Workbook
+
+from clusterwright.outputs.workbook import workbook_xlsx
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.recount import ledger
+from clusterwright.pricing.book import PriceBook
+
+CENT = 0.005
+FIRST_MONTH = 11  # row of month 0 on the cash sheets
+
+
+def opened(plan: Plan, *, values: bool = True) -> Workbook:
+    """Return a plan's workbook, with cached values or with formulas."""
+    return openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan)), data_only=values)
+
+
+def summary_figures(option: Option) -> tuple[float | None, ...]:
+    """Return the engine's figures in the order of the summary's columns E to I."""
+    return option.run_usd, option.horizon_usd, option.npv_usd, option.capex_usd, option.usd_per_gpu_hour
+
+
+def column(book: Workbook, sheet: str, title: str) -> list[float]:
+    """Return a column of a cash sheet, by month."""
+    titles = [cell.value for cell in book[sheet][FIRST_MONTH - 1]]
+    rows = book[sheet].iter_rows(min_row=FIRST_MONTH, min_col=titles.index(title) + 1, max_col=titles.index(title) + 1)
+    return [float(cell.value) for (cell,) in rows if cell.value is not None]
+
+
+@pytest.fixture(scope="module")
+def book(shipped_plan: Plan) -> Workbook:
+    """Return the shipped plan's workbook with its cached values."""
+    return opened(shipped_plan)
+
+
+def test_cached_values_are_the_engines(shipped_plan: Plan, book: Workbook) -> None:
+    """A preview that does not calculate shows the plan's figures."""
+    for row, option in enumerate(shipped_plan.options, start=5):
+        shown = [book["Summary"].cell(row, at).value for at in range(5, 10)]
+        assert shown == pytest.approx(summary_figures(option), abs=CENT)
+        assert book["Summary"].cell(row, 4).value == pytest.approx(option.calendar_days)
+
+
+def test_cash_sheets_hold_the_engines_cash_flow(shipped_plan: Plan, book: Workbook) -> None:
+    """Each month's total is what the engine pays in that month, and the columns add up to it."""
+    money_of = ledger(shipped_plan, PriceBook.open())
+    for option in shipped_plan.options:
+        sheet = f"Cash {option.target}"
+        months: dict[float, float] = {}
+        for row in money_of.cash_flow_rows(option.target):
+            months[row.month] = months.get(row.month, 0.0) + row.usd
+        totals = column(book, sheet, "total")
+        assert totals == pytest.approx([months.get(float(month), 0.0) for month in range(len(totals))], abs=CENT)
+        assert sum(column(book, sheet, "present value")) == pytest.approx(option.npv_usd, abs=CENT)
+
+
+def test_everything_that_depends_on_an_input_is_a_formula(shipped_plan: Plan) -> None:
+    """Totals, runs and every cash cell are formulas, and the inputs they use have names."""
+    book = opened(shipped_plan, values=False)
+    for row in range(5, 5 + len(shipped_plan.options)):
+        assert all(str(book["Summary"].cell(row, at).value).startswith("=") for at in range(5, 10))
+    for option in shipped_plan.options:
+        for row in book[f"Cash {option.target}"].iter_rows(min_row=FIRST_MONTH):
+            assert all(str(cell.value).startswith("=") for cell in row if cell.value is not None)
+    named = {"horizon_months", "utilisation", "discount_rate", "reference_days", "runs_in_horizon", "bill_usd"}
+    assert named | {entry.key for entry in shipped_plan.parameters} <= set(book.defined_names)
+
+
+def test_texts_cannot_become_formulas(shipped_plan: Plan) -> None:
+    """Names that begin like formulas stay strings on every sheet."""
+    option = shipped_plan.options[0]
+    hostile = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "{=1}", "https://evil.example/")
+    lines = tuple(
+        replace(line, line=replace(line.line, item=text, note=text), source=text, note="")
+        for line, text in zip(option.lines, hostile, strict=False)
+    )
+    plan = replace(
+        shipped_plan,
+        name=hostile[0],
+        not_counted=hostile,
+        options=(replace(option, instance=hostile[1], lines=(*lines, *option.lines[len(lines) :])),),
+        parameters=tuple(
+            replace(entry, unit=hostile[2], reason=hostile[0], source=hostile[3]) for entry in shipped_plan.parameters
+        ),
+        breakevens=(),
+    )
+    book = opened(plan, values=False)
+    cells = {
+        (sheet, text): [cell for row in book[sheet] for cell in row if cell.value == text]
+        for sheet, text in (
+            *(("Bill", text) for text in hostile[: len(lines)]),
+            ("Summary", hostile[0]), ("Inputs", hostile[0]), ("Inputs", hostile[2]), ("Inputs", hostile[3]),
+        )
+    }  # fmt: skip
+    assert all(cells.values())
+    assert {cell.data_type for found in cells.values() for cell in found} == {"s"}
+    assert not any(cell.hyperlink for sheet in book for row in sheet for cell in row)
+
+
+def test_unknown_prices_stay_unknown(unpriced_plan: Plan) -> None:
+    """An option without a price has unknown totals, no cash sheet, and its line says that and why."""
+    book = opened(unpriced_plan)
+    row = 5 + [option.target for option in unpriced_plan.options].index("aws")
+    assert [book["Summary"].cell(row, at).value for at in range(5, 10)] == ["unknown"] * 5
+    assert "Cash aws" not in book.sheetnames
+    option = unpriced_plan.option("aws")
+    assert option is not None
+    bill = {(line[0], line[1]): line for line in book["Bill"].iter_rows(min_row=2, values_only=True)}
+    for missing in option.missing:
+        line = bill["aws", missing.item]
+        assert line[7] == line[8] == "unknown"
+        assert missing.reason in str(line[11])
+
+
+def test_the_same_plan_gives_the_same_bytes(shipped_plan: Plan) -> None:
+    """A second workbook is identical: no time of day in it."""
+    assert workbook_xlsx(shipped_plan) == workbook_xlsx(shipped_plan)
+
+
+def test_bill_lines_of_one_name_keep_their_own_rule(shipped_plan: Plan, book: Workbook) -> None:
+    """Disks of the nodes are paid while they work, the controller's always, though both have the same name."""
+    option = shipped_plan.option("aws")
+    assert option is not None
+    hours = shipped_plan.economics.hours_per_month
+    always = sum(
+        (line.usd_per_period or 0.0) * (hours if line.line.charge == "hourly" else 1.0)
+        for line in option.lines
+        if line.line.scales_with != "nodes"
+    )
+    assert column(book, "Cash aws", "rent always")[1] == pytest.approx(always, abs=CENT)

@@ -1,0 +1,134 @@
+"""Every explained number is calculated again from the equation that is shown, and every price names source and day."""
+
+import math
+import re
+
+import pytest
+
+from clusterwright.errors import InputError
+from clusterwright.plan.explain import ALSO, explanations, find
+from clusterwright.plan.explained import Explanation
+from clusterwright.plan.record import Option, Plan
+
+from .examples import shipped
+
+TARGETS = ("aws", "azure", "gcp", "onprem")
+_UNITS = r"\s*(GB|USD( hourly| monthly| once)?|FLOP|GPUs|days|s)\b"
+
+
+def calculated(line: str) -> tuple[float, float]:
+    """Return both sides of an equation line: what it comes to when it is calculated, and what it says."""
+    left, _, right = re.sub(_UNITS, "", line).replace(",", "").rpartition(" = ")
+    expression = left.replace("×", "*")
+    expression = re.sub(r"√\(", "math.sqrt(", expression)
+    assert re.fullmatch(r"[0-9eE+\-*/(). ]*", expression.replace("math.sqrt", "")), expression
+    return float(eval(expression, {"math": math})), float(right)  # noqa: S307 - digits and operators only, see above
+
+
+def _option(target: str) -> Option:
+    option = shipped().option(target)
+    assert option is not None
+    return option
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_equation_comes_to_what_it_says(target: str) -> None:
+    """The last line of every equation, calculated again, gives the number behind the equals sign."""
+    for entry in explanations(shipped(), target):
+        found, said = calculated(entry.equation[-1])
+        assert found == pytest.approx(said, rel=2e-4, abs=0.06), entry.number
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_equations_end_in_the_plans_numbers(target: str) -> None:
+    """What the equations come to is what the plan holds."""
+    option = _option(target)
+    known = {entry.number: entry for entry in explanations(shipped(), target)}
+    expected = {
+        "parameters": float(shipped().workload.parameters),
+        "flop_per_token": shipped().workload.flop_per_token,
+        "step_time": option.step.total_s,
+        "mfu": option.mfu,
+        "calendar_days": option.calendar_days,
+        "memory": option.memory_bytes_per_gpu.total / 1e9,
+        "goodput": option.goodput,
+        "checkpoint": option.failures.checkpoint_interval_s,
+        "nodes": float(option.gpus),
+        "run_usd": option.run_usd,
+        "horizon_usd": option.horizon_usd,
+        "capex_usd": option.capex_usd,
+        "npv_usd": option.npv_usd,
+        "usd_per_gpu_hour": option.usd_per_gpu_hour,
+        "priced_share": option.priced_share,
+    }
+    for number, value in expected.items():
+        assert calculated(known[number].equation[-1])[0] == pytest.approx(value, rel=2e-4, abs=0.06), number
+    assert known.keys() - expected.keys() == {line.line.sku for line in option.lines}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_price_names_source_and_day(target: str) -> None:
+    """A price's explanation covers all lines that it is charged on, and says where it is from and since when."""
+    option = _option(target)
+    known = {entry.number: entry for entry in explanations(shipped(), target)}
+    for line in option.lines:
+        entry = known[line.line.sku]
+        same = [other for other in option.lines if other.line.sku == line.line.sku]
+        quantity = sum(other.line.quantity for other in same)
+        assert line.unit_usd is not None
+        assert calculated(entry.equation[-1])[1] == pytest.approx(quantity * line.unit_usd, abs=0.01)
+        shown = [item for item in entry.inputs if item.name == "price"]
+        assert line.basis in shown[0].value
+        assert line.price_date in shown[0].value
+        assert line.source
+        assert line.source == shown[0].source
+
+
+def test_unknown_price_is_said() -> None:
+    """Where a price is missing, totals are explained as unknown and the line says so."""
+    plan = shipped("economics.as_of=2015-01-01")
+    known = {entry.number: entry for entry in explanations(plan, "aws")}
+    assert known["run_usd"].value == "unknown"
+    assert "missing" in known["run_usd"].equation[-1]
+    assert known["aws/p5.48xlarge"].value == "unknown"
+    assert known["aws/p5.48xlarge"].equation[-1] == "unknown: no price"
+
+
+def test_rented_run_is_its_lines_for_its_hours() -> None:
+    """The cost of a rented run is what its lines cost per hour and month, for the calendar hours."""
+    option = _option("aws")
+    hours = option.calendar_days * 24
+    amounts = [
+        (line.usd_per_period or 0) * hours / (1 if line.line.charge == "hourly" else 730) for line in option.lines
+    ]
+    assert option.run_usd == pytest.approx(sum(amounts), rel=1e-9)
+
+
+def test_keys_of_the_plan_find_their_explanation() -> None:
+    """Numbers are found by the names that `plan.json` has for them."""
+    known = explanations(shipped(), "aws")
+    for key, number in ALSO.items():
+        assert find(known, key).number == number
+    assert find(known, "mfu").title
+
+
+@pytest.mark.parametrize(("asked", "meant"), [("mfuu", "mfu"), ("calender_days", "calendar_days")])
+def test_misspelt_number_gets_a_suggestion(asked: str, meant: str) -> None:
+    """An unknown number is refused with the closest names."""
+    with pytest.raises(InputError) as caught:
+        find(explanations(shipped(), "aws"), asked)
+    assert caught.value.help is not None
+    assert meant in caught.value.help
+
+
+def test_target_that_the_plan_lacks() -> None:
+    """Only targets of the plan are explained."""
+    with pytest.raises(InputError, match="no target 'moon'"):
+        explanations(shipped(), "moon")
+
+
+def test_explanations_have_everything() -> None:
+    """No entry is without title, value, rule and source."""
+    plan: Plan = shipped()
+    entries: list[Explanation] = [entry for target in TARGETS for entry in explanations(plan, target)]
+    assert all(entry.title and entry.value and len(entry.equation) == 2 and entry.sources for entry in entries)
