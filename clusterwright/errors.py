@@ -1,8 +1,8 @@
 """Errors that people read, and the exit codes they lead to.
 
 - `ClusterwrightError`: base, a message and what to do about it
-- `InputError`: bad input or usage (exit 2); `UnitError`, a quantity that cannot be read, is one and also a ValueError, so
-  that schemas collect it
+- `InputError`: bad input or usage (exit 2); `UnitError`, a quantity that cannot be read, is one and also a ValueError,
+  so that schemas collect it
 - `RuleError`: valid input, but a rule failed (exit 1)
 - `MissingFactError`: a fact or a price is missing or too old (exit 3)
 """

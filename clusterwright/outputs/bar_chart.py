@@ -16,6 +16,7 @@ from clusterwright.outputs.charts import (
     line,
     nice_ticks,
     opened,
+    overhang,
     text,
     text_width,
 )
@@ -33,10 +34,10 @@ def bar_chart(*, title: str, bars: Sequence[Bar], unit: str, limit_name: str = "
         unit: of the sizes, printed under the scale.
         limit_name: what the bars' limit lines mean.
     """
-    left = 20.0 + max((text_width(bar.label, bold=True) for bar in bars), default=0.0)
-    right = 30.0 + max((text_width(bar.text, bold=True) for bar in bars), default=0.0)
-    width = WIDTH - left - right
     axis = _axis(bars, unit)
+    left = max([overhang(axis), *(20.0 + text_width(bar.label, bold=True) for bar in bars)])
+    right = max([overhang(axis), *(30.0 + text_width(bar.text, bold=True) for bar in bars)])
+    width = WIDTH - left - right
     legend, top = _legend(bars, limit_name)
     height = top + _ROW * len(bars)
     parts = [
@@ -140,12 +141,13 @@ def range_chart(*, title: str, ranges: Sequence[Range], base: float, unit: str) 
     """
     left = 20.0 + max(text_width(entry.label, bold=True) for entry in ranges)
     inner = left + 8 + max(text_width(entry.low_text, size=11) for entry in ranges)
-    right = 18.0 + max(text_width(entry.high_text, size=11) for entry in ranges)
-    width, top, row = WIDTH - inner - right, 14.0, 30.0
-    height = top + row * len(ranges)
     values = [value for entry in ranges for value in (entry.low, entry.high)]
     ticks = nice_ticks(min(values), max(values))
     axis = Axis(title=unit, ticks=labelled(ticks), low=ticks[0], high=ticks[-1])
+    inner = max(inner, overhang(axis))
+    right = max([overhang(axis), *(18.0 + text_width(entry.high_text, size=11) for entry in ranges)])
+    width, top, row = WIDTH - inner - right, 14.0, 30.0
+    height = top + row * len(ranges)
 
     def at(value: float) -> float:
         return inner + axis.share(value) * width

@@ -241,6 +241,11 @@ def line(
     )
 
 
+def overhang(axis: Axis) -> float:
+    """Return the room that the outermost labels of an axis need beyond the ends of the plot."""
+    return 4.0 + max((text_width(label) / 2 for _, label in axis.ticks), default=0.0)
+
+
 def across(axis: Axis, *, left: float, width: float, top: float, height: float) -> list[str]:
     """Return an axis along the bottom of a plot: upright grid lines, the labels that have room, and the title."""
     parts, free_from = [], -math.inf

@@ -18,6 +18,7 @@ from clusterwright.outputs.charts import (
     across,
     line,
     opened,
+    overhang,
     spread,
     text,
     text_width,
@@ -76,8 +77,8 @@ def line_chart(
         limits: values drawn across.
         height: of the drawing, which is 960 wide.
     """
-    left = 44.0 + max((text_width(label) for _, label in y.ticks), default=0.0)
-    right = 50.0 + max((text_width(entry.name, bold=True) for entry in series), default=0.0)
+    left = max([overhang(x), *(44.0 + text_width(label) for _, label in y.ticks)])
+    right = max([overhang(x), *(50.0 + text_width(entry.name, bold=True) for entry in series)])
     plot = _Plot(x=x, y=y, left=left, top=_TOP, width=WIDTH - left - right, height=height - _TOP - _BELOW)
     drawn = [[plot.at(point) for point in drawn_points(entry)] for entry in series]
     return "".join(

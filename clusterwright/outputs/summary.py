@@ -16,7 +16,7 @@ from clusterwright.plan.words import (
 def readme(plan: Plan) -> str:
     """Return the Markdown text."""
     sections = [
-        [f"# {plan.name}", "", plan.description] if plan.description else [f"# {plan.name}"],
+        [f"# {plan.name}", "", " ".join(plan.description.split())] if plan.description else [f"# {plan.name}"],
         ["## Decision", "", *(f"- {_capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
@@ -39,7 +39,8 @@ def _comparison(plan: Plan) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     for option in plan.options:
-        mark = " **(this run)**" if option.target == plan.recommended else ""
+        marks = ((plan.recommended, "this run"), (plan.recommended_horizon, months))
+        mark = "".join(f" **(best for {what})**" for target, what in marks if option.target == target)
         hour = "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}"
         rows.append(
             f"| {NAME_OF_TARGET[option.target]}{mark} | {cluster_text(option)} | {days_band_text(option)} "
@@ -57,8 +58,9 @@ def _reasons(plan: Plan) -> list[str]:
     )
     lines = [
         (
-            "Per target, every cluster size that no other beats in both nodes and calendar days was priced; "
-            f"among those that meet {goal}, the one whose run costs least was taken."
+            f"Per target, of the cluster sizes that meet {goal} and that no other beats in both nodes and calendar "
+            "days, the cheapest was taken: by the cost of one run where it is rented, by that of the horizon's work "
+            "where it is owned."
         ),
         "",
     ]
@@ -74,7 +76,8 @@ def _reason(option: Option) -> str:
     memory = option.memory_bytes_per_gpu.total / 1e9
     return (
         f"{layout_text(option.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
-        f"{percent(option.mfu)} of peak, goodput {percent(option.goodput)}; limited by {', '.join(option.limited_by)}."
+        f"{percent(option.mfu)} of peak, goodput {percent(option.goodput)}; "
+        f"limited by compute{''.join(f', {part}' for part in option.limited_by)}."
     )
 
 
@@ -111,12 +114,12 @@ def _missing(plan: Plan) -> list[str]:
     ]
     power = [item for option in plan.options for item in option.unknown_power_items]
     if power:
-        lines.append(f"- power of parts whose rating no source gives: {', '.join(sorted(set(power)))}")
+        lines.append(f"- Power of parts whose rating no source gives: {', '.join(sorted(set(power)))}")
     return lines
 
 
 def _contents(plan: Plan) -> list[str]:
-    lines = ["- `plan.json`: every number below, versioned; its JSON Schema: `clusterwright schema plan`"]
+    lines = ["- `plan.json`: every number above, versioned; its JSON Schema: `clusterwright schema plan`"]
     for option in plan.options:
         if option.target == "onprem":
             lines.append("- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, Slurm files")

@@ -6,6 +6,9 @@ from clusterwright import assets
 from clusterwright.cli.answer import plan_of
 from clusterwright.plan.record import Plan
 
+#: Runs in the stacks' environment, as a program; it cannot be imported here.
+collect_ignore = ["read_stack_settings.py"]
+
 _BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
 

@@ -102,8 +102,7 @@ def test_fabric_table_agrees_with_the_schedule() -> None:
     fabric = {(row["network"], row["tier"]): row for row in _rows("fabric.csv", 127)}
     tiers = Counter((row["network"], row["tier"]) for row in _rows("cables.csv", 127))
     assert (
-        int(fabric["compute", "leaf"]["ports_down"])
-        == tiers["compute", "node-leaf"] + tiers["compute", "manager-leaf"]
+        int(fabric["compute", "leaf"]["ports_down"]) == tiers["compute", "node-leaf"] + tiers["compute", "manager-leaf"]
     )
     assert int(fabric["compute", "leaf"]["ports_up"]) == tiers["compute", "leaf-spine"] == 1024
     assert int(fabric["storage", "leaf"]["ports_up"]) == tiers["storage", "leaf-spine"]

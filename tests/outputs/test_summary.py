@@ -1,0 +1,97 @@
+"""`README.md` of an output folder: decision, reasons, what failed, what is assumed and not counted, what to do next."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.blueprint.load import load
+from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.errors import Finding
+from clusterwright.outputs.deliverables import everything
+from clusterwright.outputs.summary import readme
+from clusterwright.plan.decide import decide
+from clusterwright.plan.record import Plan
+from clusterwright.plan.words import NAME_OF_TARGET, money
+
+
+@cache
+def plan_of(*overrides: str) -> Plan:
+    """Return the shipped blueprint's plan."""
+    blueprint = load(assets.root() / "blueprints" / "train-gpt3-175b.yaml", overrides).blueprint
+    resolved = resolve(blueprint, load_catalogue())
+    assert isinstance(resolved, Resolved)
+    return decide(blueprint, resolved, load_catalogue())
+
+
+def section(text: str, title: str) -> str:
+    """Return the text below a heading."""
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_sections_stand_in_the_order_of_questions() -> None:
+    """What was decided, why, on what, what is left out, what is here, what to do."""
+    headings = [line[3:] for line in readme(plan_of()).splitlines() if line.startswith("## ")]
+    assert headings == ["Decision", "Why", "What it rests on", "Not counted", "What is here", "Next"]
+
+
+def test_decision_holds_every_option() -> None:
+    """The table has each target's cluster and totals, and marks both recommendations."""
+    plan = plan_of()
+    rows = [line for line in section(readme(plan), "Decision").splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(plan.options)
+    for option, row in zip(plan.options, rows, strict=True):
+        assert row.startswith(f"| {NAME_OF_TARGET[option.target]}")
+        assert f"{option.nodes:,} × {option.instance}" in row
+        assert money(option.run_usd) in row
+        assert money(option.horizon_usd) in row
+        assert ("best for this run" in row) == (option.target == plan.recommended)
+        assert ("best for 36 months" in row) == (option.target == plan.recommended_horizon)
+
+
+def test_assumptions_are_all_named() -> None:
+    """Every assumed price and economic value stands in the text, with the reason of the latter."""
+    plan = plan_of()
+    basis = section(readme(plan), "What it rests on")
+    for option in plan.options:
+        assert all(line.line.item in basis for line in option.lines if line.basis == "assumed")
+    assert all(entry.key in basis and entry.reason in basis for entry in plan.parameters if entry.basis == "assumed")
+
+
+def test_what_is_left_out_is_said() -> None:
+    """The plan's own list of what is not counted is repeated, and so are lines without a price."""
+    plan = plan_of("economics.as_of=2015-01-01")
+    left_out = section(readme(plan), "Not counted")
+    assert all(item in left_out for item in plan.not_counted)
+    assert "GPU node p5.48xlarge" in left_out
+    assert "totals are unknown" in left_out
+    assert "unknown" in section(readme(plan), "Decision")
+
+
+def test_failed_rules_have_a_section() -> None:
+    """A plan that misses something says which rule, and what would help."""
+    finding = Finding(id="GOAL001", path=("goals",), message="too slow", help="allow more days")
+    text = section(readme(replace(plan_of(), findings=(finding,))), "What failed")
+    assert "`GOAL001` too slow. Allow more days." in text
+
+
+def test_description_stays_one_line() -> None:
+    """A description cannot bring headings of its own."""
+    text = readme(replace(plan_of(), description="first\n\n## Decision\nsecond"))
+    assert "first ## Decision second" in text
+
+
+@pytest.mark.parametrize("overrides", [(), ("targets.onprem=null",), ("targets.aws=null", "targets.gcp=null")])
+def test_files_that_it_names_are_written(overrides: tuple[str, ...]) -> None:
+    """What the README points to is in the folder, for any set of targets."""
+    plan = plan_of(*overrides)
+    files = everything(plan, load_catalogue())
+    text = files["README.md"].content.decode()
+    listed = {line.partition("`")[2].partition("`")[0] for line in section(text, "What is here").splitlines()}
+    for name in listed:
+        assert name in files or any(path.startswith(name) for path in files), name
+    top = {path.partition("/")[0] for path in files}
+    assert top == {"plan.json", "README.md", "tco", *(option.target for option in plan.options)}
+    assert "bill_of_materials.xlsx" not in text or "onprem/bill_of_materials.xlsx" in files
