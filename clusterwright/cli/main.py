@@ -121,6 +121,7 @@ def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson 
 
 @app.command()
 def sweep(
+    *,
     blueprints: Annotated[list[Path], typer.Argument(metavar="BLUEPRINT...", help="one or more blueprints")],
     vary: Annotated[
         list[str] | None,

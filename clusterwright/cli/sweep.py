@@ -10,7 +10,7 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.answer import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.plan.sweep import gathered, price_book
-from clusterwright.plan.sweep_records import NotSized, Question, Sweep
+from clusterwright.plan.sweep_records import NotSized, Question, Scenario, Sweep
 from clusterwright.plan.sweep_run import run
 from clusterwright.plan.sweep_space import (
     NodeRange,
@@ -49,7 +49,10 @@ def sweep(
     """Print a sweep and write its files; return 0, or 1 if nothing could be sized."""
     for path in (parquet, chart):
         _check_writable(path, force=force)
-    result = swept(request, quiet=quiet or as_json)
+    space = space_of(request)
+    if chart is not None:
+        check_lines(space)
+    result = answered(space, request, quiet=quiet or as_json)
     if as_json:
         from clusterwright.plan.sweep_document import document
 
@@ -72,11 +75,20 @@ def sweep(
     return EXIT_FINE if result.points else EXIT_RULE_FAILED
 
 
-def swept(request: Request, *, quiet: bool = True) -> Sweep:
-    """Check what is asked, answer it, and put the answers together.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Space:
+    """What a request comes to: scenarios, questions, and what is known not to be sizable before any is asked."""
+
+    scenarios: tuple[Scenario, ...]
+    questions: tuple[Question, ...]
+    not_sized: tuple[NotSized, ...]
+
+
+def space_of(request: Request) -> Space:
+    """Check what is asked; nothing is computed here.
 
     Raises:
-        InputError: a name, a path, a range or a blueprint is wrong; nothing was computed then.
+        InputError: a name, a path, a range or a blueprint is wrong.
     """
     catalogue = load_catalogue()
     sizes = NodeRange() if request.nodes is None else node_range(request.nodes)
@@ -89,6 +101,27 @@ def swept(request: Request, *, quiet: bool = True) -> Sweep:
         more, without = questions(scenario, catalogue, ids, sizes, price_book())
         asked += more
         missing += [*without, *without_node_type(scenario, lonely)]
+    return Space(scenarios=found, questions=tuple(asked), not_sized=tuple(missing))
+
+
+def check_lines(space: Space) -> None:
+    """Refuse a chart of more lines than can be told apart, before the work.
+
+    Raises:
+        InputError: there are more.
+    """
+    from clusterwright.outputs.sweep_chart import MOST_LINES
+
+    lines = {(question.scenario.label, question.place.node.accelerator.id) for question in space.questions}
+    if len(lines) > MOST_LINES:
+        raise InputError(
+            f"a chart of {len(lines)} lines cannot be read", help="choose some with --accelerators or --instances"
+        )
+
+
+def answered(space: Space, request: Request, *, quiet: bool = True) -> Sweep:
+    """Answer every question where the request says, and put the answers together."""
+    asked = space.questions
     with progress_display(quiet=quiet) as progress:
         answers = run(
             asked,
@@ -96,7 +129,7 @@ def swept(request: Request, *, quiet: bool = True) -> Sweep:
             dask=request.dask,
             done=lambda count: progress(f"sized {count:,} of {len(asked):,} fronts"),
         )
-    return gathered(found, answers, missing, catalogue=catalogue.version)
+    return gathered(space.scenarios, answers, space.not_sized, catalogue=load_catalogue().version)
 
 
 def _listed(option: str, given: Sequence[str]) -> list[str]:
@@ -110,11 +143,15 @@ def _listed(option: str, given: Sequence[str]) -> list[str]:
 def _check_writable(path: Path | None, *, force: bool) -> None:
     if path is None:
         return
-    if path.exists() and not force:
-        raise InputError(f"{path} exists", help="name another file, or replace it with --force; nothing was changed")
-    if path.is_dir():
+    try:
+        is_folder, exists, has_folder = path.is_dir(), path.exists(), path.parent.is_dir()
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    if is_folder:
         raise InputError(f"{path} is a folder", help="name a file")
-    if not path.parent.is_dir():
+    if exists and not force:
+        raise InputError(f"{path} exists", help="name another file, or replace it with --force; nothing was changed")
+    if not has_folder:
         raise InputError(f"there is no folder {path.parent}", help="create it first")
 
 

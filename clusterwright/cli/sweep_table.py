@@ -109,6 +109,7 @@ def _wrapped(names: Sequence[str], width: int = 112) -> list[str]:
     lines = [""]
     for name in names:
         if lines[-1] and len(lines[-1]) + len(name) + 2 > width:
+            lines[-1] += ","
             lines.append("")
         lines[-1] += f", {name}" if lines[-1] else name
     return [f"      {line}" for line in lines]

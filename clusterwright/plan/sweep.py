@@ -166,13 +166,18 @@ def _with_cost(point: SweptPoint, found: CandidateCost) -> SweptPoint:
     missing = "; ".join(dict.fromkeys(f"{price.item}: {price.reason}" for price in found.missing))
     return replace(
         point,
-        run_usd=found.run_usd,
-        run_usd_low=found.run_usd_low,
-        run_usd_high=found.run_usd_high,
-        usd_per_gpu_hour=found.usd_per_gpu_hour,
-        priced_share=found.priced_share,
+        run_usd=_rounded(found.run_usd, 2),
+        run_usd_low=_rounded(found.run_usd_low, 2),
+        run_usd_high=_rounded(found.run_usd_high, 2),
+        usd_per_gpu_hour=_rounded(found.usd_per_gpu_hour, 6),
+        priced_share=_rounded(found.priced_share, 6),
         cost_note=missing,
     )
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    """Return a sum without the last digits, which depend on what else was summed in the same query."""
+    return None if value is None else round(value, digits)
 
 
 def gathered(
