@@ -2,13 +2,15 @@
 
 Method: GPT-3 175B (300e9 tokens, GLOBAL_BATCH sequences of 2,048, bf16) on every node type of the catalogue, on every
 size of up to 16,384 accelerators that the batch and the layers divide into. The default batch of 27,720 divides in so
-many ways that there are more pairs of node type and size than 200 for each of the catalogue's accelerators, as the first
-line shows. Each figure is one whole run with JOBS processes (default 1 and 2), from the start of Python to the end: reading the blueprint, sizing, pricing every point of every front, and
-writing JSON, which goes nowhere. Memory is the largest sum of the resident bytes of all its processes, looked up in
-/proc every 20 ms (pages that they share count once per process).
+many ways that there are more pairs of node type and size than 200 for each of the catalogue's accelerators, as the
+first line shows. Each figure is one whole run with JOBS processes (default 1 and 2), from the start of Python to the
+end: reading the blueprint, sizing, pricing every point of every front, and writing JSON, which goes nowhere. Processor
+time tells what it would take on a machine that does nothing else. Memory is the largest sum of the resident bytes of
+all its processes, looked up in /proc every 20 ms (pages that they share count once per process).
 """
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -69,8 +71,9 @@ def sizes(batch: int) -> tuple[int, int, int]:
     return int(np.median(counts)), sum(counts), layouts
 
 
-def measured(command: Sequence[str]) -> tuple[float, int]:
-    """Return the wall time of a command in seconds and the most resident bytes of it and its descendants together."""
+def measured(command: Sequence[str]) -> tuple[float, float, int]:
+    """Return wall and processor seconds of a command, and the most resident bytes of it and its descendants."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start, peak = time.perf_counter(), 0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
         while process.poll() is None:
@@ -78,7 +81,9 @@ def measured(command: Sequence[str]) -> tuple[float, int]:
             time.sleep(SAMPLE_S)
     if process.returncode:
         raise SystemExit(f"the sweep ended with {process.returncode}")
-    return time.perf_counter() - start, peak
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - start, busy, peak
 
 
 def resident_bytes(pid: int) -> int:
@@ -102,8 +107,10 @@ def main(arguments: Sequence[str]) -> int:
     print(f"batch {batch:,}: median {median:,} cluster sizes per node type, {total:,} in all, {layouts:,} layouts")
     for count in jobs:
         command = [sys.executable, "-c", RUN, "sweep", str(BLUEPRINT), "--json", "--jobs", str(count)]
-        seconds, peak_bytes = measured([*command, "--set", f"workload.global_batch={batch}"])
-        print(f"{count} process{'es' if count > 1 else ''}: {seconds:.1f} s, {peak_bytes / 1e6:,.0f} MB at most")
+        seconds, busy_s, peak_bytes = measured([*command, "--set", f"workload.global_batch={batch}"])
+        print(
+            f"{count} process{'es' if count > 1 else ''}: {seconds:.1f} s ({busy_s:.1f} s of processors), {peak_bytes / 1e6:,.0f} MB at most"
+        )
     return 0
 
 
