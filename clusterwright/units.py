@@ -21,12 +21,19 @@ _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kind:
-    """A kind of quantity: its name, the unit values are kept in, and the factor of each unit people may write."""
+    """A kind of quantity.
+
+    Attributes:
+        base: unit that values are kept in.
+        factors: every unit that people may write, with its factor.
+        usual: the units to name in a message, all if empty.
+    """
 
     name: str
     base: str
     factors: dict[str, float]
     example: str
+    usual: tuple[str, ...] = ()
 
 
 def _prefixed(unit: str, prefixes: dict[str, float], scale: float = 1.0) -> dict[str, float]:
@@ -48,12 +55,13 @@ _DURATIONS = {
 
 COUNT = Kind(name="count", base="", factors={"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, example="300e9")
 FRACTION = Kind(name="fraction", base="", factors={"": 1.0, "%": 0.01}, example="80 %")
-BYTES = Kind(name="size", base="B", factors=_BYTES, example="80 GB")
+BYTES = Kind(name="size", base="B", factors=_BYTES, example="80 GB", usual=("GB", "TB", "GiB", "TiB"))
 BANDWIDTH = Kind(
     name="bandwidth",
     base="B/s",
     factors={f"{unit}/s": factor for unit, factor in _BYTES.items()} | _BITS_PER_S,
     example="400 Gb/s",
+    usual=("Gb/s", "GB/s", "GiB/s"),
 )
 FLOP_RATE = Kind(
     name="FLOP rate",
@@ -67,7 +75,13 @@ OP_RATE = Kind(
     factors=_prefixed("OP/s", _DECIMAL) | _prefixed("OPS", _DECIMAL),
     example="1979 TOP/s",
 )
-DURATION = Kind(name="duration", base="s", factors=_DURATIONS, example="30 days")
+DURATION = Kind(
+    name="duration",
+    base="s",
+    factors=_DURATIONS,
+    example="30 days",
+    usual=("minutes", "hours", "days", "weeks", "months", "years"),
+)
 POWER = Kind(name="power", base="W", factors={"W": 1.0, "kW": 1e3, "MW": 1e6}, example="42 kW")
 ENERGY_PRICE = Kind(
     name="energy price", base="USD/kWh", factors={"USD/kWh": 1.0, "USD/MWh": 1e-3}, example="0.08 USD/kWh"
@@ -120,7 +134,7 @@ def parse(text: str | float, kind: Kind) -> float:
 def _wrong_unit(text: str, unit: str, kind: Kind) -> str:
     known = [name for name in kind.factors if name]
     if not unit:
-        return f"{text!r} has no unit; a {kind.name} needs one of {', '.join(known)}"
+        return f"{text!r} has no unit; a {kind.name} needs one of {', '.join(kind.usual or known)}"
     other = next((candidate.name for candidate in KINDS if candidate is not kind and unit in candidate.factors), None)
     if other is not None:
         return f"{unit!r} is a unit of {other}, not of {kind.name}"

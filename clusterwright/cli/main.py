@@ -282,7 +282,7 @@ def run() -> None:
     if debug:
         sys.argv.remove("--debug")
     try:
-        app()
+        app(prog_name="clusterwright")
     except ClusterwrightError as error:
         if debug:
             raise
