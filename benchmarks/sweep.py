@@ -108,9 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     for count in jobs:
         command = [sys.executable, "-c", RUN, "sweep", str(BLUEPRINT), "--json", "--jobs", str(count)]
         seconds, busy_s, peak_bytes = measured([*command, "--set", f"workload.global_batch={batch}"])
-        print(
-            f"{count} process{'es' if count > 1 else ''}: {seconds:.1f} s ({busy_s:.1f} s of processors), {peak_bytes / 1e6:,.0f} MB at most"
-        )
+        print(f"{count} at once: {seconds:.1f} s, {busy_s:.1f} s of processors, {peak_bytes / 1e6:,.0f} MB at most")
     return 0
 
 
