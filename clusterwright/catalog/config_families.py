@@ -64,16 +64,18 @@ def truth(config: ConfigValues, cell: str) -> bool:
     return config.flag(key, default=_TRUTH[default]) if equals else cell in ("yes", "all", "qkv")
 
 
-def window(config: ConfigValues, rule: str, *, layers: int, max_context: int | None) -> Window | None:
+def window(config: ConfigValues, cell: str, *, layers: int, max_context: int | None) -> Window | None:
     """Return the sliding window, None without one or where it is as long as the context.
 
     Args:
         config: the file; a list `layer_types` tells each layer's kind and wins over the rule.
-        rule: `all` layers, `alternate` from the first, `pattern` of five in six, `last` from `max_window_layers` on if
-            `use_sliding_window`, `off` (refused if switched on), or empty.
+        cell: `all` layers, `alternate` from the first, `pattern` of five in six, `last` from `max_window_layers` on if
+            `use_sliding_window`, `off` (refused if switched on), or empty; with `=` the tokens where the file does not
+            speak of a window. One that it sets to null is none.
         layers: of the model.
         max_context: longest sequence.
     """
+    rule, _, default = cell.partition("=")
     if not rule:
         return None
     if rule in ("last", "off") and not config.flag("use_sliding_window", default=False):
@@ -81,9 +83,9 @@ def window(config: ConfigValues, rule: str, *, layers: int, max_context: int | N
     if rule == "off":
         config.refuse("use_sliding_window: true cannot be expressed for this architecture")
         return None
-    if config.values.get("sliding_window") is None:
+    if config.values.get("sliding_window") is None and ("sliding_window" in config.values or not default):
         return None
-    tokens = config.count("sliding_window")
+    tokens = config.count("sliding_window", default=int(default or 0))
     fraction = _listed_fraction(config, layers)
     if fraction is None:
         fraction = _ruled_layers(config, rule, layers) / layers

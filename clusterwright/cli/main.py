@@ -148,7 +148,7 @@ def sweep(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Size every node type of the catalogue: its front of nodes and days, with costs."""
+    """Size every node type of the catalogue: fronts with costs."""
     from clusterwright.cli import sweep as command
 
     request = command.Request(

@@ -22,6 +22,10 @@ from clusterwright.plan.sweep_space import (
 )
 
 
+#: A front holds about 30 points of 1 kB each; with this many a sweep stays within 1 GB.
+MOST_FRONTS = 20_000
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """What is swept over, as the command line gives it."""
@@ -101,6 +105,11 @@ def space_of(request: Request) -> Space:
         more, without = questions(scenario, catalogue, ids, sizes, price_book())
         asked += more
         missing += [*without, *without_node_type(scenario, lonely)]
+        if len(asked) > MOST_FRONTS:
+            raise InputError(
+                f"the sweep comes to more than {MOST_FRONTS:,} fronts",
+                help="vary fewer values, or name fewer node types, and sweep in parts",
+            )
     return Space(scenarios=found, questions=tuple(asked), not_sized=tuple(missing))
 
 

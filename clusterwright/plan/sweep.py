@@ -10,7 +10,7 @@ from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.facility.cloud_bill import choose_file_system, cloud_bill
 from clusterwright.plan.candidates import days, training_job
 from clusterwright.plan.decide import economics_of
-from clusterwright.plan.sweep_records import Answer, NotSized, Question, Scenario, Sweep, SweptPoint
+from clusterwright.plan.sweep_records import TERM, Answer, NotSized, Question, Scenario, Sweep, SweptPoint
 from clusterwright.pricing.book import PriceBook
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import Front, SizedPoint
@@ -18,8 +18,6 @@ from clusterwright.sizing.search import search
 from clusterwright.tco.engine import cost
 from clusterwright.tco.records import Candidate, CandidateCost
 
-#: How rented nodes are paid in a sweep: what anybody can have without a commitment.
-TERM = "on_demand"
 BOUGHT = "bought: a cost needs a building and a horizon, see `clusterwright plan`"
 
 

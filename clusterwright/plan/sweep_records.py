@@ -6,6 +6,9 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.sizing.records import Layout
 
+#: How rented nodes are paid in a sweep: what anybody can have without a commitment.
+TERM = "on_demand"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scenario:

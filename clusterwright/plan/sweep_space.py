@@ -1,9 +1,11 @@
 """What a sweep is asked about: scenarios from blueprints and varied values, node types from the catalogue."""
 
+import datetime as dt
 import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from clusterwright.blueprint.load import load
@@ -12,7 +14,7 @@ from clusterwright.blueprint.schema import Blueprint, Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, Instance, System
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.plan.sweep_records import NotSized, Place, Question, Scenario
+from clusterwright.plan.sweep_records import TERM, NotSized, Place, Question, Scenario
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceRequest
 
@@ -95,9 +97,8 @@ def scenarios(
         for varied in combinations:
             loaded = load(path, (*set_values, *(f"{key}={value}" for key, value in varied)))
             found.append(_scenario(loaded.blueprint, varied, catalogue))
-    names = [(entry.name, entry.varied) for entry in found]
-    twice = next((name for name, _ in names if names.count((name, ())) > 1), None) if len(paths) > 1 else None
-    if twice is not None or len(set(names)) < len(names):
+    names = [load(path, tuple(set_values)).blueprint.name for path in paths] if len(paths) > 1 else []
+    if len(set(names)) < len(names):
         raise InputError("two blueprints have the same name", help="give each its own, so that rows can be told apart")
     return tuple(found)
 
@@ -163,8 +164,9 @@ def questions(
         book: prices, which say in which region a node type is priced.
     """
     asked, missing = [], []
-    rented = [catalogue.instances[key] for key in ids if key in catalogue.instances]
-    regions = _regions(scenario.blueprint, rented, book)
+    rented = tuple(catalogue.instances[key] for key in ids if key in catalogue.instances)
+    as_of = scenario.blueprint.economics.as_of or book.newest_day
+    regions = _regions(_wished(scenario.blueprint), rented, as_of, book)
     for key in ids:
         instance = catalogue.instances.get(key)
         chip = (instance or catalogue.systems[key]).accelerator
@@ -208,34 +210,40 @@ def _most_nodes(blueprint: Blueprint, place: Place, sizes: NodeRange) -> tuple[i
     return min(limits)
 
 
-def _regions(blueprint: Blueprint, instances: Sequence[Instance], book: PriceBook) -> dict[str, str]:
+@cache
+def _regions(
+    wished: tuple[tuple[str, tuple[str, ...]], ...], instances: tuple[Instance, ...], as_of: dt.date, book: PriceBook
+) -> dict[str, str]:
     """Return the region to price each instance type in.
 
-    The blueprint's for that cloud, else the cloud's reference region, if there is an on-demand price; else the cheapest
-    region with one; else the first of those.
+    The first wished one of its cloud that has an on-demand price, else the cheapest region with one, else the first
+    wished one.
     """
+    of_cloud = dict(wished)
     listed: dict[str, list[str]] = {}
     for product in book.products():
-        if product.term == "on_demand":
+        if product.term == TERM:
             listed.setdefault(product.sku, []).append(product.region)
-    wished = {entry.id: _wished(blueprint, entry.cloud) for entry in instances}
     asked = [
-        (entry.id, PriceRequest(sku=sku, region=region, term="on_demand"))
+        (entry, PriceRequest(sku=sku, region=region, term=TERM))
         for entry in instances
         for sku in [f"{entry.cloud}/{entry.id}"]
-        for region in sorted({*wished[entry.id], *listed.get(sku, [])})
+        for region in sorted({*of_cloud[entry.cloud], *listed.get(sku, [])})
     ]
-    found = book.in_force([request for _, request in asked], blueprint.economics.as_of or book.newest_day)
     usd: dict[str, dict[str, float]] = {entry.id: {} for entry in instances}
-    for (key, request), price in zip(asked, found, strict=True):
+    for (entry, request), price in zip(asked, book.in_force([request for _, request in asked], as_of), strict=True):
         if price is not None:
-            usd[key][request.region] = price.point.usd
-    return {key: _first_priced(regions, usd[key]) for key, regions in wished.items()}
+            usd[entry.id][request.region] = price.point.usd
+    return {entry.id: _first_priced(of_cloud[entry.cloud], usd[entry.id]) for entry in instances}
 
 
-def _wished(blueprint: Blueprint, cloud: str) -> list[str]:
-    target = getattr(blueprint.targets, cloud)
-    return [*([target.region] if target is not None else []), REFERENCE_REGIONS[cloud]]
+def _wished(blueprint: Blueprint) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the regions to price each cloud in: the blueprint's if it names one, then the reference region."""
+    targets = {cloud: getattr(blueprint.targets, cloud) for cloud in REFERENCE_REGIONS}
+    return tuple(
+        (cloud, (*([target.region] if target is not None else []), REFERENCE_REGIONS[cloud]))
+        for cloud, target in targets.items()
+    )
 
 
 def _first_priced(wished: Sequence[str], usd: dict[str, float]) -> str:

@@ -98,6 +98,13 @@ def test_qwen_2_slides_from_the_layer_it_names(tmp_path: Path) -> None:
     assert read(tmp_path, config).sliding_layer_fraction == 7 / 28
 
 
+def test_a_window_that_is_not_spoken_of_is_the_default(tmp_path: Path) -> None:
+    """Mistral's window is 4,096 tokens unless the file says otherwise; null says that there is none."""
+    config = {key: value for key, value in PUBLISHED["mistral-7b"].items() if key != "sliding_window"}
+    assert read(tmp_path, config).sliding_window == 4096
+    assert read(tmp_path, config | {"sliding_window": None}).sliding_window is None
+
+
 def test_partial_biases_are_counted(tmp_path: Path) -> None:
     """Biases of the attention alone add q + 2k + h per layer, of the MLP alone 2f + h; both together, their sum."""
     plain = transformer.parameters(read(tmp_path, LLAMA))

@@ -132,6 +132,14 @@ def test_a_chart_of_too_many_lines_is_refused_before_the_work(
     assert not path.exists()
 
 
+def test_a_sweep_beyond_memory_is_refused(command: Command, blueprint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More fronts than memory holds are refused before the work."""
+    monkeypatch.setattr("clusterwright.cli.sweep.MOST_FRONTS", 1)
+    ended = command("sweep", blueprint, *ONE)
+    assert ended.code == 2
+    assert "more than 1 fronts" in ended.err
+
+
 def test_files_are_not_replaced_without_force(command: Command, blueprint: Path, tmp_path: Path) -> None:
     """An existing file stops the command before the work; `--force` replaces it."""
     path = tmp_path / "sweep.svg"
