@@ -24,7 +24,7 @@ check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: s
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/sqlfluff lint pricing tco
-	$(BIN)/shellcheck templates/node/*.sh
+	$(BIN)/shellcheck templates/node/*.sh templates/launch/*.sh
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml

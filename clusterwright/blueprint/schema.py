@@ -236,6 +236,54 @@ class Storage(Section):
     dataset: Size | None = Field(None, gt=0, description="training data, for example 2 TB; from tokens by default")
 
 
+class Checkpointing(Section):
+    """How checkpoints are taken and which of them stay."""
+
+    strategy: Literal["full", "distributed", "async", "memory", "incremental"] = Field(
+        "async",
+        description="full: one writer, training waits; distributed: all ranks write, training waits; async: written "
+        "behind training; memory: kept in peers' host memory and flushed to storage; incremental: only what changed",
+    )
+    keep: Annotated[int, Field(ge=1, le=1000)] | None = Field(None, description="latest checkpoints kept; 5 by default")
+    milestone_every: Annotated[Duration, Field(ge=3600)] | None = Field(
+        None, description="run time between checkpoints that are kept for good, for example 2 days; none by default"
+    )
+    write_within: Annotated[Duration, Field(ge=1, le=86400)] | None = Field(
+        None, description="time in which storage takes a whole checkpoint; 60 s by default"
+    )
+    flush_every: Annotated[Duration, Field(ge=60, le=86400)] | None = Field(
+        None, description="strategy memory: time between two copies to storage; 30 min by default"
+    )
+    changed: Fraction = Field(
+        1.0, gt=0, le=1, description="strategy incremental: share of the bytes that changes; Adam changes all"
+    )
+
+
+class ReliabilitySection(Section):
+    """Failures, and what is done about them."""
+
+    checkpoint: Checkpointing = Field(default_factory=Checkpointing, description="checkpoints")
+    spare_nodes: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        0, description="nodes in working order beside those that train, bought or rented too"
+    )
+    elastic: bool = Field(False, description="go on with fewer replicas while a node is missing and no spare is left")
+    repair: Annotated[Duration, Field(gt=0, le=90 * 86400)] | None = Field(
+        None, description="until a broken node is back, for example 24 h; part of restart by default"
+    )
+    detection: Annotated[Duration, Field(ge=0, le=86400)] | None = Field(
+        None, description="from a failure to knowing it; 10 min by default"
+    )
+    restart: Annotated[Duration, Field(ge=0, le=86400)] | None = Field(
+        None, description="from there to training again, with loading; 5 min by default"
+    )
+    interruptions_per_1000_node_days: Annotated[float, Field(ge=0, le=100_000)] | None = Field(
+        None, description="failures that stop the job; 3.3 by default, and one a day whatever its size"
+    )
+    spot_interruptions_per_1000_node_days: Annotated[float, Field(ge=0, le=100_000)] | None = Field(
+        None, description="nodes that a cloud takes back where capacity is spot; 7.3 by default, an assumption"
+    )
+
+
 class Cluster(Section):
     """Names that reach Slurm, hosts and cloud resources."""
 
@@ -256,6 +304,7 @@ class Blueprint(Section):
     economics: EconomicsSection = Field(default_factory=EconomicsSection)
     site: Site = Field(default_factory=Site)
     storage: Storage = Field(default_factory=Storage)
+    reliability: ReliabilitySection = Field(default_factory=ReliabilitySection)
     cluster: Cluster = Field(default_factory=Cluster)
 
 

@@ -21,7 +21,6 @@ from clusterwright.plan.sweep_space import (
     without_node_type,
 )
 
-
 #: A front holds about 30 points of 1 kB each; with this many a sweep stays within 1 GB.
 MOST_FRONTS = 20_000
 

@@ -13,15 +13,11 @@ Progress = Callable[[str], None]
 
 def everything(plan: Plan, catalogue: Catalogue, *, progress: Progress = lambda _: None) -> dict[str, File]:
     """Return every file of a plan: plan.json, README, a folder per target, and the cost report."""
-    from clusterwright.outputs.stack import stack_files  # noqa: PLC0415 - only what is asked for is loaded
-
     files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan))}
     for option in plan.options:
         progress(f"writing {option.target}")
-        if option.facility is not None:
-            files |= _under("onprem", onprem_files(plan, option, catalogue))
-        else:
-            files |= _under(option.target, stack_files(plan, option, catalogue))
+        write = cloud_files if option.facility is None else onprem_files
+        files |= _under(option.target, write(plan, option, catalogue))
     progress("drawing the report")
     return files | _under("tco", report_files(plan))
 
@@ -30,12 +26,25 @@ def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
     return {f"{folder}/{name}": file for name, file in files.items()}
 
 
+def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return a cloud's project and the files that launch the job."""
+    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415 - only what is asked for is loaded
+    from clusterwright.outputs.stack import stack_files  # noqa: PLC0415
+
+    return stack_files(plan, option, catalogue) | _under("launch", launch_files(plan, option, catalogue))
+
+
 def onprem_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return the on-premises documents and the Slurm files."""
+    """Return the on-premises documents, the Slurm files and the files that launch the job."""
+    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
     from clusterwright.outputs.onprem import onprem_documents  # noqa: PLC0415
     from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
 
-    return onprem_documents(plan, option, catalogue) | slurm_files(plan, option, catalogue)
+    return (
+        onprem_documents(plan, option, catalogue)
+        | slurm_files(plan, option, catalogue)
+        | _under("launch", launch_files(plan, option, catalogue))
+    )
 
 
 def report_files(plan: Plan) -> dict[str, File]:

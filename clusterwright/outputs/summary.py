@@ -125,6 +125,7 @@ def _contents(plan: Plan) -> list[str]:
             lines.append("- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, Slurm files")
         else:
             lines.append(f"- `{option.target}/`: Pulumi project; its README says how to bring it up and clean up")
+        lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")
     lines.append(
         "- `tco/report.html`: comparison with charts, one file without network requests; `tco/tco.xlsx`: the same"
     )

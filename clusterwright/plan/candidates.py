@@ -11,7 +11,9 @@ from clusterwright.facility.bill import Bill
 from clusterwright.facility.cloud_bill import FileSystem, choose_file_system, cloud_bill
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.site import Site
+from clusterwright.plan.reliability import with_reliability
 from clusterwright.sizing.calibration import load_calibration
+from clusterwright.sizing.layouts import node_limit
 from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.tco.records import Candidate
@@ -92,12 +94,11 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
         RuleError: the job does not fit, or every size is refused.
     """
     asked = getattr(blueprint.targets, target.target)
-    most, _ = most_nodes(blueprint, target)
-    front = search(job=replace(job, max_nodes=most), node=target.node, calibration=load_calibration())
+    front = _front(blueprint, job, target)
     goal_days = days(blueprint.goals.finish_within)
-    meeting = [point for point in front.points if goal_days is None or point.calendar_days_high <= goal_days]
+    meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
     # Where no size meets the goal, the fastest that can be had is shown with what is missing.
-    points = meeting or sorted(front.points, key=lambda point: point.calendar_days_high)
+    points = meeting or sorted(front, key=lambda point: point.calendar_days_high)
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
@@ -129,6 +130,37 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
         # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
         raise RuleError((refused[0],))
     return Considered(points=tuple(left), choices=tuple(choices))
+
+
+def _front(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tuple[SizedPoint, ...]:
+    """Return the sizes of a target that no size beats, with the spare nodes in their counts: they are paid for too."""
+    asked = getattr(blueprint.targets, target.target)
+    spare, gpus = blueprint.reliability.spare_nodes, target.node.gpus
+    most, _ = most_nodes(blueprint, target)
+    limit = most if spare == 0 else node_limit(replace(job, max_nodes=most), target.node) - spare
+    if limit is not None and limit < 1:
+        raise RuleError(
+            (
+                Finding(
+                    id="REL001",
+                    path=("reliability", "spare_nodes"),
+                    message=f"{spare} spare nodes of at most {limit + spare} leave none that train",
+                    help="lower reliability.spare_nodes, or raise max_nodes of the target",
+                ),
+            )
+        )
+    calibration = with_reliability(
+        load_calibration(),
+        blueprint,
+        model=job.model,
+        node=target.node,
+        spot=target.system is None and asked.capacity == "spot",
+    )
+    found = search(job=replace(job, max_nodes=limit), node=target.node, calibration=calibration)
+    return tuple(
+        replace(point, nodes=point.nodes + spare, gpus=point.gpus + spare * gpus) if spare else point
+        for point in found.points
+    )
 
 
 def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None, str]:

@@ -19,9 +19,11 @@ from clusterwright.plan.record import (
     WorkloadSummary,
 )
 from clusterwright.plan.recount import not_counted
+from clusterwright.plan.reliability import spot_assumption
+from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import SizedPoint
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.records import CandidateCost, Parameter
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 
@@ -81,13 +83,18 @@ def compose(
         recommended_horizon=recommended_horizon,
         options=options,
         breakevens=ledger.breakevens(),
-        parameters=ledger.parameters,
+        parameters=(*_spot(blueprint, options), *ledger.parameters),
         findings=findings,
         not_counted=not_counted(
             owned=any(option.facility is not None for option in options),
             rented=any(option.facility is None for option in options),
         ),
     )
+
+
+def _spot(blueprint: Blueprint, options: Sequence[Option]) -> tuple[Parameter, ...]:
+    rented = any(entry.capacity == "spot" for entry in options)
+    return (spot_assumption(blueprint, load_calibration()),) if rented else ()
 
 
 def option(

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 from clusterwright import units
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.plan.explain_failures import failure_numbers
 from clusterwright.plan.explained import Explanation, Input, total
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import days_text, layout_text, money, percent
@@ -22,8 +23,7 @@ def sizing_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
         _days(plan, option),
         _nodes(plan, option),
         _memory(plan, option),
-        _goodput(option),
-        _checkpoint(plan, option),
+        *failure_numbers(plan, option),
     )
 
 
@@ -93,6 +93,7 @@ def _mfu(plan: Plan, option: Option) -> Explanation:
     work, step = plan.workload, option.step
     tokens_per_step = work.global_batch_sequences * work.sequence_length
     peak = option.tokens_per_s_per_gpu * work.flop_per_token / option.mfu
+    gpus = option.training_nodes * option.gpus_per_node
     return Explanation(
         number="mfu",
         title="model FLOP/s over the dense peak",
@@ -100,7 +101,7 @@ def _mfu(plan: Plan, option: Option) -> Explanation:
         equation=(
             "tokens of a step / (step time × GPUs) × FLOP per token / dense peak",
             (
-                f"{tokens_per_step:,} / ({step.total_s:.5f} × {option.gpus:,}) × {work.flop_per_token:.6g} / {peak:.6g}"
+                f"{tokens_per_step:,} / ({step.total_s:.5f} × {gpus:,}) × {work.flop_per_token:.6g} / {peak:.6g}"
                 f" = {option.mfu:.4f}"
             ),
         ),
@@ -111,7 +112,7 @@ def _mfu(plan: Plan, option: Option) -> Explanation:
                 source="blueprint",
             ),
             Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
-            Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
+            Input(name="GPUs", value=f"{gpus:,}", source="explain nodes, without spares"),
             Input(name="tokens/s per GPU", value=f"{option.tokens_per_s_per_gpu:.1f}", source="tokens of a step"),
             Input(name="FLOP per token", value=f"{work.flop_per_token:.6g}", source="explain flop_per_token"),
             Input(name="dense peak", value=units.text(peak, units.FLOP_RATE), source=f"facts {option.accelerator}"),
@@ -212,72 +213,4 @@ def _memory(plan: Plan, option: Option) -> Explanation:
             "states: 18 bytes per parameter, Megatron-LM theoretical_memory_usage; ZeRO, arXiv 1910.02054",
             "activations: Korthikanti et al., arXiv 2205.05198, eq. 2 to 6",
         ),
-    )
-
-
-def _goodput(option: Option) -> Explanation:
-    entry = option.failures
-    write, interval = entry.checkpoint_write_s, entry.checkpoint_interval_s
-    between, restart = entry.mean_time_between_interruptions_s, entry.restart_s
-    cycle = f"({interval:.2f} + {write:.2f})"
-    return Explanation(
-        number="goodput",
-        title="productive share of calendar time",
-        value=f"{option.goodput:.4f}",
-        equation=(
-            "interval / (interval + write) / (1 + ((interval + write) / 2 + restart) / time between interruptions)",
-            f"{interval:.2f} / {cycle} / (1 + ({cycle} / 2 + {restart:.2f}) / {between:.2f}) = {option.goodput:.6f}",
-        ),
-        inputs=(
-            Input(name="interval", value=f"{interval:.2f} s", source="explain checkpoint"),
-            Input(name="write", value=f"{write:.2f} s", source="explain checkpoint"),
-            Input(name="restart", value=f"{restart:.2f} s", source="catalog/calibration.csv"),
-            Input(
-                name="time between interruptions",
-                value=f"{between:.2f} s",
-                source=f"{option.nodes:,} nodes × failures of a node + failures of a job, catalog/calibration.csv",
-            ),
-        ),
-        sources=(
-            "of each cycle the interval is work; each interruption loses half a cycle and a restart",
-            "rates: Llama 3 (arXiv 2407.21783, 3.3.4); Kokolis et al. (arXiv 2410.21680)",
-        ),
-    )
-
-
-def _checkpoint(plan: Plan, option: Option) -> Explanation:
-    entry = option.failures
-    write, between = entry.checkpoint_write_s, entry.mean_time_between_interruptions_s
-    ratio = f"{write:.2f} / (2 × {between:.2f})"
-    per_parameter = entry.checkpoint_bytes / plan.workload.parameters
-    if write < 2 * between:
-        rule = "√(2 × write × between) × (1 + √(write / (2 × between)) / 3 + write / (2 × between) / 9) - write"
-        numbers = f"√(2 × {write:.2f} × {between:.2f}) × (1 + √({ratio}) / 3 + {ratio} / 9) - {write:.2f}"
-    else:
-        rule, numbers = "the time between interruptions, since a write takes longer than twice that", f"{between:.2f}"
-    return Explanation(
-        number="checkpoint",
-        title="checkpoint size and interval",
-        value=(f"{units.text(entry.checkpoint_bytes, units.BYTES)} every {entry.checkpoint_interval_s / 60:.0f} min"),
-        equation=(rule, f"{numbers} = {entry.checkpoint_interval_s:.2f} s"),
-        inputs=(
-            Input(
-                name="size",
-                value=(
-                    f"{plan.workload.parameters:,} × {per_parameter:.4g} bytes"
-                    f" = {units.text(entry.checkpoint_bytes, units.BYTES)}"
-                ),
-                source="weights and optimizer state, catalog/calibration.csv",
-            ),
-            Input(
-                name="write", value=f"{write:.2f} s", source="time that storage is sized for, catalog/calibration.csv"
-            ),
-            Input(
-                name="write bandwidth",
-                value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
-                source="size / write, clusterwright/sizing/storage.py",
-            ),
-            Input(name="between", value=f"{between:.2f} s", source="explain goodput"),
-        ),
-        sources=("Daly 2006, Future Generation Computer Systems 22, eq. 37; Young 1974",),
     )

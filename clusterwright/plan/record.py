@@ -85,6 +85,7 @@ class Option:
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
         region, zone, capacity, reservation: of clouds, else empty.
+        nodes, gpus: that are rented or bought, with the spares; `training_nodes` leaves these out.
         memory_bytes_per_gpu: of the fullest GPU, by term; hbm_bytes_per_gpu: what it has.
         mfu: model FLOP/s (full attention) over the dense peak of the precision.
         goodput: productive share of calendar time; failures: what is behind it.
@@ -144,6 +145,11 @@ class Option:
     facility: OnPremDesign | None
     file_system: FileSystem | None
     front: tuple[FrontPoint, ...]
+
+    @property
+    def training_nodes(self) -> int:
+        """Nodes that train: all but the spares."""
+        return self.nodes - self.failures.spare_nodes
 
     @property
     def bill(self) -> Bill:

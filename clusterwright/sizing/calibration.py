@@ -13,6 +13,7 @@ from statistics import NormalDist
 from clusterwright import assets
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Tuning
+from clusterwright.sizing.reliability import Reliability, ReliabilityNumbers
 
 #: Megatron-like: tensor, pipeline and data parallelism with a sharded optimizer.
 MEGATRON = "megatron"
@@ -57,35 +58,16 @@ class StackCalibration:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reliability:
-    """Failures and checkpoints of a training job.
+class Calibration:
+    """Every calibrated number by (generation, stack, name).
 
     Attributes:
-        failures_per_node_day: of each node; failures_per_job_day: of the job whatever its size.
-        restart_s: from the failure to training again: detection, replacement, loading.
-        checkpoint_write_s: time in which storage must take a whole checkpoint, while training waits.
-        checkpoint_read_s: time in which storage must give it back.
-        checkpoint_bytes_per_parameter: size on disk with optimizer state.
-        checkpoints_kept: how many are retained.
-        capacity_headroom: storage bought over storage used.
+        job: failures and checkpoints of the job that is sized, where its blueprint says more than the file.
     """
-
-    failures_per_node_day: float
-    failures_per_job_day: float
-    restart_s: float
-    checkpoint_write_s: float
-    checkpoint_read_s: float
-    checkpoint_bytes_per_parameter: float
-    checkpoints_kept: float
-    capacity_headroom: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Calibration:
-    """Every calibrated number by (generation, stack, name)."""
 
     values: dict[tuple[str, str, str], float]
     row_counts: dict[tuple[str, str], int]
+    job: Reliability | None = None
 
     def number(self, name: str, *, generation: str, stack: str) -> float:
         """Return the most specific value of a number.
@@ -120,9 +102,13 @@ class Calibration:
         )
 
     def reliability(self) -> Reliability:
-        """Return the numbers on failures, checkpoints and storage."""
-        names = (field.name for field in fields(Reliability))
-        return Reliability(**{name: self.number(name, generation="default", stack="any") for name in names})
+        """Return what is known of failures, checkpoints and spares: the job's, else the file's with default choices."""
+        if self.job is not None:
+            return self.job
+        names = (field.name for field in fields(ReliabilityNumbers))
+        return Reliability(
+            numbers=ReliabilityNumbers(**{name: self.number(name, generation="default", stack="any") for name in names})
+        )
 
 
 def _specific_to_general(generation: str, stack: str) -> tuple[tuple[str, str], ...]:

@@ -5,12 +5,19 @@ estimate of the optimum checkpoint interval for restart dumps"; Llama 3 (arXiv 2
 al. 2025, "Revisiting reliability in large-scale machine learning research clusters" (arXiv 2410.21680).
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from clusterwright.sizing.calibration import Reliability
+from clusterwright.sizing import checkpoints
+from clusterwright.sizing.checkpoints import Level
 from clusterwright.sizing.columns import Values
 from clusterwright.sizing.records import Goodput
+from clusterwright.sizing.reliability import Reliability
 from clusterwright.units import SECONDS_PER_DAY
+
+#: Newton's steps from Daly's estimate to the optimum; the third no longer changes a double.
+_NEWTON_STEPS = 6
 
 
 def interruption_interval_s(*, nodes: Values, failures_per_node_day: float, failures_per_job_day: float) -> Values:
@@ -38,49 +45,129 @@ def daly_interval_s(*, write_s: Values, interruption_s: Values) -> Values:
     return np.where(np.asarray(ratio) < 1, interval, interruption_s)
 
 
-def productive_fraction(*, write_s: Values, interval_s: Values, interruption_s: Values, restart_s: float) -> Values:
-    """Return the share of calendar time that makes progress.
+def best_interval_s(*, write_s: Values, interruption_s: Values) -> Values:
+    """Return the interval that maximises `productive_fraction`, in seconds; 0 where writing costs nothing.
 
-    Of each interval plus write, the interval is work; of each time between interruptions, half a cycle is lost and the
-    restart is waited for: `tau/(tau + delta) / (1 + ((tau + delta)/2 + R)/M)`.
+    The maximum lies where `u = 1 - exp(-(u + d))` with `u = tau/M` and `d = delta/M`, which Young and Daly approximate;
+    Newton's method starts from Daly's estimate.
     """
-    cycle = interval_s + write_s
-    return interval_s / cycle / (1 + (cycle / 2 + restart_s) / interruption_s)
+    ratio = np.asarray(write_s / interruption_s, dtype=np.float64)
+    guess = np.asarray(daly_interval_s(write_s=write_s, interruption_s=interruption_s)) / interruption_s
+    # At u = d = 0 the slope is zero: the root is known there and not looked for.
+    share = np.where(ratio > 0, np.maximum(guess, 1e-12), 1.0)
+    for _ in range(_NEWTON_STEPS):
+        reached = -np.expm1(-(share + ratio))
+        share = share - np.where(ratio > 0, (share - reached) / reached, 0.0)
+    return np.where(ratio > 0, share * interruption_s, 0.0)
 
 
-def fraction_for_nodes(reliability: Reliability, *, nodes: Values) -> Values:
-    """Return the productive share for cluster sizes, checkpointing at Daly's interval."""
-    interruption = interruption_interval_s(
+def productive_fraction(*, write_s: Values, interval_s: Values, interruption_s: Values, restart_s: Values) -> Values:
+    """Return the share of calendar time that makes progress, for interruptions that are independent of each other.
+
+    `(tau/M) / (exp(R/M) (exp((tau + delta)/M) - 1))`: a cycle of work and write has to pass without an interruption,
+    and a restart too (Daly 2006, the complete model). Where all is short against `M` this is the first-order
+    `1 - delta/tau - (tau/2 + R)/M`.
+    """
+    share, cycle = interval_s / interruption_s, (interval_s + write_s) / interruption_s
+    # exp(-c) / (1 - exp(-c)) is 1 / (exp(c) - 1) without its overflow.
+    return share * np.exp(-(cycle + restart_s / interruption_s)) / -np.expm1(-cycle)
+
+
+def first_order_fraction(*, write_s: Values, interval_s: Values, interruption_s: Values, restart_s: Values) -> Values:
+    """Return the expected effective training time ratio of Kokolis et al. 2025, without the time in a queue.
+
+    `(1 - (u0 + dt/2)/M) / (1 + w/dt)`: published figures follow it, and it is what others compare with.
+    """
+    return (1 - (restart_s + interval_s / 2) / interruption_s) / (1 + write_s / interval_s)
+
+
+def level_interval_s(level: Level, *, interruption_s: Values) -> Values:
+    """Return the interval of one level: the user's, else the best one that the writing keeps up with, in seconds."""
+    if level.fixed_interval_s is not None:
+        return np.maximum(level.fixed_interval_s, interruption_s * 0.0)
+    best = best_interval_s(write_s=level.blocking_s, interruption_s=interruption_s / level.share)
+    return np.maximum(best, level.shortest_interval_s)
+
+
+def fraction_for_nodes(reliability: Reliability, *, nodes: Values, running_share: float = 0.0) -> Values:
+    """Return the productive share of calendar time for cluster sizes.
+
+    Each level of checkpoints serves its share of the interruptions, and the losses multiply; work done since the last
+    checkpoint that can be restored is lost, and so is the time until a missing node is back. A search, which does not
+    know how far each layout shrinks, asks without `running_share` and so ranks elastic jobs as if they stopped.
+
+    Args:
+        reliability: rates, times, strategy, spares.
+        nodes: that train.
+        running_share: see `checkpoints.waiting_ratio`.
+    """
+    counts = np.asarray(nodes)
+    if counts.ndim == 1 and counts.size and counts.max() < counts.size:
+        # A search asks for far more layouts than there are cluster sizes.
+        sizes = np.arange(1.0, counts.max() + 1)
+        index = counts.astype(np.intp)
+        if np.array_equal(index, counts) and counts.min() >= 1:
+            table = _fraction(reliability, nodes=sizes, running_share=running_share)
+            return np.asarray(np.asarray(table)[index - 1])
+    return _fraction(reliability, nodes=nodes, running_share=running_share)
+
+
+def _fraction(reliability: Reliability, *, nodes: Values, running_share: float) -> Values:
+    interruption = _interruption_s(reliability, nodes=nodes)
+    fraction: Values = np.asarray(nodes, dtype=np.float64) * 0.0 + 1.0
+    for level in checkpoints.levels(reliability, nodes=nodes):
+        mean = interruption / level.share
+        fraction = fraction * productive_fraction(
+            write_s=level.blocking_s,
+            interval_s=level_interval_s(level, interruption_s=interruption),
+            interruption_s=mean,
+            restart_s=reliability.recovery_s + level.lag_s,
+        )
+    return fraction / (1 + checkpoints.waiting_ratio(reliability, nodes=nodes, running_share=running_share))
+
+
+def _interruption_s(reliability: Reliability, *, nodes: Values) -> Values:
+    return interruption_interval_s(
         nodes=nodes,
-        failures_per_node_day=reliability.failures_per_node_day,
-        failures_per_job_day=reliability.failures_per_job_day,
-    )
-    write = reliability.checkpoint_write_s
-    interval = daly_interval_s(write_s=write, interruption_s=interruption)
-    return productive_fraction(
-        write_s=write, interval_s=interval, interruption_s=interruption, restart_s=reliability.restart_s
+        failures_per_node_day=reliability.interruptions_per_node_day,
+        failures_per_job_day=reliability.numbers.failures_per_job_day,
     )
 
 
-def goodput(reliability: Reliability, *, nodes: int, parameters: float) -> Goodput:
+def goodput(reliability: Reliability, *, nodes: int, parameters: float, elastic_nodes: int | None = None) -> Goodput:
     """Return the goodput of one cluster size with the figures behind it.
 
     Args:
-        reliability: rates and times.
-        nodes: of the job.
+        reliability: rates, times, strategy, spares.
+        nodes: that train.
         parameters: of the model; the checkpoint is this times its bytes per parameter.
+        elastic_nodes: that an elastic job goes on with when one is missing, None if it stops.
     """
-    interruption = interruption_interval_s(
-        nodes=float(nodes),
-        failures_per_node_day=reliability.failures_per_node_day,
-        failures_per_job_day=reliability.failures_per_job_day,
-    )
-    interval = daly_interval_s(write_s=reliability.checkpoint_write_s, interruption_s=interruption)
+    numbers = reliability.numbers
+    sized = replace(reliability, checkpoint_bytes=parameters * numbers.checkpoint_bytes_per_parameter)
+    # The search does not know the model's size where no blueprint gave it; then both leave it out.
+    timed = sized if reliability.checkpoint_bytes else reliability
+    running = elastic_nodes / nodes if reliability.elastic and elastic_nodes else 0.0
+    count = float(nodes)
+    interruption = _interruption_s(timed, nodes=count)
+    frequent, *rare = checkpoints.levels(timed, nodes=count)
     return Goodput(
-        fraction=float(fraction_for_nodes(reliability, nodes=float(nodes))),
+        fraction=float(fraction_for_nodes(timed, nodes=count, running_share=running)),
         mean_time_between_interruptions_s=float(interruption),
-        checkpoint_bytes=parameters * reliability.checkpoint_bytes_per_parameter,
-        checkpoint_write_s=reliability.checkpoint_write_s,
-        checkpoint_interval_s=float(interval),
-        restart_s=reliability.restart_s,
+        checkpoint_bytes=sized.checkpoint_bytes,
+        checkpoint_write_s=float(frequent.blocking_s),
+        checkpoint_interval_s=float(level_interval_s(frequent, interruption_s=interruption)),
+        restart_s=reliability.recovery_s,
+        strategy=reliability.strategy,
+        recovered_share=frequent.share,
+        flush_s=rare[0].fixed_interval_s if rare else None,
+        checkpoint_lag_s=float(frequent.lag_s),
+        detection_s=numbers.detection_s,
+        host_bytes_per_node=float(checkpoints.host_bytes_per_node(timed, nodes=count)),
+        wait_for_node_s=float(checkpoints.waiting_ratio(timed, nodes=count, running_share=running) * interruption),
+        spare_nodes=reliability.spare_nodes,
+        missing_nodes=None if reliability.repair_s is None else float(checkpoints.missing_nodes(timed, nodes=count)),
+        elastic=reliability.elastic,
+        elastic_nodes=elastic_nodes if reliability.elastic else None,
+        spot_interruptions_per_node_day=numbers.spot_interruptions_per_node_day if reliability.spot else None,
     )

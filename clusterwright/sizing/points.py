@@ -1,11 +1,14 @@
 """The points of a front in full: memory and step time by part, goodput, storage, and days with their band."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import layouts, memory, step
 from clusterwright.sizing.calibration import Calibration, Residuals, StackCalibration
 from clusterwright.sizing.columns import Device, Layouts, Shape, take
+from clusterwright.sizing.elastic import smaller_data_parallel
 from clusterwright.sizing.goodput import goodput
 from clusterwright.sizing.records import SizedPoint, StepTime, TrainingJob
 from clusterwright.sizing.storage import storage_need
@@ -77,7 +80,14 @@ def point(
     nodes = gpus // node.gpus
     parameters = float(transformer.parameters(job.model))
     reliability = calibration.reliability()
-    useful = goodput(reliability, nodes=nodes, parameters=parameters)
+    useful = goodput(
+        reliability,
+        nodes=nodes,
+        parameters=parameters,
+        elastic_nodes=_elastic_nodes(job, shape, device, layout, gpus_per_node=node.gpus, times=times)
+        if reliability.elastic
+        else None,
+    )
     per_step = training.tokens_per_step(
         sequence_length=job.sequence_length, global_batch_sequences=job.global_batch_sequences
     )
@@ -94,12 +104,34 @@ def point(
         mfu=flops * tokens_per_s / gpus / float(device.peak_flop_per_s),
         tokens_per_s_per_gpu=tokens_per_s / gpus,
         goodput=useful,
-        storage=storage_need(job, reliability, parameters=parameters, tokens_per_s=tokens_per_s),
+        storage=storage_need(
+            job, reliability, parameters=parameters, tokens_per_s=tokens_per_s, run_s=days * SECONDS_PER_DAY
+        ),
         calendar_days=days,
         calendar_days_low=days * band_factor(calibrated.residuals, quantile=LOW_QUANTILE),
         calendar_days_high=days * band_factor(calibrated.residuals, quantile=job.confidence),
         limited_by=limits(median),
     )
+
+
+def _elastic_nodes(
+    job: TrainingJob, shape: Shape, device: Device, layout: Layouts, *, gpus_per_node: int, times: step.LayerTimes
+) -> int | None:
+    """Return the nodes that the job can go on with when one is missing: fewer replicas that still fit into memory."""
+    record = layouts.layout_at(layout, ())  # type: ignore[arg-type]
+    ranks = smaller_data_parallel(
+        record, global_batch_sequences=job.global_batch_sequences, gpus_per_node=gpus_per_node
+    )
+    if ranks is None:
+        return None
+    # Fewer replicas share the optimizer's state, so that each holds more of it.
+    smaller = replace(
+        layout, dp=float(ranks), micro_batches=float(job.global_batch_sequences // record.micro_batch // ranks)
+    )
+    needed = memory.per_gpu(shape, smaller, kept=times.kept_bytes, working=times.working_bytes)
+    if float(np.asarray(needed.total())) > float(device.hbm_bytes):
+        return None
+    return int(layouts.gpu_counts(smaller)) // gpus_per_node
 
 
 def median_factor(residuals: Residuals) -> float:

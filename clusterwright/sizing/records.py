@@ -116,8 +116,19 @@ class Goodput:
     Attributes:
         fraction: productive share of calendar time, 0 to 1.
         mean_time_between_interruptions_s: of the whole job.
-        checkpoint_bytes, checkpoint_write_s, checkpoint_interval_s: size, blocking time, Young/Daly interval.
-        restart_s: detection and restart per interruption.
+        checkpoint_bytes: with optimizer state; checkpoint_write_s: training waits for each; checkpoint_interval_s: of
+            training between two; checkpoint_lag_s: after which it can be restored.
+        restart_s: detection and restart per interruption; detection_s: of it.
+        strategy: of checkpoints, see `sizing.checkpoints`.
+        recovered_share: of the interruptions, from these checkpoints; the others go back to one on storage, which gets
+            one every flush_s. 1 and None except where checkpoints stay in memory.
+        host_bytes_per_node: host memory of each node that copies of checkpoints take.
+        wait_for_node_s: per interruption, because no node is at hand.
+        spare_nodes: beside the nodes that train; missing_nodes: mean number away for repair, None if repair time is
+            not told.
+        elastic: the job is to go on with fewer replicas when a node is missing; elastic_nodes: with how many nodes,
+            None if it stops all the same, because fewer do not divide the batch or do not fit into memory.
+        spot_interruptions_per_node_day: None where nodes are not rented on the spot market.
     """
 
     fraction: float
@@ -126,6 +137,18 @@ class Goodput:
     checkpoint_write_s: float
     checkpoint_interval_s: float
     restart_s: float
+    strategy: str = "distributed"
+    recovered_share: float = 1.0
+    flush_s: float | None = None
+    checkpoint_lag_s: float = 0.0
+    detection_s: float = 0.0
+    host_bytes_per_node: float = 0.0
+    wait_for_node_s: float = 0.0
+    spare_nodes: int = 0
+    missing_nodes: float | None = None
+    elastic: bool = False
+    elastic_nodes: int | None = None
+    spot_interruptions_per_node_day: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,6 +158,8 @@ class StorageNeed:
     Attributes:
         dataset_bytes: tokenised training data; checkpoint_bytes_kept: checkpoints that are retained.
         capacity_bytes: sum with headroom; read_bytes_per_s, write_bytes_per_s: sustained.
+        checkpoints_kept: latest ones retained; milestones: kept for good at the end of the run; milestone_every_s: run
+            time between them, None for none.
     """
 
     dataset_bytes: float
@@ -142,6 +167,9 @@ class StorageNeed:
     capacity_bytes: float
     read_bytes_per_s: float
     write_bytes_per_s: float
+    checkpoints_kept: int = 0
+    milestones: int = 0
+    milestone_every_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

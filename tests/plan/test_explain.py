@@ -21,7 +21,8 @@ def calculated(line: str) -> tuple[float, float]:
     left, _, right = re.sub(_UNITS, "", line).replace(",", "").rpartition(" = ")
     expression = left.replace("×", "*")
     expression = re.sub(r"√\(", "math.sqrt(", expression)
-    assert re.fullmatch(r"[0-9eE+\-*/(). ]*", expression.replace("math.sqrt", "")), expression
+    expression = re.sub(r"\bexp\(", "math.exp(", expression)
+    assert re.fullmatch(r"[0-9eE+\-*/(). ]*", re.sub(r"math\.(sqrt|exp)", "", expression)), expression
     return float(eval(expression, {"math": math})), float(right)  # noqa: S307 - digits and operators only, see above
 
 
@@ -53,6 +54,7 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         "memory": option.memory_bytes_per_gpu.total / 1e9,
         "goodput": option.goodput,
         "checkpoint": option.failures.checkpoint_interval_s,
+        "checkpoints_kept": option.storage.checkpoint_bytes_kept / 1e9,
         "nodes": float(option.gpus),
         "run_usd": option.run_usd,
         "horizon_usd": option.horizon_usd,

@@ -1,6 +1,7 @@
 """What machines read at boot."""
 
 import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +48,9 @@ def environment_of(user_data: str) -> dict[str, str]:
     """Variables of node.env as a shell reads them."""
     lines = files_of(user_data)["/etc/clusterwright/node.env"]["content"]
     script = f"set -a\n{lines}\npython3 -c 'import json, os; print(json.dumps(dict(os.environ)))'"
-    result = subprocess.run(["/bin/sh", "-ec", script], capture_output=True, text=True, check=True)  # noqa: S603
+    # Nothing of the caller's environment may show among the variables.
+    clean = {"PATH": os.environ["PATH"]}
+    result = subprocess.run(["/bin/sh", "-ec", script], capture_output=True, text=True, check=True, env=clean)  # noqa: S603
     return {name: value for name, value in json.loads(result.stdout).items() if name.startswith("CLUSTERWRIGHT_")}
 
 

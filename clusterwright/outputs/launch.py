@@ -1,0 +1,190 @@
+"""The files that start a plan's job: a Slurm script for Megatron-LM, and configurations for DeepSpeed and FSDP."""
+
+import math
+
+from clusterwright import assets
+from clusterwright.catalog.records import Catalogue, Model
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.launch_fabric import settings_for, shell_line
+from clusterwright.outputs.launch_megatron import ArgumentGroup, argument_groups, save_interval_steps, uses_fsdp
+from clusterwright.outputs.launch_sharded import (
+    accelerate_config,
+    deepspeed_config,
+    json_text,
+    no_deepspeed,
+    no_fsdp,
+    yaml_text,
+)
+from clusterwright.outputs.templates import render
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import NAME_OF_TARGET, layout_text
+from clusterwright.units import SECONDS_PER_DAY
+
+#: Where the shared file system is mounted, as the stacks and the node scripts do it.
+SHARED = "/shared"
+#: Interruptions in a run are random; this many times their mean, and at least as many as below, are restarted from.
+_RESTART_MARGIN = 3
+_LEAST_RESTARTS = 20
+
+
+def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the files of one target's `launch` folder.
+
+    Only a README with the reason where the catalogue does not hold the model's dimensions, or where the accelerator is
+    not one that Megatron-LM drives with NCCL.
+
+    Args:
+        plan: for names, batch and precision.
+        option: the target.
+        catalogue: for the model's dimensions, the fabric and Slurm's name of the accelerator.
+    """
+    model = catalogue.models.get(plan.workload.model)
+    chip = catalogue.accelerators[option.accelerator]
+    if model is None:
+        return _only_readme(plan, f"the catalogue does not hold the dimensions of {plan.workload.model_name}")
+    if chip.vendor != "NVIDIA":
+        return _only_readme(plan, f"{chip.name} needs its vendor's own build of the training software")
+    why_no_deepspeed, why_no_fsdp = no_deepspeed(plan, option), no_fsdp(plan, option)
+    files = {
+        "train.sbatch": File(
+            content=_sbatch(plan, option, model, catalogue, gres_type=chip.gres_type).encode(), executable=True
+        ),
+        "retain_checkpoints.sh": File(
+            content=(assets.root() / "templates" / "launch" / "retain_checkpoints.sh").read_bytes(), executable=True
+        ),
+    }
+    if not why_no_deepspeed:
+        files["deepspeed.json"] = text(json_text(deepspeed_config(plan, option)))
+    if not why_no_fsdp:
+        files["accelerate_fsdp.yaml"] = text(yaml_text(accelerate_config(plan, option)))
+    files["README.md"] = text(
+        _readme(plan, option, model, catalogue, why_no_deepspeed=why_no_deepspeed, why_no_fsdp=why_no_fsdp)
+    )
+    return files
+
+
+def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
+    return {"README.md": text(f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n")}
+
+
+def fabric_of(option: Option, catalogue: Catalogue) -> str:
+    """Return the kind of network between the nodes, `none` where there is none beside Ethernet."""
+    if option.facility is not None:
+        return catalogue.systems[option.instance].fabric_kind or "none"
+    return catalogue.instances[option.instance].fabric_kind
+
+
+def nodes_of_job(option: Option) -> tuple[int, int, int]:
+    """Return (fewest nodes that torchrun starts with, most that train, nodes that Slurm allocates)."""
+    most = option.training_nodes
+    return option.failures.elastic_nodes or most, most, option.nodes
+
+
+def max_restarts(option: Option) -> int:
+    """Return how many interruptions torchrun restarts from: three times the mean number in a run, at least 20."""
+    expected = option.calendar_days * SECONDS_PER_DAY / option.failures.mean_time_between_interruptions_s
+    return max(_LEAST_RESTARTS, math.ceil(_RESTART_MARGIN * expected))
+
+
+def milestone_steps(option: Option) -> int:
+    """Return optimizer steps between checkpoints that are kept for good, whole save intervals; 0 for none."""
+    every_s = option.storage.milestone_every_s
+    if every_s is None:
+        return 0
+    interval = save_interval_steps(option)
+    steps = every_s * option.goodput / option.step.total_s
+    # Rounded up, so that there are not more of them than storage was sized for.
+    return math.ceil(steps / interval) * interval
+
+
+def _variable(group: ArgumentGroup) -> str:
+    return group.title.split()[0]
+
+
+def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, gres_type: str) -> str:
+    fewest, most, allocated = nodes_of_job(option)
+    fabric = fabric_of(option, catalogue)
+    steps = milestone_steps(option)
+    return render(
+        "launch",
+        "train.sbatch.j2",
+        title=f"{plan.workload.model_name} on {option.nodes} x {option.instance}: {layout_text(option.layout)}",
+        job_name=plan.name,
+        partition=plan.cluster.partition,
+        nodes=f"{fewest}-{allocated}" if fewest < allocated else str(allocated),
+        gres=f"gpu:{gres_type}:{option.gpus_per_node}",
+        keeps_running=fewest < allocated,
+        shared=SHARED,
+        fabric=fabric,
+        fabric_lines=[
+            shell_line(row) for row in settings_for(fabric=fabric, target=option.target, instance=option.instance)
+        ],
+        # Megatron's FSDP wants more than one queue; everything else that overlaps tensor parallelism wants one.
+        one_connection=not uses_fsdp(option.layout),
+        vocab=model.vocab,
+        groups=[
+            {"title": group.title, "variable": _variable(group), "lines": group.quoted()}
+            for group in argument_groups(plan, option, model)
+        ],
+        keep=option.storage.checkpoints_kept,
+        milestone_steps=steps,
+        milestone_words=f" and one every {steps:,} steps" if steps else "",
+        nnodes=f"{fewest}:{most}" if fewest < most else str(most),
+        nnodes_words=_node_words(option),
+        gpus_per_node=option.gpus_per_node,
+        max_restarts=max_restarts(option),
+    )
+
+
+def _node_words(option: Option) -> str:
+    fewest, most, allocated = nodes_of_job(option)
+    words = f"{most} nodes train"
+    if allocated > most:
+        words += f"; {allocated - most} more for the rendezvous to take where one fails"
+    if option.failures.elastic and fewest == most:
+        words += "; the job is not elastic, because fewer replicas do not divide its batch or do not fit into memory"
+    if fewest < most:
+        words += f"; with fewer, down to {fewest}, the job goes on with fewer replicas and the same global batch"
+    return words
+
+
+def _readme(
+    plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, why_no_deepspeed: str, why_no_fsdp: str
+) -> str:
+    fabric = fabric_of(option, catalogue)
+    layout, failures = option.layout, option.failures
+    files = [
+        ("`train.sbatch`", "the whole job with torchrun and Megatron-LM"),
+        ("`retain_checkpoints.sh`", "started by it: keeps the checkpoints that storage is sized for"),
+        _file("deepspeed.json", why_no_deepspeed, "the same layout for DeepSpeed; optimizer by the training script"),
+        _file("accelerate_fsdp.yaml", why_no_fsdp, "the same layout for PyTorch's FSDP 2 through Accelerate"),
+    ]
+    per_step = f"{layout.micro_batch} × {layout.dp} × {layout.micro_batches} = {plan.workload.global_batch_sequences}"
+    saved = {"memory": "behind training (in-memory copies are not a feature of Megatron-LM)"}.get(
+        failures.strategy,
+        "behind training (changes alone are not a feature of Megatron-LM)"
+        if failures.strategy == "incremental"
+        else f"strategy {failures.strategy}",
+    )
+    return render(
+        "launch",
+        "README.md.j2",
+        job_name=plan.name,
+        where=NAME_OF_TARGET[option.target],
+        layout=layout_text(layout),
+        batch=f"micro-batch × replicas × micro-batches = {per_step} sequences",
+        elastic=f"{_node_words(option)}.",
+        command="cd launch && sbatch train.sbatch",
+        files=files,
+        checkpoints=(
+            f"A checkpoint every {save_interval_steps(option):,} steps "
+            f"({failures.checkpoint_interval_s / 60:.0f} min), {saved}; {option.storage.checkpoints_kept} are kept"
+            + (f", and one every {milestone_steps(option):,} steps for good." if milestone_steps(option) else ".")
+            + (" Not in the arguments: the model's sliding window of attention." if model.sliding_window else "")
+        ),
+        settings=settings_for(fabric=fabric, target=option.target, instance=option.instance),
+    )
+
+
+def _file(name: str, why_not: str, what: str) -> tuple[str, str]:
+    return (f"no `{name}`", why_not) if why_not else (f"`{name}`", what)

@@ -1,0 +1,204 @@
+"""Arguments of Megatron-LM's `pretrain_gpt.py` for a plan: model, layout, batch, precision, checkpoints.
+
+Names are those of `megatron/training/arguments.py` (github.com/NVIDIA/Megatron-LM), core 0.12 and newer for
+`--ckpt-format`, `--save-retain-interval`, `--account-for-embedding-in-pipeline-split`, multi-latent attention and
+Megatron-FSDP (`--use-megatron-fsdp` with what its README requires); the others are older.
+"""
+
+import math
+import shlex
+from dataclasses import dataclass
+
+from clusterwright.catalog.records import Model
+from clusterwright.plan.record import Option, Plan
+from clusterwright.sizing.records import Layout
+
+#: ZeRO stage to the sharding strategy of Megatron-FSDP.
+_SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
+_FSDP_FROM_STAGE = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArgumentGroup:
+    """Arguments that belong together: a title, and one line of words each."""
+
+    title: str
+    lines: tuple[tuple[str, ...], ...]
+
+    def quoted(self) -> tuple[str, ...]:
+        """Return each line as bash reads it back."""
+        return tuple(shlex.join(line) for line in self.lines)
+
+
+def uses_fsdp(layout: Layout) -> bool:
+    """Tell whether the layout shards gradients or weights, which Megatron does with its own FSDP."""
+    return layout.zero_stage >= _FSDP_FROM_STAGE
+
+
+def argument_groups(plan: Plan, option: Option, model: Model) -> tuple[ArgumentGroup, ...]:
+    """Return every argument that the plan decides; data, learning rate and paths are the user's.
+
+    Args:
+        plan: for batch, sequence length, tokens and precision.
+        option: for the layout and the checkpoints.
+        model: for the dimensions.
+    """
+    return (
+        ArgumentGroup(title="model", lines=_model(model, sequence_length=plan.workload.sequence_length)),
+        ArgumentGroup(title="layout", lines=_layout(option.layout, model)),
+        ArgumentGroup(title="batch and length of the run", lines=_run(plan, option.layout)),
+        ArgumentGroup(title="precision", lines=_precision(plan.workload.precision)),
+        ArgumentGroup(title="checkpoints", lines=_checkpoints(option)),
+    )
+
+
+def _model(model: Model, *, sequence_length: int) -> tuple[tuple[str, ...], ...]:
+    positions = max(sequence_length, model.learned_positions or model.max_context or 0)
+    lines: list[tuple[str, ...]] = [
+        ("--use-mcore-models",),
+        ("--transformer-impl", "transformer_engine"),
+        ("--num-layers", str(model.layers)),
+        ("--hidden-size", str(model.hidden)),
+        ("--ffn-hidden-size", str(model.ffn_hidden)),
+        ("--num-attention-heads", str(model.heads)),
+        ("--max-position-embeddings", str(positions)),
+        ("--position-embedding-type", "learned_absolute" if model.learned_positions else "rope"),
+        ("--normalization", "LayerNorm" if model.norm_biases else "RMSNorm"),
+    ]
+    if model.attention_kind == "mla":
+        lines += _latent_attention(model)
+    else:
+        lines.append(("--kv-channels", str(model.head_dim)))
+        if model.kv_heads != model.heads:
+            lines += [("--group-query-attention",), ("--num-query-groups", str(model.kv_heads))]
+    flags = {
+        "--swiglu": model.gated,
+        "--untie-embeddings-and-output-weights": not model.tied_embeddings,
+        "--disable-bias-linear": not model.linear_biases,
+        "--add-qkv-bias": model.qkv_biases,
+        "--qk-layernorm": model.head_norms,
+    }
+    lines += [(name,) for name, wanted in flags.items() if wanted]
+    return (*lines, *_experts(model))
+
+
+def _latent_attention(model: Model) -> list[tuple[str, ...]]:
+    sizes = {
+        "--q-lora-rank": model.mla_q_lora,
+        "--kv-lora-rank": model.mla_kv_lora,
+        "--qk-head-dim": model.mla_nope_dim,
+        "--qk-pos-emb-head-dim": model.mla_rope_dim,
+        "--v-head-dim": model.mla_v_dim,
+    }
+    return [("--multi-latent-attention",), *((name, str(size)) for name, size in sizes.items() if size)]
+
+
+def _experts(model: Model) -> list[tuple[str, ...]]:
+    if not model.experts:
+        return []
+    lines: list[tuple[str, ...]] = [
+        ("--num-experts", str(model.experts)),
+        ("--moe-router-topk", str(model.experts_per_token)),
+        ("--moe-grouped-gemm",),
+        ("--moe-token-dispatcher-type", "alltoall"),
+    ]
+    width = model.moe_ffn_hidden
+    if width:
+        lines.append(("--moe-ffn-hidden-size", str(width)))
+    if width and model.shared_experts:
+        lines.append(("--moe-shared-expert-intermediate-size", str(width * model.shared_experts)))
+    if model.dense_layers:
+        lines.append(("--moe-layer-freq", f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"))
+    return lines
+
+
+def _layout(layout: Layout, model: Model) -> tuple[tuple[str, ...], ...]:
+    lines: list[tuple[str, ...]] = [
+        ("--tensor-model-parallel-size", str(layout.tp)),
+        ("--pipeline-model-parallel-size", str(layout.pp)),
+        ("--context-parallel-size", str(layout.cp)),
+    ]
+    if layout.ep > 1:
+        lines.append(("--expert-model-parallel-size", str(layout.ep)))
+    if layout.sp:
+        lines.append(("--sequence-parallel",))
+    lines += _pipeline(layout, model.layers)
+    if layout.zero_stage > 0:
+        lines.append(("--use-distributed-optimizer",))
+        lines += [("--overlap-grad-reduce",), ("--overlap-param-gather",)]
+    if uses_fsdp(layout):
+        lines += [
+            ("--use-megatron-fsdp",),
+            ("--data-parallel-sharding-strategy", _SHARDING[layout.zero_stage]),
+            ("--no-gradient-accumulation-fusion",),
+        ]
+    if layout.recompute == "selective":
+        lines.append(("--recompute-granularity", "selective"))
+    if layout.recompute == "full":
+        lines.append(("--recompute-granularity", "full"))
+        lines += [("--recompute-method", "uniform"), ("--recompute-num-layers", "1")]
+    return tuple(lines)
+
+
+def _pipeline(layout: Layout, layers: int) -> list[tuple[str, ...]]:
+    """Return how layers go to stages: with the embedding and the head counted as a layer each where that divides."""
+    if layout.pp == 1:
+        return []
+    lines: list[tuple[str, ...]] = []
+    parts = layers
+    if layers % (layout.pp * layout.vpp):
+        parts = layers + 2
+        lines += [("--account-for-embedding-in-pipeline-split",), ("--account-for-loss-in-pipeline-split",)]
+    if layout.vpp > 1:
+        lines.append(("--num-layers-per-virtual-pipeline-stage", str(parts // (layout.pp * layout.vpp))))
+    return lines
+
+
+def _run(plan: Plan, layout: Layout) -> tuple[tuple[str, ...], ...]:
+    work = plan.workload
+    return (
+        ("--seq-length", str(work.sequence_length)),
+        ("--micro-batch-size", str(layout.micro_batch)),
+        ("--global-batch-size", str(work.global_batch_sequences)),
+        ("--train-samples", str(math.ceil(work.tokens / work.sequence_length))),
+        ("--log-interval", "10"),
+        ("--log-throughput",),
+        ("--distributed-timeout-minutes", "30"),
+    )
+
+
+def _precision(precision: str) -> tuple[tuple[str, ...], ...]:
+    if precision == "fp16":
+        return (("--fp16",),)
+    return (("--bf16",), ("--fp8-format", "hybrid")) if precision == "fp8" else (("--bf16",),)
+
+
+def save_interval_steps(option: Option) -> int:
+    """Return optimizer steps between checkpoints: the plan's interval over the step time, at least 1."""
+    return max(1, round(option.failures.checkpoint_interval_s / option.step.total_s))
+
+
+def _checkpoints(option: Option) -> tuple[tuple[str, ...], ...]:
+    """Return where and when checkpoints go; each strategy that Megatron has no own flag for takes the nearest.
+
+    `full` is the legacy format without a distributed optimizer's parallel save; `memory` and `incremental` are written
+    behind training, since Megatron keeps neither checkpoints in peers' memory nor changes alone.
+    """
+    fsdp = uses_fsdp(option.layout)
+    lines: list[tuple[str, ...]] = [("--save-interval", str(save_interval_steps(option)))]
+    if fsdp:
+        lines.append(("--ckpt-format", "fsdp_dtensor"))
+    elif option.failures.strategy == "full":
+        lines.append(("--ckpt-format", "torch"))
+    else:
+        lines += [
+            ("--ckpt-format", "torch_dist"),
+            ("--ckpt-fully-parallel-save",),
+            ("--ckpt-fully-parallel-load",),
+            ("--ckpt-assume-constant-structure",),
+        ]
+        if option.failures.strategy != "distributed":
+            lines.append(("--async-save",))
+    # A spot node's notice, scancel and a preemption arrive as SIGTERM: save, then leave.
+    lines.append(("--exit-signal-handler",))
+    return tuple(lines)

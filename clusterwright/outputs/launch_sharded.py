@@ -1,0 +1,114 @@
+"""The same layout for DeepSpeed and for PyTorch's FSDP through Accelerate, where they can express it.
+
+DeepSpeed: docs/_pages/config-json.md (github.com/deepspeedai/DeepSpeed): `train_batch_size` equals
+`train_micro_batch_size_per_gpu × gradient_accumulation_steps × GPUs`. Accelerate: configuration of FSDP 2
+(huggingface.co/docs/accelerate/usage_guides/fsdp).
+"""
+
+import io
+import json
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from clusterwright.plan.record import Option, Plan
+from clusterwright.sizing.records import Layout
+
+_FSDP_STAGES = (2, 3)
+_RESHARD_STAGE = 3
+
+
+def _split(layout: Layout) -> str:
+    """Return the first kind of parallelism beyond data parallelism, in words, empty if there is none."""
+    kinds = (
+        ("tensor", layout.tp),
+        ("pipeline", layout.pp),
+        ("context", layout.cp),
+        ("expert", layout.ep),
+    )
+    return next((f"{name} parallelism of {size}" for name, size in kinds if size > 1), "")
+
+
+def no_deepspeed(plan: Plan, option: Option) -> str:
+    """Return why DeepSpeed's configuration cannot express the layout, empty if it can."""
+    split = _split(option.layout)
+    if split:
+        return f"the layout has {split}, which belongs to the training script there, not to the configuration"
+    if plan.workload.precision == "fp8":
+        return "fp8 is not a setting of its configuration"
+    return ""
+
+
+def no_fsdp(plan: Plan, option: Option) -> str:
+    """Return why FSDP's configuration cannot express the layout, empty if it can."""
+    split = _split(option.layout)
+    if split:
+        return f"the layout has {split}; FSDP shards over data parallelism only"
+    if option.layout.zero_stage not in _FSDP_STAGES:
+        return f"the layout shards as ZeRO {option.layout.zero_stage}; FSDP shards gradients (2) or weights (3)"
+    if plan.workload.precision == "fp8":
+        return "fp8 needs a backend of its own in Accelerate, which the plan does not choose"
+    return ""
+
+
+def deepspeed_config(plan: Plan, option: Option) -> dict[str, Any]:
+    """Return DeepSpeed's configuration; the optimizer and its learning rate come from the training script."""
+    layout, stage = option.layout, option.layout.zero_stage
+    zero: dict[str, Any] = {"stage": stage}
+    if stage > 0:
+        zero |= {"overlap_comm": True, "contiguous_gradients": True, "reduce_scatter": True}
+    half = "fp16" if plan.workload.precision == "fp16" else "bf16"
+    config: dict[str, Any] = {
+        "train_batch_size": plan.workload.global_batch_sequences,
+        "train_micro_batch_size_per_gpu": layout.micro_batch,
+        "gradient_accumulation_steps": layout.micro_batches,
+        "gradient_clipping": 1.0,
+        "zero_optimization": zero,
+        half: {"enabled": True},
+        "steps_per_print": 10,
+        "wall_clock_breakdown": False,
+    }
+    if layout.recompute == "full":
+        config["activation_checkpointing"] = {"partition_activations": False, "contiguous_memory_optimization": False}
+    return config
+
+
+def accelerate_config(plan: Plan, option: Option) -> dict[str, Any]:
+    """Return Accelerate's configuration of FSDP 2; the launcher gives rank and address of each machine."""
+    layout = option.layout
+    return {
+        "compute_environment": "LOCAL_MACHINE",
+        "debug": False,
+        "distributed_type": "FSDP",
+        "downcast_bf16": "no",
+        "fsdp_config": {
+            "fsdp_version": 2,
+            "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            "fsdp_reshard_after_forward": layout.zero_stage == _RESHARD_STAGE,
+            "fsdp_activation_checkpointing": layout.recompute == "full",
+            "fsdp_state_dict_type": "SHARDED_STATE_DICT",
+            "fsdp_offload_params": False,
+            "fsdp_cpu_ram_efficient_loading": True,
+        },
+        "gradient_accumulation_steps": layout.micro_batches,
+        "mixed_precision": "fp16" if plan.workload.precision == "fp16" else "bf16",
+        "num_machines": option.training_nodes,
+        "num_processes": option.training_nodes * option.gpus_per_node,
+        "rdzv_backend": "c10d",
+        "same_network": True,
+        "use_cpu": False,
+    }
+
+
+def json_text(config: dict[str, Any]) -> str:
+    """Return a configuration as JSON."""
+    return json.dumps(config, indent=2) + "\n"
+
+
+def yaml_text(config: dict[str, Any]) -> str:
+    """Return a configuration as YAML."""
+    yaml = YAML()
+    yaml.default_flow_style = False
+    stream = io.StringIO()
+    yaml.dump(config, stream)
+    return stream.getvalue()

@@ -1,0 +1,74 @@
+"""What the blueprint says of failures and checkpoints, joined with the calibrated numbers, for one target."""
+
+from dataclasses import replace
+
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.catalog.records import Model, NodeType
+from clusterwright.sizing.calibration import Calibration
+from clusterwright.sizing.reliability import Reliability
+from clusterwright.tco.records import Parameter
+from clusterwright.workload.transformer import parameters
+
+_PER_1000_NODE_DAYS = 1000.0
+
+
+def with_reliability(
+    calibration: Calibration, blueprint: Blueprint, *, model: Model, node: NodeType, spot: bool
+) -> Calibration:
+    """Return the calibration whose failures and checkpoints are those of one target of the blueprint.
+
+    Args:
+        calibration: with the numbers that the blueprint leaves out.
+        blueprint: its section `reliability`.
+        model: sizes the checkpoint.
+        node: whose accelerators copy it.
+        spot: the target's nodes come from the spot market.
+    """
+    asked, given = blueprint.reliability, calibration.reliability()
+    checkpoint = asked.checkpoint
+    replaced = {
+        "failures_per_node_day": _per_node_day(asked.interruptions_per_1000_node_days),
+        "spot_interruptions_per_node_day": _per_node_day(asked.spot_interruptions_per_1000_node_days),
+        "detection_s": asked.detection,
+        "restart_s": asked.restart,
+        "checkpoint_write_s": checkpoint.write_within,
+        "checkpoints_kept": checkpoint.keep,
+        "flush_s": checkpoint.flush_every,
+    }
+    numbers = replace(given.numbers, **{name: value for name, value in replaced.items() if value is not None})
+    job = Reliability(
+        numbers=numbers,
+        strategy=checkpoint.strategy,
+        checkpoint_bytes=parameters(model) * numbers.checkpoint_bytes_per_parameter,
+        gpus_per_node=node.gpus,
+        changed_fraction=checkpoint.changed,
+        milestone_every_s=checkpoint.milestone_every,
+        spare_nodes=asked.spare_nodes,
+        elastic=asked.elastic,
+        repair_s=asked.repair,
+        spot=spot,
+    )
+    return replace(calibration, job=job)
+
+
+def _per_node_day(per_1000_node_days: float | None) -> float | None:
+    return None if per_1000_node_days is None else per_1000_node_days / _PER_1000_NODE_DAYS
+
+
+def spot_assumption(blueprint: Blueprint, calibration: Calibration) -> Parameter:
+    """Return the rate at which spot nodes are taken back, as an entry of the plan's list of assumptions."""
+    asked = blueprint.reliability.spot_interruptions_per_1000_node_days
+    value = calibration.reliability().numbers.spot_interruptions_per_node_day * _PER_1000_NODE_DAYS
+    given = asked is not None
+    used = value if asked is None else asked
+    return Parameter(
+        key="spot_interruptions_per_1000_node_days",
+        value=used,
+        low=used if given else 0.0,
+        high=used if given else 10 * used,
+        unit="1/1000 node-days",
+        basis="given" if given else "assumed",
+        reason="the rate at which a cloud takes nodes back is not published beyond classes such as more than 20 % of "
+        "the instances in a month; it changes from day to day",
+        source="blueprint" if given else "Amazon EC2 Spot Instance Advisor, worst class, from memory",
+    )

@@ -1,0 +1,23 @@
+"""How far a job can shrink while a node is missing: whole data-parallel replicas, with the same global batch."""
+
+from clusterwright.sizing.records import Layout
+
+
+def smaller_data_parallel(layout: Layout, *, global_batch_sequences: int, gpus_per_node: int) -> int | None:
+    """Return the largest data-parallel size below the layout's that still divides the job, or None if there is none.
+
+    The global batch stays the same, so it must divide into whole micro-batches over the remaining replicas; with an
+    interleaved pipeline these come in multiples of the stages; and the replicas fill whole nodes.
+
+    Args:
+        layout: of the full job.
+        global_batch_sequences: sequences per optimizer step.
+        gpus_per_node: of one node.
+    """
+    replica = layout.tp * layout.pp * layout.cp
+    for ranks in range(layout.dp - 1, 0, -1):
+        count, rest = divmod(global_batch_sequences, layout.micro_batch * ranks)
+        whole = rest == 0 and (replica * ranks) % gpus_per_node == 0 and (ranks * layout.cp) % layout.ep == 0
+        if whole and (layout.vpp == 1 or count % layout.pp == 0):
+            return ranks
+    return None

@@ -1,0 +1,436 @@
+"""The launch files: arguments that agree with each other, shell that is safe, configurations that add up."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from clusterwright import assets
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.records import Model
+from clusterwright.cli.answer import plan_of
+from clusterwright.outputs import launch
+from clusterwright.outputs.launch import launch_files, milestone_steps
+from clusterwright.outputs.launch_fabric import Setting, settings, settings_for, shell_line
+from clusterwright.outputs.launch_megatron import argument_groups, save_interval_steps
+from clusterwright.plan.record import Option, Plan
+
+GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+RETAIN = assets.root() / "templates" / "launch" / "retain_checkpoints.sh"
+CATALOGUE = load_catalogue()
+#: Options that take no value, as `megatron/training/arguments.py` declares them.
+FLAGS = {
+    "--use-mcore-models", "--group-query-attention", "--swiglu", "--untie-embeddings-and-output-weights",
+    "--disable-bias-linear", "--add-qkv-bias", "--qk-layernorm", "--sequence-parallel", "--use-distributed-optimizer",
+    "--overlap-grad-reduce", "--overlap-param-gather", "--use-megatron-fsdp", "--no-gradient-accumulation-fusion",
+    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--bf16", "--fp16",
+    "--log-throughput", "--ckpt-fully-parallel-save", "--ckpt-fully-parallel-load", "--ckpt-assume-constant-structure",
+    "--async-save", "--exit-signal-handler", "--moe-grouped-gemm", "--multi-latent-attention", "--mock-data",
+}  # fmt: skip
+VALUED = {
+    "--transformer-impl", "--num-layers", "--hidden-size", "--ffn-hidden-size", "--num-attention-heads",
+    "--max-position-embeddings", "--position-embedding-type", "--normalization", "--kv-channels", "--num-query-groups",
+    "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
+    "--expert-model-parallel-size", "--num-layers-per-virtual-pipeline-stage", "--data-parallel-sharding-strategy",
+    "--recompute-granularity", "--recompute-method", "--recompute-num-layers", "--seq-length", "--micro-batch-size",
+    "--global-batch-size", "--train-samples", "--log-interval", "--distributed-timeout-minutes", "--fp8-format",
+    "--save-interval", "--ckpt-format", "--save", "--load", "--split", "--eval-iters", "--tokenizer-type",
+    "--tokenizer-model", "--vocab-size", "--lr", "--data-path", "--num-experts", "--moe-router-topk",
+    "--moe-token-dispatcher-type", "--moe-ffn-hidden-size", "--moe-shared-expert-intermediate-size", "--moe-layer-freq",
+    "--q-lora-rank", "--kv-lora-rank", "--qk-head-dim", "--qk-pos-emb-head-dim", "--v-head-dim",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """Return the shipped plan."""
+    return plan_of(GPT3, None)
+
+
+@pytest.fixture(scope="module")
+def elastic() -> Plan:
+    """Return it with two spares, an elastic job and milestones, on AWS."""
+    values = ["spare_nodes=2", "elastic=true", "repair=24 h", "checkpoint.milestone_every=2 days"]
+    # A layout with memory to spare for the state of missing replicas.
+    fixed = [f"workload.parallelism.{value}" for value in ("tensor=8", "pipeline=8", "micro_batch=1")]
+    return plan_of(GPT3, [*fixed, *(f"reliability.{value}" for value in values)], "aws")
+
+
+def parsed(words: list[str]) -> dict[str, str]:
+    """Return arguments as Megatron's parser would read them: every option known, none twice, values where needed."""
+    found: dict[str, str] = {}
+    index = 0
+    while index < len(words):
+        name = words[index]
+        assert name in FLAGS | VALUED, name
+        assert name not in found, name
+        found[name] = "" if name in FLAGS else words[index + 1]
+        assert not found[name].startswith("--"), name
+        index += 1 if name in FLAGS else 2
+    return found
+
+
+def arguments(plan: Plan, option: Option, model: Model | None = None) -> dict[str, str]:
+    """Return the plan's own arguments."""
+    known = model or CATALOGUE.models[plan.workload.model]
+    return parsed([word for group in argument_groups(plan, option, known) for line in group.lines for word in line])
+
+
+def changed(option: Option, **values: object) -> Option:
+    """Return an option with another layout."""
+    return replace(option, layout=replace(option.layout, **values))  # type: ignore[arg-type]
+
+
+def run_job(folder: Path, script: bytes, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a job script as Slurm would on its first node, with an srun that prints what it is given."""
+    stand_ins = {"srun": 'printf "%s\\0" "$@"\n', "scontrol": "echo head\necho second\n"}
+    for name, body in stand_ins.items():
+        (folder / name).write_text(f"#!/bin/sh\n{body}")
+        (folder / name).chmod(0o755)
+    path = folder / "train.sbatch"
+    path.write_bytes(script)
+    known = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SLURM_SUBMIT_DIR": str(folder),
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_NODELIST": "node[001-048]",
+        "SLURM_CPUS_ON_NODE": "192",
+        "CHECKPOINT_PATH": str(folder / "checkpoints"),
+    }
+    return subprocess.run(
+        ["bash", str(path), *words], capture_output=True, text=True, check=False, env=known | environment, timeout=20
+    )
+
+
+def test_every_target_has_its_launch_files(plan: Plan) -> None:
+    """Each target gets a script, its retention and a README that says why other files are missing."""
+    for option in plan.options:
+        files = launch_files(plan, option, CATALOGUE)
+        assert set(files) == {"train.sbatch", "retain_checkpoints.sh", "README.md"}
+        assert files["train.sbatch"].executable
+        readme = files["README.md"].content.decode()
+        assert re.search(r"no `deepspeed.json` \| the layout has tensor parallelism of \d", readme)
+        assert "no `accelerate_fsdp.yaml` |" in readme
+
+
+def test_ranks_and_batch_add_up(plan: Plan) -> None:
+    """Tensor x pipeline x context parallelism divides the GPUs, and the batch is micro-batch x replicas x count."""
+    for option in plan.options:
+        found, layout = arguments(plan, option), option.layout
+        sizes = ("--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size")
+        replica = 1
+        for name in sizes:
+            replica *= int(found[name])
+        assert replica * layout.dp == option.training_nodes * option.gpus_per_node
+        batch = int(found["--global-batch-size"])
+        assert batch == int(found["--micro-batch-size"]) * layout.dp * layout.micro_batches
+        assert int(found["--train-samples"]) * int(found["--seq-length"]) >= plan.workload.tokens
+        virtual = int(found.get("--num-layers-per-virtual-pipeline-stage", 0))
+        if virtual:
+            counted = 2 * ("--account-for-loss-in-pipeline-split" in found)
+            assert (int(found["--num-layers"]) + counted) == virtual * layout.vpp * layout.pp
+
+
+def test_gpt3_is_described_by_its_published_dimensions(plan: Plan) -> None:
+    """GPT-3 175B: 96 layers of 12,288 with 96 heads, learned positions, tied embeddings, biases, LayerNorm."""
+    found = arguments(plan, plan.options[0])
+    assert (found["--num-layers"], found["--hidden-size"], found["--num-attention-heads"]) == ("96", "12288", "96")
+    assert (found["--position-embedding-type"], found["--normalization"]) == ("learned_absolute", "LayerNorm")
+    for absent in ("--swiglu", "--untie-embeddings-and-output-weights", "--disable-bias-linear", "--num-query-groups"):
+        assert absent not in found
+
+
+def test_llama_and_experts_are_described(plan: Plan) -> None:
+    """Llama 3 70B has 8 query groups, SwiGLU and RMSNorm; DeepSeek-V3 latent attention and 256 experts."""
+    llama = arguments(plan, plan.options[0], CATALOGUE.models["llama-3-70b"])
+    assert (llama["--num-query-groups"], llama["--normalization"], "--swiglu" in llama) == ("8", "RMSNorm", True)
+    assert {"--untie-embeddings-and-output-weights", "--disable-bias-linear"} <= set(llama)
+    deepseek = arguments(plan, changed(plan.options[0], ep=8), CATALOGUE.models["deepseek-v3"])
+    assert deepseek["--num-experts"] == "256"
+    assert deepseek["--moe-layer-freq"] == "([0]*3+[1]*58)"
+    assert deepseek["--expert-model-parallel-size"] == "8"
+    assert deepseek["--kv-lora-rank"] == "512"
+    assert "--kv-channels" not in deepseek
+
+
+@pytest.mark.parametrize(
+    ("values", "present", "absent"),
+    [
+        ({"recompute": "full"}, {"--recompute-method": "uniform", "--recompute-num-layers": "1"}, ()),
+        ({"recompute": "none"}, {}, ("--recompute-granularity",)),
+        ({"zero_stage": 0}, {}, ("--use-distributed-optimizer", "--overlap-param-gather")),
+        ({"zero_stage": 3, "pp": 1, "vpp": 1}, {"--data-parallel-sharding-strategy": "optim_grads_params"}, ()),
+        ({"zero_stage": 2, "pp": 1, "vpp": 1}, {"--ckpt-format": "fsdp_dtensor"}, ("--async-save",)),
+        ({"tp": 1, "sp": 0}, {}, ("--sequence-parallel",)),
+        ({"pp": 14, "vpp": 7}, {"--num-layers-per-virtual-pipeline-stage": "1"}, ("--async",)),
+    ],
+)
+def test_layouts_become_arguments(
+    plan: Plan, values: dict[str, object], present: dict[str, str], absent: tuple[str, ...]
+) -> None:
+    """Recomputation, sharding, sequence parallelism and uneven stages each have their arguments, or none."""
+    found = arguments(plan, changed(plan.options[0], **values))
+    assert present.items() <= found.items()
+    assert not set(absent) & set(found)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "present", "absent"),
+    [
+        ("async", "--async-save", "none"),
+        ("memory", "--async-save", "none"),
+        ("distributed", "--ckpt-fully-parallel-save", "--async-save"),
+        ("full", "--save-interval", "--ckpt-fully-parallel-save"),
+    ],
+)
+def test_strategies_become_arguments(plan: Plan, strategy: str, present: str, absent: str) -> None:
+    """What trains on is saved behind training, all ranks write unless one is to, and precision keeps to its flags."""
+    option = plan.options[0]
+    found = arguments(plan, replace(option, failures=replace(option.failures, strategy=strategy)))
+    assert present in found
+    assert absent not in found
+
+
+def test_precisions_become_arguments(plan: Plan) -> None:
+    """Fp8 runs within bf16, fp16 alone."""
+    for precision, names in (("fp8", {"--bf16", "--fp8-format"}), ("fp16", {"--fp16"}), ("bf16", {"--bf16"})):
+        other = replace(plan, workload=replace(plan.workload, precision=precision))
+        found = arguments(other, plan.options[0])
+        assert {"--bf16", "--fp16", "--fp8-format"} & set(found) == names
+
+
+def test_the_job_runs_what_the_plan_says(plan: Plan, tmp_path: Path) -> None:
+    """Run as Slurm runs it, the script starts torchrun on all nodes with the plan's arguments and made-up data."""
+    option = plan.options[0]
+    result = run_job(tmp_path, launch_files(plan, option, CATALOGUE)["train.sbatch"].content)
+    assert result.returncode == 0, result.stderr
+    assert "made-up tokens" in result.stderr
+    words = result.stdout.split("\0")[:-1]
+    start = words.index("torchrun")
+    assert f"--nnodes={option.training_nodes}" in words
+    assert {"--nproc-per-node=8", "--rdzv-backend=c10d", "--rdzv-id=7", "--rdzv-endpoint=head:29400"} <= set(words)
+    script = next(index for index in range(start, len(words)) if words[index].endswith("pretrain_gpt.py"))
+    found = parsed(words[script + 1 :])
+    assert arguments(plan, option).items() <= found.items()
+    assert found["--tokenizer-type"] == "NullTokenizer"
+    assert found["--save"] == found["--load"] == str(tmp_path / "checkpoints")
+
+
+def test_the_users_data_needs_a_learning_rate_and_a_tokenizer(plan: Plan, tmp_path: Path) -> None:
+    """With data the job refuses to guess either; paths with blanks and quotes arrive whole."""
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    without = run_job(tmp_path, script, DATA_PATH="/shared/my data")
+    assert (without.returncode, "give the learning rate" in without.stderr) == (2, True)
+    half = run_job(tmp_path, script, "--lr", "6e-5", DATA_PATH="/shared/my data")
+    assert (half.returncode, "TOKENIZER_MODEL" in half.stderr) == (2, True)
+    path = "/shared/my 'data'; echo $HOME"
+    whole = run_job(tmp_path, script, "--lr", "6e-5", DATA_PATH=path, TOKENIZER_MODEL="tok", CONTAINER_IMAGE="a b")
+    assert whole.returncode == 0, whole.stderr
+    words = whole.stdout.split("\0")
+    assert words[words.index("--data-path") + 1] == path
+    assert words[words.index("--lr") + 1] == "6e-5"
+    assert "--container-image=a b" in words
+
+
+def test_an_elastic_job_names_its_bounds(elastic: Plan, tmp_path: Path) -> None:
+    """Slurm allocates the spares too, torchrun starts from the fewest nodes, and a lost node does not end the job."""
+    option = elastic.options[0]
+    assert option.failures.elastic_nodes is not None
+    script = launch_files(elastic, option, CATALOGUE)["train.sbatch"].content
+    lines = script.decode().splitlines()
+    fewest, most = option.failures.elastic_nodes, option.training_nodes
+    assert f"#SBATCH --nodes={fewest}-{most + 2}" in lines
+    assert "#SBATCH --no-kill" in lines
+    result = run_job(tmp_path, script)
+    assert f"--nnodes={fewest}:{most}" in result.stdout.split("\0")
+    restarts = next(word for word in result.stdout.split("\0") if word.startswith("--max-restarts="))
+    assert int(restarts.split("=")[1]) >= 20
+
+
+def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: Plan) -> None:
+    """Up to two nodes more are allocated than torchrun trains with; one of them may be in repair at the start."""
+    option = elastic.options[0]
+    fixed = replace(option, failures=replace(option.failures, elastic_nodes=None))
+    script = launch_files(elastic, fixed, CATALOGUE)["train.sbatch"].content.decode()
+    assert f"#SBATCH --nodes={option.training_nodes}-{option.nodes}\n" in script
+    assert "#SBATCH --no-kill\n" in script
+    assert f"--nnodes={option.training_nodes} " in script
+
+
+def test_a_job_that_cannot_shrink_says_so() -> None:
+    """GPT-3 with memory nearly full cannot hold the optimizer's state of fewer replicas: it starts with all nodes."""
+    plan = plan_of(GPT3, ["reliability.elastic=true"], "aws")
+    option = plan.options[0]
+    files = launch_files(plan, option, CATALOGUE)
+    assert option.memory_bytes_per_gpu.total > 0.9 * option.hbm_bytes_per_gpu
+    assert (option.failures.elastic, option.failures.elastic_nodes) == (True, None)
+    assert "the job is not elastic, because" in files["README.md"].content.decode()
+    assert f"--nnodes={option.nodes} " in files["train.sbatch"].content.decode()
+
+
+def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic: Plan) -> None:
+    """Steps between kept checkpoints are a multiple of the save interval; their number is at most the planned one."""
+    option = elastic.options[0]
+    steps = milestone_steps(option)
+    work = elastic.workload
+    total = work.tokens / work.sequence_length / work.global_batch_sequences
+    assert steps % save_interval_steps(option) == 0
+    assert 0 < total // steps <= option.storage.milestones
+    assert f"5 {steps} || true" in launch_files(elastic, option, CATALOGUE)["train.sbatch"].content.decode()
+
+
+def test_sharded_layouts_get_their_configurations(plan: Plan) -> None:
+    """Without tensor and pipeline parallelism DeepSpeed and FSDP say the same batch on the same GPUs."""
+    option = plan.options[0]
+    gpus = option.gpus
+    layout = replace(
+        option.layout, tp=1, sp=0, pp=1, vpp=1, cp=1, dp=gpus, zero_stage=3, micro_batch=1, micro_batches=4,
+        recompute="full",
+    )  # fmt: skip
+    batch = replace(plan, workload=replace(plan.workload, global_batch_sequences=4 * gpus))
+    files = launch_files(batch, replace(option, layout=layout), CATALOGUE)
+    deepspeed = json.loads(files["deepspeed.json"].content)
+    assert deepspeed["train_batch_size"] == (
+        deepspeed["train_micro_batch_size_per_gpu"] * deepspeed["gradient_accumulation_steps"] * gpus
+    )
+    assert deepspeed["zero_optimization"]["stage"] == 3
+    assert deepspeed["bf16"] == {"enabled": True}
+    fsdp = YAML(typ="safe").load(files["accelerate_fsdp.yaml"].content)
+    assert fsdp["num_processes"] == gpus == fsdp["num_machines"] * 8
+    assert fsdp["gradient_accumulation_steps"] == 4
+    assert fsdp["fsdp_config"]["fsdp_reshard_after_forward"] is True
+    assert fsdp["fsdp_config"]["fsdp_activation_checkpointing"] is True
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in files["train.sbatch"].content.decode()
+    two = launch_files(batch, replace(option, layout=replace(layout, zero_stage=2)), CATALOGUE)
+    assert (
+        YAML(typ="safe").load(two["accelerate_fsdp.yaml"].content)["fsdp_config"]["fsdp_reshard_after_forward"] is False
+    )
+    one = launch_files(batch, replace(option, layout=replace(layout, zero_stage=1)), CATALOGUE)
+    assert "accelerate_fsdp.yaml" not in one
+    assert "shards as ZeRO 1" in one["README.md"].content.decode()
+    eight = replace(batch, workload=replace(batch.workload, precision="fp8"))
+    assert set(launch_files(eight, replace(option, layout=layout), CATALOGUE)) == {
+        "train.sbatch", "retain_checkpoints.sh", "README.md",
+    }  # fmt: skip
+
+
+def test_every_fabric_of_the_catalogue_has_settings_with_sources() -> None:
+    """Each fabric that instances with several NVIDIA GPUs have is in the table; each row has a reason and a source."""
+    fabrics = {
+        (instance.cloud, instance.fabric_kind)
+        for instance in CATALOGUE.instances.values()
+        if CATALOGUE.accelerators[instance.accelerator].vendor == "NVIDIA" and instance.gpus >= 4
+    }
+    for cloud, fabric in fabrics - {(cloud, kind) for cloud, kind in fabrics if kind in ("none", "gvnic")}:
+        assert len(settings_for(fabric=fabric, target=cloud, instance="any")) > 1, (cloud, fabric)
+    for row in settings():
+        assert row.why, row
+        assert row.source, row
+        assert row.kind in ("export", "prepend", "source")
+        assert re.fullmatch(r"[A-Za-z0-9_.,/:\-]+(\$\{SLURM_JOB_ID\})?", row.value), row
+
+
+def test_settings_reach_the_job(plan: Plan, tmp_path: Path) -> None:
+    """AWS gets EFA's, Azure the topology of its board, Google TCPX with the job's socket, on premises InfiniBand."""
+    by_target = {
+        option.target: launch_files(plan, option, CATALOGUE)["train.sbatch"].content.decode() for option in plan.options
+    }
+    assert "export FI_EFA_USE_HUGE_PAGE=0" in by_target["aws"]
+    assert "export NCCL_TOPO_FILE=/opt/microsoft/ndv5-topo.xml" in by_target["azure"]
+    assert "export NCCL_NET=IB" in by_target["onprem"]
+    assert 'export NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX=/run/tcpx-"${SLURM_JOB_ID}"' in by_target["gcp"]
+    assert "FI_EFA" not in by_target["onprem"]
+    shown = run_job(tmp_path, by_target["gcp"].replace("torchrun", "$LD_LIBRARY_PATH").encode())
+    assert "/usr/local/tcpx/lib64" in shown.stdout.split("\0")
+
+
+def test_lines_are_quoted() -> None:
+    """A value with blanks, quotes or dollars stays one value; a vendor's script may use unset variables."""
+    hostile = Setting(
+        fabric="any", cloud="any", instance="any", kind="export", name="A", value="b'; echo $HOME", why="", source=""
+    )
+    for setting, wanted in ((hostile, hostile.value), (replace(hostile, kind="prepend"), hostile.value)):
+        shown = subprocess.run(
+            ["bash", "-uc", f'{shell_line(setting)}; printf %s "$A"'], capture_output=True, text=True, check=True
+        )
+        assert shown.stdout == wanted
+    sourced = shell_line(replace(hostile, kind="source", value="/a b.sh")).splitlines()
+    assert (sourced[0], sourced[2], sourced[3]) == ("set +u", ". '/a b.sh'", "set -u")
+
+
+def test_accelerators_of_others_get_a_reason_instead(plan: Plan) -> None:
+    """Where Megatron-LM with NCCL does not run, or the model is not known, the README says so."""
+    option = plan.options[0]
+    amd = next(chip.id for chip in CATALOGUE.accelerators.values() if chip.vendor == "AMD")
+    assert list(launch_files(plan, replace(option, accelerator=amd), CATALOGUE)) == ["README.md"]
+    unknown = replace(plan, workload=replace(plan.workload, model="mine"))
+    files = launch_files(unknown, option, CATALOGUE)
+    assert "does not hold the dimensions" in files["README.md"].content.decode()
+
+
+def test_shellcheck_finds_nothing(plan: Plan, elastic: Plan, tmp_path: Path) -> None:
+    """Every script is clean, with spares, elastic and milestones too."""
+    shellcheck = shutil.which("shellcheck", path=f"{Path(os.sys.executable).parent}:{os.environ['PATH']}")  # type: ignore[attr-defined]
+    assert shellcheck is not None
+    scripts = [(entry, option) for entry in (plan, elastic) for option in entry.options]
+    scripts.append((plan, replace(plan.options[2], instance="a3-megagpu-8g")))
+    scripts.append((plan, replace(plan.options[2], instance="a3-ultragpu-8g")))
+    for number, (entry, option) in enumerate(scripts):
+        path = tmp_path / f"{number}.sbatch"
+        path.write_bytes(launch_files(entry, option, CATALOGUE)["train.sbatch"].content)
+        subprocess.run([shellcheck, str(path)], check=True)
+        subprocess.run(["bash", "-n", str(path)], check=True)
+    subprocess.run([shellcheck, str(RETAIN)], check=True)
+
+
+def retained(folder: Path, latest: int, milestone: int) -> list[int]:
+    """Run retention once and return the steps that are left."""
+    subprocess.run([str(RETAIN), str(folder), str(latest), str(milestone)], check=True)
+    return sorted(int(path.name.removeprefix("iter_")) for path in folder.glob("iter_*"))
+
+
+def test_retention_keeps_the_latest_and_the_milestones(tmp_path: Path) -> None:
+    """Of ten checkpoints, the last three complete and every fourth stay; what is being written is not touched."""
+    for step in range(10, 110, 10):
+        (tmp_path / f"iter_{step:07d}").mkdir()
+    (tmp_path / "iter_notes").mkdir()
+    (tmp_path / "latest_checkpointed_iteration.txt").write_text("90\n")
+    (tmp_path / "iter_notes").rename(tmp_path / "notes")
+    assert retained(tmp_path, 3, 40) == [40, 70, 80, 90, 100]
+    assert (tmp_path / "notes").is_dir()
+    assert retained(tmp_path, 3, 0) == [70, 80, 90, 100]
+    assert retained(tmp_path, 20, 0) == [70, 80, 90, 100]
+
+
+def test_retention_touches_nothing_it_does_not_understand(tmp_path: Path) -> None:
+    """Without a tracker, with a damaged one, or with other names and links, nothing goes."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for step in (1, 2, 3):
+        (folder / f"iter_{step:07d}").mkdir()
+    assert retained(folder, 1, 0) == [1, 2, 3]
+    (folder / "latest_checkpointed_iteration.txt").write_text("release\n")
+    assert retained(folder, 1, 0) == [1, 2, 3]
+    (folder / "latest_checkpointed_iteration.txt").write_text("3")
+    (folder / "iter_0000000").symlink_to(outside)
+    assert retained(folder, 1, 0) == [0, 3]
+    assert outside.is_dir()
+    for wrong in (("0", "0"), ("x", "0"), ("1", "-1")):
+        assert subprocess.run([str(RETAIN), str(folder), *wrong], check=False, capture_output=True).returncode == 2
+
+
+def test_restarts_follow_the_failures_of_the_run(plan: Plan) -> None:
+    """Three times the mean number of interruptions is restarted from, and at least twenty."""
+    option = plan.options[0]
+    worse = replace(option, failures=replace(option.failures, mean_time_between_interruptions_s=3600.0))
+    assert launch.max_restarts(worse) == pytest.approx(3 * option.calendar_days * 24, abs=1)
+    calm = replace(option, failures=replace(option.failures, mean_time_between_interruptions_s=1e9))
+    assert launch.max_restarts(calm) == 20
