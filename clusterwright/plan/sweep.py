@@ -8,13 +8,11 @@ from itertools import groupby
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.facility.cloud_bill import choose_file_system, cloud_bill
-from clusterwright.plan.candidates import days, training_job
+from clusterwright.plan.candidates import days, front_of, training_job
 from clusterwright.plan.decide import economics_of
 from clusterwright.plan.sweep_records import TERM, Answer, NotSized, Question, Scenario, Sweep, SweptPoint
 from clusterwright.pricing.book import PriceBook
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import Front, SizedPoint
-from clusterwright.sizing.search import search
 from clusterwright.tco.engine import cost
 from clusterwright.tco.records import Candidate, CandidateCost
 
@@ -79,9 +77,7 @@ def _sized(question: Question) -> _Sized:
 def _front(question: Question) -> Front:
     scenario = question.scenario
     job = training_job(scenario.blueprint, Resolved(model=scenario.model, targets=()))
-    return search(
-        job=replace(job, max_nodes=question.most_nodes), node=question.place.node, calibration=load_calibration()
-    )
+    return front_of(scenario.blueprint, job, question.place.node, most=question.most_nodes, spot=False)
 
 
 def _without(question: Question, reason: str) -> NotSized:

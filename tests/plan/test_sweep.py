@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
-from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.errors import InputError
 from clusterwright.plan import sweep_run
 from clusterwright.plan.candidates import training_job
+from clusterwright.plan.decide import decide
+from clusterwright.plan.reliability import with_reliability
 from clusterwright.plan.sweep import BOUGHT, _marked, answers, gathered, price_book
 from clusterwright.plan.sweep_document import document, rows
 from clusterwright.plan.sweep_records import Question, Scenario, Sweep, SweptPoint
@@ -65,12 +67,38 @@ def test_a_front_is_that_of_the_search() -> None:
     shipped = scenario()
     job = training_job(shipped.blueprint, Resolved(model=shipped.model, targets=()))
     node = node_type_of_instance(CATALOGUE, "p5.48xlarge")
-    front = search(job=replace(job, max_nodes=64), node=node, calibration=load_calibration())
+    calibration = with_reliability(load_calibration(), shipped.blueprint, model=shipped.model, node=node, spot=False)
+    front = search(job=replace(job, max_nodes=64), node=node, calibration=calibration)
     points = made(asked("p5.48xlarge")).points
     assert [(point.nodes, point.calendar_days, point.layout) for point in points] == [
         (point.nodes, point.calendar_days, point.layout) for point in front.points
     ]
     assert all(before.calendar_days > after.calendar_days for before, after in itertools.pairwise(points))
+
+
+def test_failures_and_spares_are_those_of_the_blueprint() -> None:
+    """A plan and a sweep give the same days, and spare nodes are counted, in the range too."""
+    changed = scenario("reliability.spare_nodes=3", "reliability.interruptions_per_1000_node_days=50")
+    points = made(asked("p5.48xlarge", of=changed)).points
+    assert max(point.nodes for point in points) <= 64
+    plain = {point.nodes: point for point in EXAMPLE}
+    same = [point for point in points if point.nodes - 3 in plain]
+    assert same
+    assert all(point.goodput < plain[point.nodes - 3].goodput for point in same)
+    refused = answers(asked("p5.48xlarge", of=changed, sizes=NodeRange(most=3)))[0]
+    assert refused.not_sized is not None
+    assert "3 spare nodes of at most 3 leave none" in refused.not_sized.reason
+
+
+def test_a_plan_of_the_same_target_agrees() -> None:
+    """The size that a plan chooses is a point of the sweep, with the same days and the same cost of a run."""
+    catalogue, shipped = CATALOGUE, scenario("targets.azure=null", "targets.gcp=null", "targets.onprem=null")
+    resolved = resolve(shipped.blueprint, catalogue)
+    assert isinstance(resolved, Resolved)
+    option = decide(shipped.blueprint, resolved, catalogue).options[0]
+    swept = [point for point in made(asked("p5.48xlarge", of=shipped)).points if point.nodes == option.nodes]
+    assert [point.calendar_days for point in swept] == [option.calendar_days]
+    assert swept[0].run_usd == pytest.approx(option.run_usd, abs=0.01)
 
 
 def test_on_demand_cost_is_the_price_times_the_hours() -> None:
