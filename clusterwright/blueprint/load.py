@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from clusterwright.blueprint.document import Document, parse_scalar, read
 from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
-from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.schema import MODEL_FORMS, Blueprint
 from clusterwright.errors import InputError
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
@@ -51,7 +51,7 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
     document = replace(document, overridden=frozenset(_override(document.value, override) for override in overrides))
     problems = document.problems
     try:
-        blueprint = Blueprint.model_validate(document.value)
+        blueprint = Blueprint.model_validate(document.value, context={"folder": path.parent})
     except ValidationError as error:
         found = tuple(_problem(dict(item), document) for item in error.errors(include_url=False))
         problems += _without_engine(document, found)
@@ -129,10 +129,10 @@ def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
 
 
 def _document_path(location: tuple[str | int, ...]) -> KeyPath:
-    """Return pydantic's location without the tag it inserts for the workload's kind."""
+    """Return pydantic's location without the tags it inserts for the workload's kind and the model's form."""
     if len(location) > 1 and location[0] == "workload" and location[1] in _WORKLOAD_KINDS:
-        return (location[0], *location[2:])
-    return location
+        location = (location[0], *location[2:])
+    return tuple(part for part in location if part not in MODEL_FORMS)
 
 
 def _placed(problem: Problem, document: Document) -> Problem:

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import TypeVar
 
 from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, not_supported
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
+from clusterwright.blueprint.schema import Blueprint, CloudTarget, ModelFile, Train
 from clusterwright.catalog import lookup
+from clusterwright.catalog.hugging_face import model_from_config
 from clusterwright.catalog.records import Catalogue, Instance, Model, NodeType, System
 from clusterwright.errors import ClusterwrightError
 
@@ -67,7 +69,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
                 help=TRAIN_IS_SUPPORTED,
             )
         )
-    model = _attempt(problems, ("workload", "model"), lambda: lookup.model(catalogue, workload.model))
+    model = _attempt(problems, ("workload", "model"), lambda: model_of(catalogue, workload.model))
     targets = []
     for name in CLOUDS:
         asked: CloudTarget | None = getattr(blueprint.targets, name)
@@ -82,6 +84,17 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
     if problems or model is None:
         return tuple(problems)
     return Resolved(model=model, targets=known)
+
+
+def model_of(catalogue: Catalogue, wanted: str | ModelFile) -> Model:
+    """Return the model of the catalogue, or the one that a file describes.
+
+    Raises:
+        InputError: there is none of that name, or the file cannot be used; see `model_from_config`.
+    """
+    if isinstance(wanted, ModelFile):
+        return model_from_config(FilePath(wanted.config))
+    return lookup.model(catalogue, wanted)
 
 
 def _attempt(problems: list[Problem], path: Path, look_up: Callable[[], _T]) -> _T | None:

@@ -4,9 +4,20 @@ Every field's description is what an editor shows on hover. Values are SI floats
 """
 
 import datetime as dt
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
@@ -69,6 +80,28 @@ Tags = Annotated[
 ]
 
 
+def _beside_blueprint(value: str, info: ValidationInfo) -> str:
+    """Return a path of the blueprint as seen from here: what is relative is beside the blueprint."""
+    folder: Path = (info.context or {}).get("folder", Path())
+    return str(folder / value)
+
+
+class ModelFile(Section):
+    """A model that is described by the `config.json` that Hugging Face publishes with it."""
+
+    config: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_beside_blueprint)] = Field(
+        description="path of the config.json, relative to the blueprint's folder"
+    )
+
+
+#: Tags of the two forms of a model; pydantic puts them into the place of an error, where no key can have that name.
+MODEL_FORMS = ("<id>", "<file>")
+ModelReference = Annotated[
+    Annotated[Identifier, Tag(MODEL_FORMS[0])] | Annotated[ModelFile, Tag(MODEL_FORMS[1])],
+    Discriminator(lambda value: MODEL_FORMS[isinstance(value, dict | ModelFile)]),
+]
+
+
 class Parallelism(Section):
     """Parts of the layout to hold fixed; what is left out is searched."""
 
@@ -82,7 +115,9 @@ class Train(Section):
     """Pre-training from scratch."""
 
     kind: Literal["train"] = Field(description="train: pre-training from scratch")
-    model: Identifier = Field(description="a model of the catalogue, for example gpt3-175b")
+    model: ModelReference = Field(
+        description="a model of the catalogue, for example gpt3-175b, or config: and the path of its config.json"
+    )
     tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total, for example 300e9")
     sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
     global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
@@ -94,7 +129,7 @@ class Finetune(Section):
     """Fine-tuning of a given model."""
 
     kind: Literal["finetune"] = Field(description="finetune: adapting a trained model")
-    model: Identifier = Field(description="a model of the catalogue")
+    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
     method: Literal["full", "lora", "qlora"] = Field("lora", description="which weights are trained")
     tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total")
     sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
@@ -106,7 +141,7 @@ class Serve(Section):
     """Inference for users."""
 
     kind: Literal["serve"] = Field(description="serve: inference for users")
-    model: Identifier = Field(description="a model of the catalogue")
+    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
     users: Count = Field(gt=0, le=1e12, description="concurrent users")
     input_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, in")
     output_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, out")

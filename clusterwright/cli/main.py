@@ -120,6 +120,53 @@ def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson 
 
 
 @app.command()
+def sweep(
+    *,
+    blueprints: Annotated[list[Path], typer.Argument(metavar="BLUEPRINT...", help="one or more blueprints")],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="PATH=V1,V2", help="sweep over values, e.g. workload.precision=bf16,fp8"),
+    ] = None,
+    accelerators: Annotated[
+        list[str] | None, typer.Option("--accelerators", metavar="NAMES", help="only node types with these, by comma")
+    ] = None,
+    instances: Annotated[
+        list[str] | None, typer.Option("--instances", metavar="NAMES", help="only these instance types or systems")
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A..B", help="cluster sizes; up to 16,384 GPUs if left out")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="show every point of each front")] = False,
+    parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="also write every point as Parquet")] = None,
+    chart: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="also draw days against GPUs")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, max=1024, help="processes; one per core if left out")] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
+    ] = None,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Size every node type of the catalogue: fronts with costs."""
+    from clusterwright.cli import sweep as command
+
+    request = command.Request(
+        blueprints=blueprints,
+        set_values=set_values or (),
+        vary=vary or (),
+        accelerators=accelerators or (),
+        instances=instances or (),
+        nodes=nodes,
+        jobs=jobs,
+        dask=dask,
+    )
+    raise typer.Exit(
+        command.sweep(request, as_json=as_json, every=every, parquet=parquet, chart=chart, force=force, quiet=quiet)
+    )
+
+
+@app.command()
 def explain(
     blueprint: Blueprint,
     number: Annotated[str | None, typer.Argument(help="name of a number; without it, the numbers are listed")] = None,

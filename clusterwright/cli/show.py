@@ -110,7 +110,7 @@ def _memory_terms(option: Option) -> list[tuple[str, float]]:
     return [(name, size) for name, size in terms if size > 0]
 
 
-def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
+def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
     """Return aligned columns; `left` or right per column. Nothing is cut: a terminal can scroll, a number cannot."""
     lines = [tuple(title for title, _ in columns), *(tuple(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
@@ -140,7 +140,7 @@ def _comparison(plan: Plan) -> str:
         ("Where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""),
         ("this run", ""), (months, ""), ("buy now", ""), ("USD/GPU-h", ""), ("priced", ""), ("", "left"),
     ]  # fmt: skip
-    return _table(columns, (_row(plan, option) for option in plan.options))
+    return table(columns, (_row(plan, option) for option in plan.options))
 
 
 def _row(plan: Plan, option: Option) -> list[str]:
@@ -235,7 +235,7 @@ def comparison_text(plan: Plan) -> str:
     lines = [
         f"{plan.name}: the same work for all, {runs:.1f} runs in {months} ({counted})",
         "",
-        _table(columns, rows),
+        table(columns, rows),
         "",
         *_breakevens(plan),
         *_findings(plan),

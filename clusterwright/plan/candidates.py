@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.resolve import Resolved, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.cloud_bill import FileSystem, choose_file_system, cloud_bill
@@ -14,7 +14,7 @@ from clusterwright.facility.site import Site
 from clusterwright.plan.reliability import with_reliability
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.layouts import node_limit
-from clusterwright.sizing.records import SizedPoint, TrainingJob
+from clusterwright.sizing.records import Front, SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.tco.records import Candidate
 from clusterwright.units import SECONDS_PER_DAY
@@ -133,11 +133,27 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
 
 
 def _front(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tuple[SizedPoint, ...]:
-    """Return the sizes of a target that no size beats, with the spare nodes in their counts: they are paid for too."""
     asked = getattr(blueprint.targets, target.target)
-    spare, gpus = blueprint.reliability.spare_nodes, target.node.gpus
     most, _ = most_nodes(blueprint, target)
-    limit = most if spare == 0 else node_limit(replace(job, max_nodes=most), target.node) - spare
+    spot = target.system is None and asked.capacity == "spot"
+    return front_of(blueprint, job, target.node, most=most, spot=spot).points
+
+
+def front_of(blueprint: Blueprint, job: TrainingJob, node: NodeType, *, most: int | None, spot: bool) -> Front:
+    """Return the sizes of a node type that no size beats, with the spare nodes in their counts: they are paid for too.
+
+    Args:
+        blueprint: for failures, checkpoints and spares.
+        job: the training run.
+        node: the node type.
+        most: nodes, spares included; None for as many as can be had.
+        spot: whether the nodes come from the spot market.
+
+    Raises:
+        RuleError: the job does not fit, or the spares leave no node that trains (`REL001`).
+    """
+    spare = blueprint.reliability.spare_nodes
+    limit = most if spare == 0 else node_limit(replace(job, max_nodes=most), node) - spare
     if limit is not None and limit < 1:
         raise RuleError(
             (
@@ -149,17 +165,15 @@ def _front(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tu
                 ),
             )
         )
-    calibration = with_reliability(
-        load_calibration(),
-        blueprint,
-        model=job.model,
-        node=target.node,
-        spot=target.system is None and asked.capacity == "spot",
-    )
-    found = search(job=replace(job, max_nodes=limit), node=target.node, calibration=calibration)
-    return tuple(
-        replace(point, nodes=point.nodes + spare, gpus=point.gpus + spare * gpus) if spare else point
-        for point in found.points
+    calibration = with_reliability(load_calibration(), blueprint, model=job.model, node=node, spot=spot)
+    found = search(job=replace(job, max_nodes=limit), node=node, calibration=calibration)
+    if not spare:
+        return found
+    return replace(
+        found,
+        points=tuple(
+            replace(point, nodes=point.nodes + spare, gpus=point.gpus + spare * node.gpus) for point in found.points
+        ),
     )
 
 

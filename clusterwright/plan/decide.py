@@ -44,7 +44,7 @@ def decide(
     if not isinstance(blueprint.workload, Train):
         raise TypeError("only training blueprints are resolved")
     job = training_job(blueprint, resolved)
-    economics = _economics(blueprint)
+    economics = economics_of(blueprint)
     targets: list[Considered] = []
     failures: list[Finding] = []
     for target in resolved.targets:
@@ -76,7 +76,8 @@ def decide(
     )
 
 
-def _economics(blueprint: Blueprint) -> Economics:
+def economics_of(blueprint: Blueprint) -> Economics:
+    """Return what the blueprint's money is counted with."""
     section = blueprint.economics
     return Economics(
         horizon_months=section.horizon / (HOURS_PER_MONTH * SECONDS_PER_HOUR),

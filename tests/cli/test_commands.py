@@ -19,6 +19,7 @@ COMMANDS = (
     "init",
     "check",
     "plan",
+    "sweep",
     "build",
     "stack",
     "onprem",
