@@ -1,8 +1,44 @@
-"""Settings of all tests: properties are about results, never about time, and CI tries the same examples every time."""
+"""What all tests share: settings of the property tests, real engines, and the shipped plan.
+
+Properties are about results, never about time, and CI tries the same examples every time.
+"""
 
 import os
+import shutil
+from collections.abc import Callable
 
+import pytest
 from hypothesis import settings
+
+from clusterwright import assets
+from clusterwright.cli.answer import plan_of
+from clusterwright.plan.record import Plan
 
 settings.register_profile("clusterwright", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("clusterwright")
+
+
+@pytest.fixture(scope="session")
+def require_engine() -> Callable[..., None]:
+    """Return a function that checks that programs are installed.
+
+    A missing one skips the test with the reason, or fails it where `CLUSTERWRIGHT_REQUIRE_ENGINES=1` says that every
+    engine has to be there (continuous integration).
+    """
+
+    def require(*programs: str, working: bool = True, reason: str = "") -> None:
+        missing = [program for program in programs if shutil.which(program) is None]
+        if not missing and working:
+            return
+        message = f"not installed: {', '.join(missing)}" if missing else reason
+        if os.environ.get("CLUSTERWRIGHT_REQUIRE_ENGINES") == "1":
+            pytest.fail(f"{message} (tests/engines/packages.txt lists the Debian packages)")
+        pytest.skip(message)
+
+    return require
+
+
+@pytest.fixture(scope="session")
+def shipped_plan() -> Plan:
+    """Return the plan of the shipped blueprint."""
+    return plan_of(assets.root() / "blueprints" / "train-gpt3-175b.yaml", None)

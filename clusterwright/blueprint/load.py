@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from clusterwright.blueprint.document import Document, parse_scalar, read
 from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
-from clusterwright.blueprint.schema import MODEL_FORMS, Blueprint
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.workloads import MODEL_FORMS
 from clusterwright.errors import InputError
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, not_supported
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import Blueprint, CloudTarget, ModelFile, Train
+from clusterwright.blueprint.schema import Blueprint, CloudTarget
+from clusterwright.blueprint.workloads import ModelFile, Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.hugging_face import model_from_config
 from clusterwright.catalog.records import Catalogue, Instance, Model, NodeType, System

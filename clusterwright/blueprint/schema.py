@@ -3,149 +3,16 @@
 Every field's description is what an editor shows on hover. Values are SI floats after loading.
 """
 
-import datetime as dt
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationInfo,
-    model_validator,
-)
-from pydantic.json_schema import WithJsonSchema
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from clusterwright.blueprint import names
-from clusterwright.blueprint.quantities import (
-    Count,
-    Duration,
-    EnergyPrice,
-    Fraction,
-    Money,
-    Power,
-    RackUnits,
-    Size,
-)
+from clusterwright.blueprint.fields import ClusterName, Day, HostPrefix, Identifier, PartitionName, Section, Tags
+from clusterwright.blueprint.quantities import Duration, EnergyPrice, Fraction, Money, Power, RackUnits, Size
+from clusterwright.blueprint.workloads import Finetune, Serve, Train
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
-
-
-class Section(BaseModel):
-    """A part of the blueprint: unknown keys are errors, values do not change after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-def _day(value: Any) -> dt.date:  # noqa: ANN401 - YAML holds anything
-    try:
-        return dt.date.fromisoformat(str(value))
-    except ValueError:
-        raise PydanticCustomError(
-            "day", "{found} is not a day", {"found": repr(value), "help": "write it as 2026-11-20"}
-        ) from None
-
-
-Day = Annotated[
-    dt.date,
-    BeforeValidator(_day),
-    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "examples": ["2026-11-20"]}),
-]
-
-
-def _text(pattern: str) -> WithJsonSchema:
-    """Describe a name to editors; what is read is checked by its own function, which can say what is wrong."""
-    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
-
-
-ClusterName = Annotated[str, AfterValidator(names.cluster_name), _text(names.NAME)]
-PartitionName = Annotated[str, AfterValidator(names.partition_name), _text(f"(?!default$){names.NAME}")]
-HostPrefix = Annotated[str, AfterValidator(names.host_prefix), _text(names.HOST_PREFIX)]
-Identifier = Annotated[str, AfterValidator(names.identifier), _text(names.IDENTIFIER)]
-Tags = Annotated[
-    dict[str, str],
-    AfterValidator(names.tags),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "propertyNames": {"pattern": f"^{names.TAG_KEY}$"},
-            "additionalProperties": {"type": "string", "pattern": f"^{names.TAG_VALUE}$"},
-        }
-    ),
-]
-
-
-def _beside_blueprint(value: str, info: ValidationInfo) -> str:
-    """Return a path of the blueprint as seen from here: what is relative is beside the blueprint."""
-    folder: Path = (info.context or {}).get("folder", Path())
-    return str(folder / value)
-
-
-class ModelFile(Section):
-    """A model that is described by the `config.json` that Hugging Face publishes with it."""
-
-    config: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_beside_blueprint)] = Field(
-        description="path of the config.json, relative to the blueprint's folder"
-    )
-
-
-#: Tags of the two forms of a model; pydantic puts them into the place of an error, where no key can have that name.
-MODEL_FORMS = ("<id>", "<file>")
-ModelReference = Annotated[
-    Annotated[Identifier, Tag(MODEL_FORMS[0])] | Annotated[ModelFile, Tag(MODEL_FORMS[1])],
-    Discriminator(lambda value: MODEL_FORMS[isinstance(value, dict | ModelFile)]),
-]
-
-
-class Parallelism(Section):
-    """Parts of the layout to hold fixed; what is left out is searched."""
-
-    tensor: Annotated[int, Field(ge=1, le=64)] | None = Field(None, description="tensor parallel size, GPUs")
-    pipeline: Annotated[int, Field(ge=1, le=512)] | None = Field(None, description="pipeline stages")
-    micro_batch: Annotated[int, Field(ge=1, le=1024)] | None = Field(None, description="sequences per micro-batch")
-    recompute: Literal["none", "selective", "full"] | None = Field(None, description="activations computed again")
-
-
-class Train(Section):
-    """Pre-training from scratch."""
-
-    kind: Literal["train"] = Field(description="train: pre-training from scratch")
-    model: ModelReference = Field(
-        description="a model of the catalogue, for example gpt3-175b, or config: and the path of its config.json"
-    )
-    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total, for example 300e9")
-    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
-    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
-    precision: Literal["bf16", "fp16", "fp8"] = Field("bf16", description="of the matrix multiplications")
-    parallelism: Parallelism = Field(default_factory=Parallelism, description="layout choices to hold fixed")
-
-
-class Finetune(Section):
-    """Fine-tuning of a given model."""
-
-    kind: Literal["finetune"] = Field(description="finetune: adapting a trained model")
-    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
-    method: Literal["full", "lora", "qlora"] = Field("lora", description="which weights are trained")
-    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total")
-    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
-    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
-    precision: Literal["bf16", "fp16", "fp8"] = Field("bf16", description="of the matrix multiplications")
-
-
-class Serve(Section):
-    """Inference for users."""
-
-    kind: Literal["serve"] = Field(description="serve: inference for users")
-    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
-    users: Count = Field(gt=0, le=1e12, description="concurrent users")
-    input_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, in")
-    output_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, out")
-    precision: Literal["bf16", "fp16", "fp8", "fp4"] = Field("bf16", description="of the weights")
 
 
 class Goals(Section):

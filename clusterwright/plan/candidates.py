@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.resolve import Resolved, ResolvedTarget
-from clusterwright.blueprint.schema import Blueprint, CloudTarget, Train
+from clusterwright.blueprint.schema import Blueprint, CloudTarget
+from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill

@@ -5,7 +5,8 @@ from dataclasses import fields
 
 from clusterwright import __version__
 from clusterwright.blueprint.resolve import CLOUDS, Resolved
-from clusterwright.blueprint.schema import Blueprint, Train
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates import Choice, days, key_of

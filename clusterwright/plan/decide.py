@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from clusterwright.blueprint.resolve import Resolved, ResolvedTarget
-from clusterwright.blueprint.schema import Blueprint, Train
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, most_nodes, training_job

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import model_of
-from clusterwright.blueprint.schema import Blueprint, Train
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, Instance, System
 from clusterwright.errors import ClusterwrightError, InputError

@@ -13,12 +13,6 @@ _BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
 
 @pytest.fixture(scope="session")
-def shipped_plan() -> Plan:
-    """Return the plan of the shipped blueprint."""
-    return plan_of(_BLUEPRINT, None)
-
-
-@pytest.fixture(scope="session")
 def unpriced_plan() -> Plan:
     """Return the plan of the shipped blueprint on spot instances of AWS, whose price is unknown."""
     plan = plan_of(_BLUEPRINT, ["targets.aws.capacity=spot"])

@@ -1,0 +1,77 @@
+"""The kinds of workload: training, fine-tuning, serving, and the model that each of them names."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
+
+from clusterwright.blueprint.fields import Identifier, Section
+from clusterwright.blueprint.quantities import Count
+
+
+def _beside_blueprint(value: str, info: ValidationInfo) -> str:
+    """Return a path of the blueprint as seen from here: what is relative is beside the blueprint."""
+    folder: Path = (info.context or {}).get("folder", Path())
+    return str(folder / value)
+
+
+class ModelFile(Section):
+    """A model that is described by the `config.json` that Hugging Face publishes with it."""
+
+    config: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_beside_blueprint)] = Field(
+        description="path of the config.json, relative to the blueprint's folder"
+    )
+
+
+#: Tags of the two forms of a model; pydantic puts them into the place of an error, where no key can have that name.
+MODEL_FORMS = ("<id>", "<file>")
+ModelReference = Annotated[
+    Annotated[Identifier, Tag(MODEL_FORMS[0])] | Annotated[ModelFile, Tag(MODEL_FORMS[1])],
+    Discriminator(lambda value: MODEL_FORMS[isinstance(value, dict | ModelFile)]),
+]
+
+
+class Parallelism(Section):
+    """Parts of the layout to hold fixed; what is left out is searched."""
+
+    tensor: Annotated[int, Field(ge=1, le=64)] | None = Field(None, description="tensor parallel size, GPUs")
+    pipeline: Annotated[int, Field(ge=1, le=512)] | None = Field(None, description="pipeline stages")
+    micro_batch: Annotated[int, Field(ge=1, le=1024)] | None = Field(None, description="sequences per micro-batch")
+    recompute: Literal["none", "selective", "full"] | None = Field(None, description="activations computed again")
+
+
+class Train(Section):
+    """Pre-training from scratch."""
+
+    kind: Literal["train"] = Field(description="train: pre-training from scratch")
+    model: ModelReference = Field(
+        description="a model of the catalogue, for example gpt3-175b, or config: and the path of its config.json"
+    )
+    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total, for example 300e9")
+    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
+    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
+    precision: Literal["bf16", "fp16", "fp8"] = Field("bf16", description="of the matrix multiplications")
+    parallelism: Parallelism = Field(default_factory=Parallelism, description="layout choices to hold fixed")
+
+
+class Finetune(Section):
+    """Fine-tuning of a given model."""
+
+    kind: Literal["finetune"] = Field(description="finetune: adapting a trained model")
+    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
+    method: Literal["full", "lora", "qlora"] = Field("lora", description="which weights are trained")
+    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total")
+    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
+    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
+    precision: Literal["bf16", "fp16", "fp8"] = Field("bf16", description="of the matrix multiplications")
+
+
+class Serve(Section):
+    """Inference for users."""
+
+    kind: Literal["serve"] = Field(description="serve: inference for users")
+    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
+    users: Count = Field(gt=0, le=1e12, description="concurrent users")
+    input_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, in")
+    output_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, out")
+    precision: Literal["bf16", "fp16", "fp8", "fp4"] = Field("bf16", description="of the weights")
