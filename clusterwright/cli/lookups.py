@@ -15,6 +15,8 @@ def facts(name: str | None, *, conflicts: bool, as_json: bool) -> int:
         InputError: nothing has that name.
     """
     from clusterwright.catalog import lookup
+    from clusterwright.catalog.claims import claims_of
+    from clusterwright.catalog.claims import conflicts as disputed
     from clusterwright.catalog.load import load
 
     catalogue = load()
@@ -29,10 +31,8 @@ def facts(name: str | None, *, conflicts: bool, as_json: bool) -> int:
         print("\nshow one: clusterwright facts h100-sxm-80gb     disputed: clusterwright facts --conflicts")  # noqa: T201
         return EXIT_FINE
     entity = None if name is None else lookup.entity_id(catalogue, name)
-    claims = [claim for claim in catalogue.claims if entity is None or claim.entity == entity]
-    if conflicts:
-        disputed = {(claim.entity, claim.attribute) for claim in claims if claim.status == "rejected"}
-        claims = [claim for claim in claims if (claim.entity, claim.attribute) in disputed]
+    known = disputed(catalogue) if entity is None else claims_of(catalogue, entity)
+    claims = [claim for fact in known if fact.rejected or not conflicts for claim in (fact.chosen, *fact.rejected)]
     record = None if entity is None else _record(catalogue, entity)
     if as_json:
         sources = {claim.source: asdict(catalogue.sources[claim.source]) for claim in claims}

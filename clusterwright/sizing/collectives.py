@@ -4,8 +4,6 @@
 Thakur, Rabenseifner and Gropp 2005, "Optimization of Collective Communication Operations in MPICH".
 """
 
-import numpy as np
-
 from clusterwright.sizing.columns import Values
 
 
@@ -17,12 +15,6 @@ def ring_half(*, size_bytes: Values, ranks: Values, bytes_per_s: Values, latency
 def ring_all_reduce(*, size_bytes: Values, ranks: Values, bytes_per_s: Values, latency_s: Values) -> Values:
     """Return seconds of a ring all-reduce, a reduce-scatter and an all-gather: `2 (n-1)/n S/B + 2 (n-1) alpha`."""
     return 2 * ring_half(size_bytes=size_bytes, ranks=ranks, bytes_per_s=bytes_per_s, latency_s=latency_s)
-
-
-def tree_all_reduce(*, size_bytes: Values, ranks: Values, bytes_per_s: Values, latency_s: Values) -> Values:
-    """Return seconds of a double-binary-tree all-reduce: `2 S/B + 2 log2(n) alpha`, 0 for one rank."""
-    time: Values = 2 * size_bytes / bytes_per_s + 2 * np.log2(ranks) * latency_s
-    return np.where(np.asarray(ranks) > 1, time, 0.0)
 
 
 def hierarchical_half(
