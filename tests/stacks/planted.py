@@ -15,15 +15,15 @@ class Planted:
     """One mistake; its fields are those of the files, most of which a row may leave out.
 
     Attributes:
-        source: 29: the list of mistakes of which the SDKs' constructors and mocks catch 7 and miss 22; A, B, C: traps of
-            AWS, Azure and Google Cloud; all: any program.
+        source: 29: the list of mistakes of which the SDKs' constructors and mocks catch 7 and miss 22; A, B, C: traps
+            of AWS, Azure and Google Cloud; all: any program.
         mistake: in words; unique within a cloud.
         caught: by settings (the program's own check), SDK constructor, engine (as the monitor refuses), schema, or a
             rule's id.
         said: part of what the check says.
         file: of the generated project, from its root; without one only the configuration is wrong.
-        old: the first occurrence of this text in the file is replaced
-        new: by this one.
+        old: the first occurrence of this text in the file is replaced.
+        new: what replaces it.
         config: key, or `section.field`, of Pulumi.<stack>.yaml to value; None removes a key.
         instance: type; a usual one if empty.
         alone: planted in a project of its own, because it would hide others or others it.

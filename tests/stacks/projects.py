@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,9 @@ from clusterwright import assets
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
-from clusterwright.outputs.stack import stack_files
+from clusterwright.outputs import example_project
+from clusterwright.outputs.stack import declared_keys, stack_files
+from clusterwright.outputs.stack_fill_ins import fill_ins
 from clusterwright.outputs.stack_readme import to_fill_in
 from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Plan
@@ -158,27 +159,25 @@ def layers_of(folder: Path) -> tuple[str, ...]:
 def write(case: Case, folder: Path) -> None:
     """Write a case's project as `clusterwright stack` does, then set what its README asks for."""
     plan = plan_for(case.cloud, case.instance)
-    option = replace(plan.options[0], nodes=case.nodes)
-    for path, file in stack_files(plan, option, load()).items():
+    option = replace(plan.options[0], nodes=case.nodes, scheduler=case.scheduler)
+    files = stack_files(plan, option, load())
+    for path, file in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
-    typed: dict[str, Any] = {}
-    for entry in to_fill_in(option, load().instances[case.instance]):
-        typed[entry.key] = _TYPED[entry.key] if entry.key in _TYPED else _filled(entry.command)
+    instance = load().instances[case.instance]
+    if layers_of(folder) == LAYERS:
+        asked = {entry.key.partition("[")[0]: entry.value for entry in fill_ins(option, instance, declared_keys(files))}
+    else:
+        asked = {entry.key: entry.command for entry in to_fill_in(option, instance)}
+    typed = {key: _TYPED[key] if key in _TYPED else _filled(text) for key, text in asked.items()}
     set_config(folder, {**typed, **dict(case.changes)})
 
 
 def write_example(cloud: str, scheduler: str, folder: Path) -> None:
     """Write a stack's own example as a project: nothing of it depends on how a plan sizes and prices."""
     if (ROOT / "stacks" / cloud / "base").is_dir():
-        done = subprocess.run(
-            [sys.executable, "-m", "clusterwright.outputs.example_project", cloud, scheduler, str(folder)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        example_project.write_example(cloud, scheduler, folder)
         return
     shutil.copytree(
         ROOT / "stacks" / cloud, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("tests", "__pycache__")
@@ -188,7 +187,7 @@ def write_example(cloud: str, scheduler: str, folder: Path) -> None:
 
 
 def _filled(command: str) -> str:
-    """Return the value of a README's command, with its placeholder filled in."""
+    """Return the value at the end of what a README asks for, with its placeholder filled in."""
     value = command.rsplit(maxsplit=1)[-1]
     for placeholder, real in _PLACEHOLDERS.items():
         value = value.replace(placeholder, real)
@@ -258,7 +257,7 @@ def _monitor(worker: int) -> _Monitor:
     return _Monitor()
 
 
-def run(  # noqa: PLR0913 - all but the folder have values that fit most runs
+def run(
     folder: Path,
     *,
     layers: Sequence[str] = (),
@@ -270,6 +269,7 @@ def run(  # noqa: PLR0913 - all but the folder have values that fit most runs
     """Run the project in a folder against the monitor.
 
     Args:
+        folder: of the project.
         layers: which of them, in order; all if empty.
         stacks: outputs of stacks that exist already, by full name.
         dry_run: as `pulumi preview`, where outputs are unknown.

@@ -51,7 +51,7 @@ def test_nothing_is_wrong_with_what_the_program_asks_for(case: Case) -> None:
 @pytest.mark.usefixtures("_recorded")
 @pytest.mark.parametrize("case", beyond(), ids=str)
 def test_one_node_too_many_is_refused_in_words(case: Case) -> None:
-    """Beyond the limit the layer of the nodes says which value is wrong and what the limit is, and registers nothing."""
+    """Beyond the limit the nodes' layer says which value is wrong and what the limit is, and registers nothing."""
     layers = recorded(case).layers
     record = list(layers.values())[-1]
     assert record.cloud_resources == ()

@@ -185,7 +185,7 @@ def test_missing_outputs_and_unused_references_are_findings(layered: Path) -> No
     """`get_output` of a name that nobody exports is None to the program; here it is a finding."""
     found = [str(one) for one in reference_problems(run(layered), "small")]
     assert found == ["REF001 cluster: reads missing, which organization/probe-foundation/small does not export"]
-    (layered / "cluster" / "__main__.py").write_text(_READER.split("pulumi.export")[0])
+    (layered / "cluster" / "__main__.py").write_text(_READER.split("pulumi.export", maxsplit=1)[0])
     found = [str(one) for one in reference_problems(run(layered), "small")]
     assert found == ["REF002 below: cluster reads nothing of organization/probe-foundation/small"]
     (layered / "cluster" / "__main__.py").write_text("")

@@ -2,9 +2,9 @@
 
 Standard input: one job a line, a JSON object `{"project", "layers", "stack", "organization", "dry_run", "secret_keys",
 "stacks"}`: the project's folder, the folders of it that hold a program ("" for the project itself), the stack whose
-`Pulumi.<stack>.yaml` is read, whether it is a preview, the configuration keys that were set as secrets, and the outputs of
-stacks that exist already, by full name. Standard output: one line each, a JSON object from layer to record. The layers run
-in order, each seeing the outputs of those before it as stack references; a layer that fails ends the job.
+`Pulumi.<stack>.yaml` is read, whether it is a preview, the configuration keys that were set as secrets, and the outputs
+of stacks that exist already, by full name. Standard output: one line each, a JSON object from layer to record. The
+layers run in order, each seeing the outputs of those before it as stack references; a layer that fails ends the job.
 
 Runs in the stacks' environment; each program runs in a process of its own.
 """
@@ -113,7 +113,8 @@ def main() -> None:
             records[layer] = recorded(job, layer, stacks, programs)
             if records[layer]["error"] is not None:
                 break
-        print(json.dumps(records), flush=True)
+        sys.stdout.write(json.dumps(records) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

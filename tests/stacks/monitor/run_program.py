@@ -2,11 +2,11 @@
 
 Standard input: one JSON object a line, `{"folder", "path", "project", "stack", "organization", "monitor", "engine",
 "dry_run", "config", "secret_keys", "environment", "said"}`: the program's folder (its working directory), what else is
-on Python's path, the names that the engine gives it, the addresses of the engine's two services, and the file that takes
-what the program prints and dies of. Standard output: one line `{"code", "reads"}` each.
+on Python's path, the names that the engine gives it, the addresses of the engine's two services, and the file that
+takes what the program prints and dies of. Standard output: one line `{"code", "reads"}` each.
 
-This process imports the SDKs and forks; the program itself is unmodified and starts in a fresh namespace. Parts of an SDK
-that a program has loaded are loaded here before the next one, because that is most of the time a run takes.
+This process imports the SDKs and forks; the program itself is unmodified and starts in a fresh namespace. Parts of an
+SDK that a program has loaded are loaded here before the next one, because that is most of the time a run takes.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ def _run(job: dict[str, Any]) -> int:
         if os.environ.get("STACK_TRACEBACK"):
             traceback.print_exc()
         # Pulumi prints its own errors as they are, without a traceback.
-        print(f"{type(problem).__name__}: {problem}", file=sys.stderr)
+        sys.stderr.write(f"{type(problem).__name__}: {problem}\n")
         return 1
     return 0
 
@@ -137,7 +137,8 @@ def main() -> None:
     for line in sys.stdin:
         done = _fork(json.loads(line))
         loaded = done.pop("loaded")
-        print(json.dumps(done), flush=True)
+        sys.stdout.write(json.dumps(done) + "\n")
+        sys.stdout.flush()
         if new := [name for name in loaded if name not in known]:
             known.update(new)
             _load(new)
