@@ -61,7 +61,7 @@ class Authority:
 def sign(folder: Path) -> Authority:
     """Make a certificate authority and a certificate of the machine `database`."""
     folder.mkdir()
-    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    openssl: list[str | Path] = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     own = Authority(authority=folder / "ca.pem", certificate=folder / "server.pem", key=folder / "server.key")
     ca_key = folder / "ca.key"
     subprocess.run(
@@ -69,7 +69,7 @@ def sign(folder: Path) -> Authority:
         check=True,
         capture_output=True,
     )
-    signed = ["-CA", own.authority, "-CAkey", ca_key, "-addext", "subjectAltName=DNS:database", "-subj", "/CN=database"]
+    signed: list[str | Path] = ["-CA", own.authority, "-CAkey", ca_key, "-addext", "subjectAltName=DNS:database", "-subj", "/CN=database"]
     subprocess.run([*openssl, "-keyout", own.key, "-out", own.certificate, *signed], check=True, capture_output=True)
     for file in (own.authority, own.certificate, own.key):
         file.chmod(0o644)
