@@ -77,8 +77,7 @@ def layered_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     missing = fill_ins(option, catalogue.instances[option.instance], declared_keys(files))
     layers = stack_configuration.configuration(plan, option, catalogue)
     for layer, values in layers.items():
-        commands = [command for entry in missing if entry.required for command in entry.commands]
-        unset = [command for command in commands if f" -C {layer} " in command]
+        unset = [entry.command for entry in missing if entry.required and layer in entry.layers]
         files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, values, unset))
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     pages = files.get("README.md", text("")).content.decode().strip()
