@@ -18,10 +18,12 @@ LEAST_FLAT, MOST_FLAT = 30, 80
 
 
 @pytest.fixture(scope="session")
-def _recorded() -> None:
-    """Run the whole matrix on all cores first; workers of a parallel test run share it out by themselves."""
+def _recorded(request: pytest.FixtureRequest) -> None:
+    """Run what the selected tests look at on all cores first; workers of a parallel test run share it out themselves."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        record_all([(case, False) for case in (*chosen(), *beyond())])
+        parameters = (getattr(item, "callspec", None) for item in request.session.items)
+        cases = (one.params.get("case") for one in parameters if one is not None)
+        record_all([(case, False) for case in dict.fromkeys(cases) if isinstance(case, Case)])
 
 
 def of_groups(record: Record) -> int:
