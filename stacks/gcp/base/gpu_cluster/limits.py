@@ -31,6 +31,8 @@ FABRICS: Final[Mapping[str, FabricPattern]] = MappingProxyType(
         "tcpx": FabricPattern(extra_gvnic_networks=4, mtu_bytes=8244, rdma_subnets=0),
         "tcpxo": FabricPattern(extra_gvnic_networks=8, mtu_bytes=8244, rdma_subnets=0),
         "roce": FabricPattern(extra_gvnic_networks=1, mtu_bytes=8896, rdma_subnets=8),
+        # The chips of a TPU slice have a network of their own, outside any VPC.
+        "ici": FabricPattern(extra_gvnic_networks=0, mtu_bytes=None, rdma_subnets=0),
     }
 )
 FABRIC_OF_MACHINE_TYPE: Final[Mapping[str, str]] = MappingProxyType(
@@ -44,6 +46,8 @@ FABRIC_OF_MACHINE_TYPE: Final[Mapping[str, str]] = MappingProxyType(
         "a3-ultragpu-8g": "roce",
         "a3-ultragpu-8g-nolssd": "roce",
         "a4-highgpu-8g": "roce",
+        "ct5p-hightpu-4t": "ici",
+        "g2-standard-96": "none",
     }
 )
 # A4X is Arm, is placed by NVLink domain and its RDMA network has four subnets (or makes its own): another stack.
@@ -53,27 +57,6 @@ UNSUPPORTED_FAMILIES: Final = ("a4x",)
 MTU_MIN_BYTES: Final = 1300
 MTU_MAX_BYTES: Final = 8896
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LustreTier:
-    """Sizes that one Managed Lustre performance tier accepts."""
-
-    step_gib: int
-    """Smallest size and increment."""
-    documented_max_gib: int
-    """Above this the published copies disagree on maximum and increment."""
-
-
-# cloud.google.com/managed-lustre/docs performance tiers and quotas. Older copies of the quotas page double the
-# smallest size, so the service can still refuse what is accepted here.
-LUSTRE_TIERS: Final[Mapping[int, LustreTier]] = MappingProxyType(
-    {
-        125: LustreTier(step_gib=72_000, documented_max_gib=7_632_000),
-        250: LustreTier(step_gib=36_000, documented_max_gib=3_816_000),
-        500: LustreTier(step_gib=18_000, documented_max_gib=1_908_000),
-        1000: LustreTier(step_gib=9_000, documented_max_gib=954_000),
-    }
-)
 
 # Compact placement policies: Google's "placement policy and workload policy" page; cluster-toolkit
 # modules/compute/resource-policy @10470803: max_distance 1 to 3, and A3 does not support 1.
@@ -96,6 +79,12 @@ BOUND_RESERVATION_FAMILIES: Final = ("a3", "a4")
 # Families whose boot disk has to be Hyperdisk. A2 does not take Hyperdisk Balanced as boot disk [from memory].
 HYPERDISK_FAMILIES: Final = ("a3", "a4", "c4", "c4a", "c4d", "n4")
 
+# The ways to buy capacity, of which a cluster uses exactly one.
+CAPACITIES: Final = ("on-demand", "spot", "reservation", "flex-start")
+
+# Machine types that are hosts of TPU slices and are bought as a slice: see tpu_slices.py of the Slurm variant.
+TPU_SLICES: Final = ("ct5p-hightpu-4t",)
+
 # Projects in which Google or a distributor publishes images for everybody.
 PUBLIC_IMAGE_PROJECTS: Final = frozenset(
     {
@@ -117,6 +106,8 @@ PUBLIC_IMAGE_PROJECTS: Final = frozenset(
 # Identity-Aware Proxy forwards TCP from this range only (cloud.google.com/iap/docs/using-tcp-forwarding).
 IAP_RANGE: Final = "35.235.240.0/20"
 LUSTRE_PORT: Final = "988"
+# Controller and login machine.
+HEAD_MACHINES: Final = 2
 # Google keeps the first two and the last two addresses of a subnet.
 RESERVED_ADDRESSES_PER_SUBNET: Final = 4
 # One metadata value holds at most 256 KiB (cloud.google.com/compute/docs/metadata).
