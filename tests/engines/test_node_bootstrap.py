@@ -46,7 +46,7 @@ def node_env(*, role: str, secret: Path, devices: Path, sysfs: Path) -> str:
     variables = {
         "CLOUD": "local",
         "ROLE": role,
-        "CLUSTER_NAME": "trial",
+        "NAME": "trial",
         "PARTITION": "gpu",
         "CONTROLLER_ADDRESS": ADDRESSES["head"],
         "SECRET_ID": secret,
@@ -63,7 +63,7 @@ def node_env(*, role: str, secret: Path, devices: Path, sysfs: Path) -> str:
         "DEVICES": devices,
         "SYSFS": sysfs,
     }
-    return "".join(f"CLUSTERWRIGHT_{name}='{value}'\n" for name, value in variables.items())
+    return "".join(f"CLUSTER_{name}='{value}'\n" for name, value in variables.items())
 
 
 def add_efa_device(sysfs: Path, index: int) -> None:
@@ -162,7 +162,7 @@ def cluster(machines: dict[str, Machine]) -> dict[str, Machine]:
 
 def snapshot(machine: Machine) -> str:
     """Return owner, mode and time of every file the bootstrap installs, and the daemons with their process ids."""
-    files = "/etc/slurm /etc/munge /etc/clusterwright /etc/profile.d/clusterwright.sh /run/clusterwright"
+    files = "/etc/slurm /etc/munge /etc/gpu-cluster /etc/profile.d/gpu-cluster.sh /run/gpu-cluster"
     script = f"find {files} -type f -printf '%p %u %m %T@\\n' | sort; ps -C munged,slurmctld,slurmd -o pid=,comm="
     return machine.run("bash", "-c", script).stdout
 
@@ -206,7 +206,7 @@ def test_all_machines_share_the_key_that_the_controller_made(cluster: dict[str, 
     own = subprocess.run(["sha256sum", "/etc/munge/munge.key"], capture_output=True, text=True, check=False)
     assert keys != {own.stdout}
     assert cluster["node1"].run("stat", "--format=%U %a", "/etc/munge/munge.key").stdout == "munge 400\n"
-    assert "munge.key" not in cluster["node1"].run("cat", "/etc/clusterwright/node.env").stdout
+    assert "munge.key" not in cluster["node1"].run("cat", "/etc/gpu-cluster/node.env").stdout
     credential = cluster["node1"].run("munge", "--no-input").stdout
     assert cluster["node4"].run("bash", "-c", f"unmunge <<<'{credential}'").returncode == 0
 
@@ -253,7 +253,7 @@ def test_a_node_that_lost_a_fabric_device_is_drained_and_cannot_rejoin(cluster: 
 
 def test_jobs_learn_where_storage_and_data_are(cluster: dict[str, Machine]) -> None:
     """A login shell on a node knows the scratch path and the bucket."""
-    shell = cluster["node1"].run("bash", "-lc", 'echo "$CLUSTERWRIGHT_SCRATCH_PATH $CLUSTERWRIGHT_BUCKET"')
+    shell = cluster["node1"].run("bash", "-lc", 'echo "$CLUSTER_SCRATCH_PATH $CLUSTER_BUCKET"')
     assert shell.stdout == "/var/scratch s3://trial-data\n"
 
 
@@ -297,11 +297,11 @@ def test_under_systemd_the_units_start_the_daemons(cluster: dict[str, Machine], 
         assert result.returncode == 0, result.stderr
         logs.append(node.run("cat", "/run/systemctl.log").stdout.splitlines())
         node.run("rm", "/run/systemctl.log")
-    unit = node.run("cat", "/etc/systemd/system/slurmd.service.d/clusterwright.conf").stdout
-    boot = node.run("cat", "/etc/systemd/system/clusterwright.service").stdout
+    unit = node.run("cat", "/etc/systemd/system/slurmd.service.d/gpu-cluster.conf").stdout
+    boot = node.run("cat", "/etc/systemd/system/gpu-cluster.service").stdout
     node.run("rm", "-r", "/run/systemd/system")
     assert unit == COMPUTE_UNIT
     assert f"ExecStart={NODE_SCRIPTS}/bootstrap.sh" in boot
-    assert "enable --quiet clusterwright.service" in logs[0]
+    assert "enable --quiet gpu-cluster.service" in logs[0]
     assert [line for line in logs[0] if "start" in line] == ["start munge", "restart slurmd"]
     assert [line for line in logs[1] if "start" in line] == ["start munge", "start slurmd"]

@@ -44,10 +44,10 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
     ) -> tuple[int, str, list[str], str]:
         env = tmp_path / "node.env"
         env.write_text(
-            f"CLUSTERWRIGHT_CLOUD={cloud}\nCLUSTERWRIGHT_ROLE={role}\nCLUSTERWRIGHT_CLUSTER_NAME=trial\n"
-            "CLUSTERWRIGHT_PARTITION=gpu\nCLUSTERWRIGHT_SECRET_ID=key\nCLUSTERWRIGHT_NODE_COUNT=1\n"
-            "CLUSTERWRIGHT_GPUS_PER_NODE=0\nCLUSTERWRIGHT_FABRIC=none\nCLUSTERWRIGHT_CONTROLLER_ADDRESS=10.0.0.1\n"
-            f"CLUSTERWRIGHT_REGION=us-east-1\nCLUSTERWRIGHT_SHARED_SOURCE={shared}\n"
+            f"CLUSTER_CLOUD={cloud}\nCLUSTER_ROLE={role}\nCLUSTER_NAME=trial\n"
+            "CLUSTER_PARTITION=gpu\nCLUSTER_SECRET_ID=key\nCLUSTER_NODE_COUNT=1\n"
+            "CLUSTER_GPUS_PER_NODE=0\nCLUSTER_FABRIC=none\nCLUSTER_CONTROLLER_ADDRESS=10.0.0.1\n"
+            f"CLUSTER_REGION=us-east-1\nCLUSTER_SHARED_SOURCE={shared}\n"
         )
         source_list = "/etc/apt/sources.list.d/lustre-client.list"
         script = (
@@ -62,7 +62,7 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
             check=False,
             env={
                 "PATH": f"{programs}:{os.environ['PATH']}",
-                "CLUSTERWRIGHT_NODE_ENV": str(env),
+                "CLUSTER_NODE_ENV": str(env),
                 "INSTALLED": installed,
             },
         )
