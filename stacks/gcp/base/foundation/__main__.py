@@ -1,174 +1,157 @@
-"""A Slurm GPU cluster on Google Cloud: reads the configuration and composes the parts."""
-
-from dataclasses import replace
-from pathlib import Path
+"""Foundation of the cluster: what is cheap, slow to make or holds data, and outlives controller and nodes."""
 
 import pulumi
 from pulumi_gcp import organizations
 
-import rules
-from budget import ClusterBudget, ClusterBudgetArgs
-from controller import Controller, ControllerArgs
-from data import ClusterData, ClusterDataArgs
-from network import ClusterNetwork, ClusterNetworkArgs
-from nodes import GpuNodes, GpuNodesArgs
-from provider import gcp_provider
-from roles import (
-    ClusterAccounts,
-    ClusterAccountsArgs,
-    DataAccess,
-    DataAccessArgs,
-    ProjectServices,
-    ProjectServicesArgs,
-)
-from settings import config_values, read_settings
-from user_data import NodeEnvironment, read_scripts, render_user_data
+from gpu_cluster import roles
+from gpu_cluster.alerts import ClusterAlerts, ClusterAlertsArgs
+from gpu_cluster.budget import ClusterBudget, ClusterBudgetArgs
+from gpu_cluster.data import ClusterBucket, ClusterBucketArgs, ParallelFileSystem, ParallelFileSystemArgs
+from gpu_cluster.encryption import ClusterKey, ClusterKeyArgs, KeyUse
+from gpu_cluster.network import ClusterNetwork, ClusterNetworkArgs, NetworkIds
+from gpu_cluster.provider import gcp_provider
+from gpu_cluster.settings_foundation import config_values, read_settings
 
 settings = read_settings(config_values())
 for warning in settings.warnings:
     pulumi.log.warn(warning)
-scripts = read_scripts(Path(__file__).parent / "node")
-cluster = settings.cluster_name
-labels = dict(settings.labels)
+place, existing = settings.place, settings.existing
+cluster, labels = place.cluster_name, dict(place.labels)
 
-provider = gcp_provider(project=settings.project, region=settings.region, zone=settings.zone, labels=labels)
+provider = gcp_provider(place)
 in_gcp = pulumi.ResourceOptions(providers=[provider])
-services = ProjectServices(
-    "services", ProjectServicesArgs(project=settings.project, with_budget=settings.spending is not None), in_gcp
+wanted_services = (*roles.FOUNDATION_SERVICES, *((roles.BUDGET_SERVICE,) if settings.spending else ()))
+services = roles.ProjectServices(
+    "services", roles.ProjectServicesArgs(project=place.project, services=wanted_services), in_gcp
 ).services
 project_number = organizations.get_project_output(
-    project_id=settings.project, opts=pulumi.InvokeOptions(provider=provider)
+    project_id=place.project, opts=pulumi.InvokeOptions(provider=provider)
 ).number
 
-network = ClusterNetwork(
-    "network",
-    ClusterNetworkArgs(
-        cluster_name=cluster,
-        project=settings.project,
-        region=settings.region,
-        zone=settings.zone,
-        node_type=settings.node_type,
-        subnets=settings.subnets,
-        with_storage=settings.shared_storage is not None,
-        labels=labels,
-        services=services,
-    ),
-    in_gcp,
-)
-data = ClusterData(
-    "data",
-    ClusterDataArgs(
-        cluster_name=cluster,
-        project=settings.project,
-        project_number=project_number,
-        region=settings.region,
-        zone=settings.zone,
-        shared_storage=settings.shared_storage,
-        network=network.network.id,
-        storage_peering=network.storage_peering,
-        protect=settings.protect_data,
-        labels=labels,
-        services=services,
-    ),
-    in_gcp,
-)
-accounts = ClusterAccounts(
-    "accounts", ClusterAccountsArgs(cluster_name=cluster, project=settings.project, services=services), in_gcp
-)
-access = DataAccess(
-    "access",
-    DataAccessArgs(cluster_name=cluster, accounts=accounts, bucket=data.bucket, secret=data.secret),
-    in_gcp,
-)
-
-
-def user_data(role: str) -> pulumi.Output[str]:
-    """User data of a role, once the bucket, the secret and the file system have their names."""
-
-    def render(names: list[str]) -> str:
-        secret_id, bucket, shared_source = names
-        return render_user_data(
-            replace(environment, secret_id=secret_id, bucket=bucket, shared_source=shared_source), scripts
-        )
-
-    environment = NodeEnvironment(
-        role=role,
-        cluster_name=cluster,
-        partition=settings.partition,
-        controller_address=str(settings.controller_address),
-        region=settings.region,
-        secret_id="",
-        node_count=settings.node_count,
-        gpus_per_node=settings.node_type.gpus_per_node,
-        gpu_type=settings.node_type.gpu_type,
-        fabric=settings.node_type.fabric,
-        fabric_interfaces=settings.node_type.fabric_interfaces,
-        shared_source="",
-        shared_path=settings.shared_storage.mount_path if settings.shared_storage else "",
-        bucket="",
+gateway_name = None
+if existing is None:
+    made = ClusterNetwork(
+        "network",
+        ClusterNetworkArgs(
+            cluster_name=cluster,
+            project=place.project,
+            region=place.region,
+            zone=place.zone,
+            node_type=settings.node_type,
+            subnets=settings.subnets,
+            with_lustre=settings.file_system is not None,
+            labels=labels,
+            services=services,
+        ),
+        in_gcp,
     )
-    return pulumi.Output.all(data.secret.id, data.bucket.url, data.shared_source).apply(render)
+    network, gateway_name = NetworkIds.of(made), made.gateway.name
+else:
+    network = NetworkIds.look_up(existing, provider)
 
+if existing is None or existing.key_id is None:
+    made_key = ClusterKey(
+        "key",
+        ClusterKeyArgs(
+            cluster_name=cluster,
+            region=place.region,
+            protect=settings.protect_data,
+            labels=labels,
+            services=services,
+        ),
+        in_gcp,
+    )
+    key = KeyUse(key_id=made_key.key.id, granted=True)
+    # Disks of every machine of the other layers are encrypted by this service.
+    key.by_account(
+        f"{cluster}-compute",
+        pulumi.Output.concat("service-", project_number, "@compute-system.iam.gserviceaccount.com"),
+        pulumi.ResourceOptions(parent=made_key),
+    )
+else:
+    key = KeyUse(key_id=existing.key_id, granted=False)
 
-controller = Controller(
-    "controller",
-    ControllerArgs(
-        cluster_name=cluster,
-        region=settings.region,
-        zone=settings.zone,
-        machine=settings.controller,
-        address=str(settings.controller_address),
-        network=network.network.id,
-        subnetwork=network.subnetwork.id,
-        account=accounts.controller,
-        disk_key=data.key.id,
-        disk_encryption=data.disk_encryption,
-        user_data=user_data("controller"),
-        operators=settings.operators,
-        labels={**labels, "role": "controller"},
-    ),
-    opts=pulumi.ResourceOptions(providers=[provider], depends_on=[access]),
+if existing is None or existing.bucket_name is None:
+    bucket = ClusterBucket(
+        "bucket",
+        ClusterBucketArgs(
+            cluster_name=cluster,
+            project=place.project,
+            region=place.region,
+            key=key,
+            protect=settings.protect_data,
+            labels=labels,
+            services=services,
+        ),
+        in_gcp,
+    ).bucket
+    bucket_name = bucket.name
+else:
+    bucket_name = pulumi.Output.from_input(existing.bucket_name)
+
+file_system = None
+if settings.file_system is not None:
+    file_system = ParallelFileSystem(
+        "file-system",
+        ParallelFileSystemArgs(
+            cluster_name=cluster,
+            project=place.project,
+            zone=place.zone,
+            size=settings.file_system,
+            network_id=network.network_id,
+            peering=network.peering,
+            bucket_name=bucket_name,
+            key=key,
+            protect=settings.protect_data,
+            labels=labels,
+            services=services,
+        ),
+        in_gcp,
+    ).instance
+
+accounts = roles.ClusterAccounts(
+    "accounts", roles.ClusterAccountsArgs(cluster_name=cluster, project=place.project, services=services), in_gcp
 )
-nodes = GpuNodes(
-    "nodes",
-    GpuNodesArgs(
-        cluster_name=cluster,
-        region=settings.region,
-        zone=settings.zone,
-        node_count=settings.node_count,
-        node_type=settings.node_type,
-        capacity=settings.capacity,
-        compact_placement=rules.has_compact_placement(settings),
-        workload_policy=rules.has_workload_policy(settings),
-        boot_disk_gb=settings.node_boot_disk_gb,
-        interfaces=network.interfaces,
-        account=accounts.compute,
-        disk_key=data.key.id,
-        disk_encryption=data.disk_encryption,
-        user_data=user_data("compute"),
-        labels={**labels, "role": "compute"},
-    ),
-    opts=pulumi.ResourceOptions(providers=[provider], depends_on=[access]),
+roles.BucketAccess(
+    "bucket-access", roles.BucketAccessArgs(cluster_name=cluster, accounts=accounts, bucket_name=bucket_name), in_gcp
 )
+channels: list[pulumi.Output[str]] = []
+if settings.alert_email is not None:
+    alerts = ClusterAlerts(
+        "alerts",
+        ClusterAlertsArgs(
+            cluster_name=cluster,
+            email=settings.alert_email,
+            gateway_name=gateway_name,
+            labels=labels,
+            services=list(services),
+        ),
+        in_gcp,
+    )
+    channels.append(alerts.channel.name)
 if settings.spending is not None:
     ClusterBudget(
         "budget",
         ClusterBudgetArgs(
-            cluster_name=cluster, project_number=project_number, spending=settings.spending, services=services
+            cluster_name=cluster,
+            channels=channels,
+            project_number=project_number,
+            spending=settings.spending,
+            services=services,
         ),
         in_gcp,
     )
 
-pulumi.export("controllerName", controller.instance.name)
-pulumi.export("controllerAddress", str(settings.controller_address))
-pulumi.export(
-    "login",
-    pulumi.Output.concat(
-        "gcloud compute ssh ", controller.instance.name, f" --tunnel-through-iap --zone {settings.zone}",
-        f" --project {settings.project}",
-    ),
-)  # fmt: skip
-pulumi.export("nodeGroup", nodes.group.name)
-pulumi.export("bucket", data.bucket.url)
-pulumi.export("sharedSource", data.shared_source)
-pulumi.export("secret", data.secret.id)
+pulumi.export("project", place.project)
+pulumi.export("region", place.region)
+pulumi.export("zone", place.zone)
+pulumi.export("network_id", network.network_id)
+pulumi.export("subnetwork_id", network.subnetwork_id)
+pulumi.export("gpu_networks", [{"network": one.network, "subnetwork": one.subnetwork} for one in network.gpu_networks])
+pulumi.export("key_id", key.key_id)
+pulumi.export("bucket_name", bucket_name)
+pulumi.export("file_system_id", file_system.id if file_system else "")
+pulumi.export("file_system_mount_source", file_system.mount_point if file_system else "")
+pulumi.export("controller_service_account_email", accounts.controller.email)
+pulumi.export("compute_service_account_email", accounts.compute.email)
+pulumi.export("notification_channels", channels)

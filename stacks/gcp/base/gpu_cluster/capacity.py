@@ -86,6 +86,12 @@ def _check_reservation(values: Values, capacity: Capacity, node_type: NodeType, 
             "nodeCount",
             f"one flex-start request on A3 is capped at {limits.FLEX_START_MAX_A3_NODES} nodes, got {node_count}",
         )
+    elif node_count > limits.GROUP_MAX_NODES:
+        values.fail(
+            "nodeCount",
+            f"flex-start gives all nodes of one instance group or none, and a group holds {limits.GROUP_MAX_NODES}, "
+            f"got {node_count}",
+        )
 
 
 def _check_placement(values: Values, capacity: Capacity, node_type: NodeType, node_count: int) -> None:

@@ -12,8 +12,9 @@ from gpu_cluster.lustre_sizes import FileSystemSize
 # At most eight letters and digits.
 FILESYSTEM = "lustrefs"
 OLD_VERSION_DAYS = 7
-# Managed Lustre asks for this role on the bucket before it imports or exports (from memory of its guide).
-REPOSITORY_ROLE = "roles/storage.admin"
+# Reads and writes objects, and reads the bucket's own properties: what import and export need (from memory; Google's
+# guide asks for Storage Admin on the bucket, which could also delete it).
+REPOSITORY_ROLES = {"objects": "roles/storage.objectUser", "properties": "roles/storage.legacyBucketReader"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,13 +103,14 @@ class ParallelFileSystem(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=args.services),
         )
         encryption = args.key.by_account(f"{args.cluster_name}-lustre", agent.email, child)
-        storage.BucketIAMMember(
-            f"{args.cluster_name}-lustre-bucket",
-            bucket=args.bucket_name,
-            role=REPOSITORY_ROLE,
-            member=agent.member,
-            opts=child,
-        )
+        for what, role in REPOSITORY_ROLES.items():
+            storage.BucketIAMMember(
+                f"{args.cluster_name}-lustre-{what}",
+                bucket=args.bucket_name,
+                role=role,
+                member=agent.member,
+                opts=child,
+            )
         self.instance = lustre.Instance(
             f"{args.cluster_name}-lustre",
             instance_id=f"{args.cluster_name}-lustre",

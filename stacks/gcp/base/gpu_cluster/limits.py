@@ -76,6 +76,9 @@ ON_DEMAND_NOT_LISTED_TYPES: Final = FLEX_START_WORKLOAD_POLICY_TYPES
 # from future or calendar requests; a reservation made at once keeps the standard model.
 BOUND_RESERVATION_FAMILIES: Final = ("a3", "a4")
 
+# A zonal managed instance group holds this many machines (Compute Engine reference, instanceGroupManagers).
+GROUP_MAX_NODES: Final = 1000
+
 # Families whose boot disk has to be Hyperdisk. A2 does not take Hyperdisk Balanced as boot disk [from memory].
 HYPERDISK_FAMILIES: Final = ("a3", "a4", "c4", "c4a", "c4d", "n4")
 

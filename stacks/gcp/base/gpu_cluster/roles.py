@@ -5,19 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import projects, secretmanager, serviceaccount, storage
+from pulumi_gcp import projects, serviceaccount, storage
 
 ACCOUNT_ID_MAX_LENGTH = 30
-SERVICES = (
+FOUNDATION_SERVICES = (
     "cloudkms",
     "compute",
     "iam",
-    "iap",
-    "logging",
     "lustre",
     "monitoring",
-    "oslogin",
-    "secretmanager",
     "servicenetworking",
     "storage",
 )
@@ -36,19 +32,19 @@ def account_id(cluster_name: str, role: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProjectServicesArgs:
-    """Which project, and whether the service for budgets is among what is switched on."""
+    """Which project, and the services that a layer needs."""
 
     project: str
-    with_budget: bool
+    services: Sequence[str]
 
 
 class ProjectServices(pulumi.ComponentResource):
-    """The project's services that the stack needs; destroying the stack leaves them on for others."""
+    """The project's services that a layer needs; destroying the layer leaves them on for others."""
 
     services: list[projects.Service]
 
     def __init__(self, name: str, args: ProjectServicesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:gcp:ProjectServices", name, None, opts)
+        super().__init__("gpucluster:gcp:ProjectServices", name, None, opts)
         self.services = [
             projects.Service(
                 f"{service}-service",
@@ -57,7 +53,7 @@ class ProjectServices(pulumi.ComponentResource):
                 disable_on_destroy=False,
                 opts=pulumi.ResourceOptions(parent=self),
             )
-            for service in ((*SERVICES, BUDGET_SERVICE) if args.with_budget else SERVICES)
+            for service in args.services
         ]
         self.register_outputs({})
 
@@ -78,66 +74,58 @@ class ClusterAccounts(pulumi.ComponentResource):
     compute: serviceaccount.Account
 
     def __init__(self, name: str, args: ClusterAccountsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:gcp:ClusterAccounts", name, None, opts)
-        self.controller = self._account("controller", args)
-        self.compute = self._account("compute", args)
+        super().__init__("gpucluster:gcp:ClusterAccounts", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        self.controller = machine_account("controller", args.cluster_name, args.project, child, args.services)
+        self.compute = machine_account("compute", args.cluster_name, args.project, child, args.services)
         self.register_outputs({"controller": self.controller.email, "compute": self.compute.email})
 
-    def _account(self, role: str, args: ClusterAccountsArgs) -> serviceaccount.Account:
-        account = serviceaccount.Account(
-            f"{args.cluster_name}-{role}",
-            account_id=account_id(args.cluster_name, role),
-            display_name=f"{args.cluster_name} {role}",
-            opts=pulumi.ResourceOptions(parent=self, depends_on=args.services),
+
+def machine_account(
+    role: str,
+    cluster_name: str,
+    project: str,
+    opts: pulumi.ResourceOptions,
+    services: Sequence[pulumi.Resource] = (),
+) -> serviceaccount.Account:
+    """Make the account of a kind of machine, which may write logs and metrics and nothing else."""
+    account = serviceaccount.Account(
+        f"{cluster_name}-{role}",
+        account_id=account_id(cluster_name, role),
+        display_name=f"{cluster_name} {role}",
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=services)),
+    )
+    for project_role in PROJECT_ROLES:
+        projects.IAMMember(
+            f"{cluster_name}-{role}-{project_role.rsplit('.', 1)[1]}",
+            project=project,
+            role=project_role,
+            member=account.member,
+            opts=opts,
         )
-        for project_role in PROJECT_ROLES:
-            projects.IAMMember(
-                f"{args.cluster_name}-{role}-{project_role.rsplit('.', 1)[1]}",
-                project=args.project,
-                role=project_role,
-                member=account.member,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-        return account
+    return account
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DataAccessArgs:
+class BucketAccessArgs:
     """Who gets access, and to what."""
 
     cluster_name: str
     accounts: ClusterAccounts
-    bucket: storage.Bucket
-    secret: secretmanager.Secret
+    bucket_name: pulumi.Input[str]
 
 
-class DataAccess(pulumi.ComponentResource):
-    """Rights on this cluster's bucket and secret, on no other."""
+class BucketAccess(pulumi.ComponentResource):
+    """Rights of the machines on this cluster's bucket, on no other."""
 
-    def __init__(self, name: str, args: DataAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:gcp:DataAccess", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
+    def __init__(self, name: str, args: BucketAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:gcp:BucketAccess", name, None, opts)
         for role, account in (("controller", args.accounts.controller), ("compute", args.accounts.compute)):
             storage.BucketIAMMember(
                 f"{args.cluster_name}-{role}-bucket",
-                bucket=args.bucket.name,
+                bucket=args.bucket_name,
                 role="roles/storage.objectUser",
                 member=account.member,
-                opts=child,
+                opts=pulumi.ResourceOptions(parent=self),
             )
-            secretmanager.SecretIamMember(
-                f"{args.cluster_name}-{role}-secret-reader",
-                secret_id=args.secret.id,
-                role="roles/secretmanager.secretAccessor",
-                member=account.member,
-                opts=child,
-            )
-        # Only the controller may store a value; it does so once, when there is none.
-        secretmanager.SecretIamMember(
-            f"{args.cluster_name}-controller-secret-writer",
-            secret_id=args.secret.id,
-            role="roles/secretmanager.secretVersionAdder",
-            member=args.accounts.controller.member,
-            opts=child,
-        )
         self.register_outputs({})

@@ -1,16 +1,16 @@
-"""The GPU nodes: one instance template with every network interface, and a zonal instance group of equal machines."""
+"""The GPU nodes: one instance template with every network interface, and zonal instance groups of equal machines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import compute, serviceaccount
+from pulumi_gcp import compute
 
-import limits
-from network import NodeInterface
-from settings import Capacity, NodeType
-
-RESERVATION_NAME_KEY = "compute.googleapis.com/reservation-name"
+from gpu_cluster import limits
+from gpu_cluster.capacity import Capacity, has_compact_placement, has_workload_policy
+from gpu_cluster.node_type import NodeType
+from gpu_cluster.slurm.scheduling import reservation_affinity_for, scheduling_for
+from gpu_cluster.slurm.user_data import metadata_with
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,40 +23,66 @@ class GpuNodesArgs:
     node_count: int
     node_type: NodeType
     capacity: Capacity
-    compact_placement: bool
-    workload_policy: bool
     boot_disk_gb: int
-    interfaces: Sequence[NodeInterface]
-    account: serviceaccount.Account
-    disk_key: pulumi.Output[str]
-    disk_encryption: pulumi.Resource
+    subnetwork_id: pulumi.Input[str]
+    gpu_networks: pulumi.Output[Sequence[dict[str, str]]]
+    account_email: pulumi.Input[str]
+    key_id: pulumi.Input[str]
     user_data: pulumi.Output[str]
-    labels: dict[str, str]
+    labels: Mapping[str, str]
+
+
+def group_sizes(node_count: int) -> tuple[int, ...]:
+    """Nodes of each instance group: full ones first, so that a larger cluster only adds to the last or adds groups.
+
+    >>> group_sizes(48), group_sizes(2048), group_sizes(0)
+    ((48,), (1000, 1000, 48), (0,))
+    """
+    full, rest = divmod(node_count, limits.GROUP_MAX_NODES)
+    return (*(limits.GROUP_MAX_NODES,) * full, *((rest,) if rest or not full else ()))
+
+
+def interface_subnetworks(
+    node_type: NodeType, subnetwork_id: pulumi.Input[str], gpu_networks: pulumi.Output[Sequence[dict[str, str]]]
+) -> list[tuple[pulumi.Input[str], str]]:
+    """Subnetwork and type of every interface, in the order of the machine: primary, gVNIC of the GPUs, RDMA.
+
+    How many there are is known before anything is deployed, so that a plan shows them all.
+    """
+    kinds = node_type.further_nic_types
+
+    def subnetwork(index: int) -> pulumi.Output[str]:
+        return gpu_networks.apply(lambda networks: _subnetwork_of(networks, index, node_type))
+
+    return [(subnetwork_id, "GVNIC"), *((subnetwork(index), kind) for index, kind in enumerate(kinds))]
+
+
+def _subnetwork_of(networks: Sequence[Mapping[str, str]], index: int, node_type: NodeType) -> str:
+    if len(networks) != len(node_type.further_nic_types):
+        raise ValueError(
+            f"nodeType: {node_type.instance_type} needs {len(node_type.further_nic_types)} networks beside the primary "
+            f"one, and the foundation has {len(networks)}: give both layers the same nodeType"
+        )
+    return networks[index]["subnetwork"]
 
 
 class GpuNodes(pulumi.ComponentResource):
-    """Placement, template and instance group; removing it leaves data, network and controller alone."""
+    """Placement, template and instance groups; removing it leaves data, network and controller alone."""
 
     template: compute.InstanceTemplate
-    group: compute.InstanceGroupManager
+    groups: tuple[compute.InstanceGroupManager, ...]
 
     def __init__(self, name: str, args: GpuNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:gcp:GpuNodes", name, None, opts)
+        super().__init__("gpucluster:gcp:GpuNodes", name, None, opts)
         self._args = args
-        compact = self._compact_policy() if args.compact_placement else None
-        workload = self._workload_policy() if args.workload_policy else None
+        compact = self._compact_policy() if has_compact_placement(args.node_type, args.capacity) else None
+        workload = self._workload_policy() if has_workload_policy(args.node_type, args.capacity) else None
         self.template = self._template(compact)
-        self.group = self._group(workload)
-        if args.capacity.model == "flex-start" and args.node_count:
-            # All nodes or none: a training job cannot start on half of them.
-            compute.ResizeRequest(
-                f"{args.cluster_name}-gpu-{args.node_count}",
-                instance_group_manager=self.group.name,
-                zone=args.zone,
-                resize_by=args.node_count,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-        self.register_outputs({"group": self.group.name})
+        self.groups = tuple(
+            self._group(f"{args.cluster_name}-gpu" + (f"-{number}" if number > 1 else ""), size, workload)
+            for number, size in enumerate(group_sizes(args.node_count), start=1)
+        )
+        self.register_outputs({"groups": [group.name for group in self.groups]})
 
     def _compact_policy(self) -> compute.ResourcePolicy:
         args = self._args
@@ -81,9 +107,10 @@ class GpuNodes(pulumi.ComponentResource):
 
     def _template(self, compact: compute.ResourcePolicy | None) -> compute.InstanceTemplate:
         args = self._args
+        interfaces = interface_subnetworks(args.node_type, args.subnetwork_id, args.gpu_networks)
         return compute.InstanceTemplate(
             f"{args.cluster_name}-gpu",
-            description=f"{args.node_type.instance_type} with {len(args.interfaces)} network interfaces",
+            description=f"{args.node_type.instance_type} with {len(interfaces)} network interfaces",
             region=args.region,
             machine_type=args.node_type.instance_type,
             # GPUs and local disks belong to the machine type and are not listed here.
@@ -96,7 +123,7 @@ class GpuNodes(pulumi.ComponentResource):
                     disk_type=limits.boot_disk_type_for(args.node_type.instance_type),
                     disk_size_gb=args.boot_disk_gb,
                     disk_encryption_key=compute.InstanceTemplateDiskDiskEncryptionKeyArgs(
-                        kms_key_self_link=args.disk_key
+                        kms_key_self_link=args.key_id
                     ),
                     labels=args.labels,
                 )
@@ -104,40 +131,37 @@ class GpuNodes(pulumi.ComponentResource):
             # The order is the machine's: primary network first, then the GPU networks. No public address anywhere.
             network_interfaces=[
                 compute.InstanceTemplateNetworkInterfaceArgs(
-                    network=interface.network, subnetwork=interface.subnetwork, nic_type=interface.nic_type
+                    subnetwork=subnetwork, nic_type=nic_type
                 )
-                for interface in args.interfaces
+                for subnetwork, nic_type in interfaces
             ],
             scheduling=scheduling_for(args.capacity),
             reservation_affinity=reservation_affinity_for(args.capacity),
             resource_policies=compact.self_link if compact else None,
             service_account=compute.InstanceTemplateServiceAccountArgs(
-                email=args.account.email, scopes=["cloud-platform"]
+                email=args.account_email, scopes=["cloud-platform"]
             ),
             # No secure boot: fabric drivers built on the image (TCPXO, TCPX kernels) are not signed for it.
             shielded_instance_config=compute.InstanceTemplateShieldedInstanceConfigArgs(
                 enable_secure_boot=False, enable_vtpm=True, enable_integrity_monitoring=True
             ),
-            metadata={
-                "enable-oslogin": "TRUE",
-                "block-project-ssh-keys": "TRUE",
-                "serial-port-enable": "FALSE",
-                "user-data": args.user_data,
-            },
+            metadata=args.user_data.apply(metadata_with),
             labels=args.labels,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[args.disk_encryption]),
+            opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _group(self, workload: compute.ResourcePolicy | None) -> compute.InstanceGroupManager:
+    def _group(
+        self, name: str, size: int, workload: compute.ResourcePolicy | None
+    ) -> compute.InstanceGroupManager:
         args = self._args
         is_flex_start = args.capacity.model == "flex-start"
-        return compute.InstanceGroupManager(
-            f"{args.cluster_name}-gpu",
+        group = compute.InstanceGroupManager(
+            name,
             zone=args.zone,
-            base_instance_name=f"{args.cluster_name}-gpu",
+            base_instance_name=name,
             versions=[compute.InstanceGroupManagerVersionArgs(instance_template=self.template.self_link_unique)],
             # Flex-start machines come with the resize request, which then moves the target.
-            target_size=0 if is_flex_start else args.node_count,
+            target_size=0 if is_flex_start else size,
             # A new template must not stop running jobs: nodes take it when they are replaced.
             update_policy=compute.InstanceGroupManagerUpdatePolicyArgs(
                 type="OPPORTUNISTIC",
@@ -158,47 +182,13 @@ class GpuNodes(pulumi.ComponentResource):
             wait_for_instances=False,
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=["targetSize"] if is_flex_start else None),
         )
-
-
-def scheduling_for(capacity: Capacity) -> compute.InstanceTemplateSchedulingArgs:
-    """Scheduling of a way to buy capacity. GPU machines cannot move, so maintenance always ends them."""
-    if capacity.model == "spot":
-        return compute.InstanceTemplateSchedulingArgs(
-            provisioning_model="SPOT",
-            preemptible=True,
-            automatic_restart=False,
-            instance_termination_action="DELETE",
-            on_host_maintenance="TERMINATE",
-        )
-    if capacity.model == "flex-start":
-        return compute.InstanceTemplateSchedulingArgs(
-            provisioning_model="FLEX_START",
-            automatic_restart=False,
-            instance_termination_action="DELETE",
-            max_run_duration=compute.InstanceTemplateSchedulingMaxRunDurationArgs(
-                seconds=capacity.flex_start_run_s or 0
-            ),
-            on_host_maintenance="TERMINATE",
-        )
-    if capacity.model == "reservation" and capacity.reservation_bound:
-        return compute.InstanceTemplateSchedulingArgs(
-            provisioning_model="RESERVATION_BOUND",
-            automatic_restart=True,
-            instance_termination_action="DELETE",
-            on_host_maintenance="TERMINATE",
-        )
-    return compute.InstanceTemplateSchedulingArgs(
-        provisioning_model="STANDARD", automatic_restart=True, on_host_maintenance="TERMINATE"
-    )
-
-
-def reservation_affinity_for(capacity: Capacity) -> compute.InstanceTemplateReservationAffinityArgs:
-    """Take the named reservation or none: an open one would bring a placement that fights the compact policy."""
-    if capacity.reservation_id is None:
-        return compute.InstanceTemplateReservationAffinityArgs(type="NO_RESERVATION")
-    return compute.InstanceTemplateReservationAffinityArgs(
-        type="SPECIFIC_RESERVATION",
-        specific_reservation=compute.InstanceTemplateReservationAffinitySpecificReservationArgs(
-            key=RESERVATION_NAME_KEY, values=[capacity.reservation_id]
-        ),
-    )
+        if is_flex_start and size:
+            # All nodes or none: a training job cannot start on half of them.
+            compute.ResizeRequest(
+                f"{name}-{size}",
+                instance_group_manager=group.name,
+                zone=args.zone,
+                resize_by=size,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        return group

@@ -5,16 +5,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import limits
+from gpu_cluster import limits
+from gpu_cluster.node_type import NodeType
 
-ENVIRONMENT_PATH = "/etc/clusterwright/node.env"
-SCRIPT_FOLDER = "/opt/clusterwright"
+ENVIRONMENT_PATH = "/etc/gpu-cluster/node.env"
+SCRIPT_FOLDER = "/opt/gpu-cluster"
 # cloud-init runs these at every boot: local disks come back empty after a stop and have to be set up again.
-EVERY_BOOT_PATH = "/var/lib/cloud/scripts/per-boot/clusterwright.sh"
+EVERY_BOOT_PATH = "/var/lib/cloud/scripts/per-boot/gpu-cluster.sh"
 
 
 class UserDataError(ValueError):
     """The user data cannot be made from what is in the project folder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Database:
+    """The accounting database, as the controller reaches it; the password is named, not held."""
+
+    host: str = ""
+    user: str = ""
+    secret_id: str = ""
+    certificate_base64: str = ""
+
+
+NO_DATABASE = Database()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,35 +42,43 @@ class NodeEnvironment:
     region: str
     secret_id: str
     node_count: int
-    gpus_per_node: int
-    gpu_type: str
-    fabric: str
-    fabric_interfaces: int
+    node_type: NodeType
     shared_source: str
     shared_path: str
     bucket: str
+    database: Database = NO_DATABASE
+    spot: bool = False
+    busy_metric: bool = False
 
     def lines(self) -> str:
         """The environment file, one quoted variable per line."""
+        # Hosts of a TPU slice are no Slurm nodes: Slurm then runs what needs no accelerator.
+        with_gpus = not self.node_type.is_tpu
         variables = {
-            "CLOUD": "gcp",
-            "ROLE": self.role,
+            "CLUSTER_CLOUD": "gcp",
+            "CLUSTER_ROLE": self.role,
             "CLUSTER_NAME": self.cluster_name,
-            "PARTITION": self.partition,
-            "CONTROLLER_ADDRESS": self.controller_address,
-            "REGION": self.region,
-            "SECRET_ID": self.secret_id,
+            "CLUSTER_PARTITION": self.partition,
+            "CLUSTER_CONTROLLER_ADDRESS": self.controller_address,
+            "CLUSTER_REGION": self.region,
+            "CLUSTER_SECRET_ID": self.secret_id,
             # Slurm sizes its node table by this; a cluster without running nodes still needs one place.
-            "NODE_COUNT": str(max(self.node_count, 1)),
-            "GPUS_PER_NODE": str(self.gpus_per_node),
-            "GPU_TYPE": self.gpu_type,
-            "FABRIC": self.fabric,
-            "FABRIC_INTERFACES": str(self.fabric_interfaces),
-            "SHARED_SOURCE": self.shared_source,
-            "SHARED_PATH": self.shared_path,
-            "BUCKET": self.bucket,
+            "CLUSTER_NODE_COUNT": str(max(self.node_count, 1)),
+            "CLUSTER_GPUS_PER_NODE": str(self.node_type.gpus_per_node if with_gpus else 0),
+            "CLUSTER_GPU_TYPE": self.node_type.gpu_type if with_gpus else "",
+            "CLUSTER_FABRIC": self.node_type.fabric if with_gpus else "none",
+            "CLUSTER_FABRIC_INTERFACES": str(self.node_type.fabric_interfaces),
+            "CLUSTER_SHARED_SOURCE": self.shared_source,
+            "CLUSTER_SHARED_PATH": self.shared_path,
+            "CLUSTER_BUCKET": self.bucket,
+            "CLUSTER_DATABASE_HOST": self.database.host,
+            "CLUSTER_DATABASE_USER": self.database.user,
+            "CLUSTER_DATABASE_SECRET_ID": self.database.secret_id,
+            "CLUSTER_DATABASE_CA": self.database.certificate_base64,
+            "CLUSTER_SPOT": "yes" if self.spot else "no",
+            "CLUSTER_BUSY_METRIC": "yes" if self.busy_metric else "no",
         }
-        return "".join(f"CLUSTERWRIGHT_{name}={_quote(value)}\n" for name, value in variables.items())
+        return "".join(f"{name}={_quote(value)}\n" for name, value in variables.items())
 
 
 def read_scripts(folder: Path) -> dict[str, str]:
@@ -89,6 +111,16 @@ def render_user_data(environment: NodeEnvironment, scripts: Mapping[str, str]) -
             "make the scripts in node/ smaller"
         )
     return text
+
+
+def metadata_with(user_data: str) -> dict[str, str]:
+    """Metadata of a machine: its user data, and logins by IAM alone."""
+    return {
+        "enable-oslogin": "TRUE",
+        "block-project-ssh-keys": "TRUE",
+        "serial-port-enable": "FALSE",
+        "user-data": user_data,
+    }
 
 
 def _quote(value: str) -> str:
