@@ -1,8 +1,6 @@
 """Foundation of the cluster: what is cheap, slow to make or holds data, and outlives controller and nodes."""
 
 import pulumi
-from pulumi_gcp import organizations
-
 from gpu_cluster import roles
 from gpu_cluster.alerts import ClusterAlerts, ClusterAlertsArgs
 from gpu_cluster.budget import ClusterBudget, ClusterBudgetArgs
@@ -11,6 +9,7 @@ from gpu_cluster.encryption import ClusterKey, ClusterKeyArgs, KeyUse
 from gpu_cluster.network import ClusterNetwork, ClusterNetworkArgs, NetworkIds
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_foundation import config_values, read_settings
+from pulumi_gcp import organizations
 
 settings = read_settings(config_values())
 for warning in settings.warnings:

@@ -1,13 +1,12 @@
-"""A monthly budget that writes to the billing account's administrators and to the alert address. It warns; it does not stop machines."""
+"""A monthly budget with alerts to the billing administrators and to the alert address; it stops no machine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import billing
-
 from gpu_cluster.place import CLUSTER_LABEL
 from gpu_cluster.settings_foundation import Spending
+from pulumi_gcp import billing
 
 ACTUAL_SHARES = (0.5, 0.9, 1.0)
 

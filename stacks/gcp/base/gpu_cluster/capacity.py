@@ -25,9 +25,7 @@ class Capacity:
 def read_capacity(values: Values, node_type: NodeType, node_count: int) -> Capacity:
     """Read and check the keys of capacity and placement; problems are noted in `values`."""
     model = values.choice("capacity", limits.CAPACITIES, default="on-demand")
-    run_hours = values.whole(
-        "flexStartRunHours", 1, limits.FLEX_START_MAX_HOURS, default=limits.FLEX_START_MAX_HOURS
-    )
+    run_hours = values.whole("flexStartRunHours", 1, limits.FLEX_START_MAX_HOURS, default=limits.FLEX_START_MAX_HOURS)
     reservation_model = values.choice("reservationModel", RESERVATION_MODELS, default="auto")
     bound_by_family = limits.family_of(node_type.instance_type) in limits.BOUND_RESERVATION_FAMILIES
     capacity = Capacity(

@@ -36,9 +36,7 @@ def read_existing(values: Values, place: Place, node_type: NodeType) -> Existing
     existing = ExistingNetwork(
         network=section.text("network", NETWORK, "projects/PROJECT/global/networks/NAME"),
         subnetwork=section.text("subnetwork", SUBNETWORK, "projects/PROJECT/regions/REGION/subnetworks/NAME"),
-        gpu_subnetworks=section.texts(
-            "gpuSubnetworks", SUBNETWORK, "projects/PROJECT/regions/REGION/subnetworks/NAME"
-        ),
+        gpu_subnetworks=section.texts("gpuSubnetworks", SUBNETWORK, "projects/PROJECT/regions/REGION/subnetworks/NAME"),
         key_id=section.optional_text("keyId", KEY, "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"),
         bucket_name=section.optional_text("bucketName", BUCKET, "the name of a bucket, without gs://"),
     )
@@ -53,7 +51,7 @@ def _check(section: Values, existing: ExistingNetwork, place: Place, node_type: 
         section.fail(
             "gpuSubnetworks",
             f"{node_type.instance_type} needs {wanted} beside the primary one "
-            f"({node_type.gpu_networks} of gVNIC networks, then {wanted - node_type.gpu_networks} of the RDMA network), "
+            f"({node_type.gpu_networks} with gVNIC, then {wanted - node_type.gpu_networks} of the RDMA network), "
             f"got {len(existing.gpu_subnetworks)}",
         )
     subnetworks = (existing.subnetwork, *existing.gpu_subnetworks)

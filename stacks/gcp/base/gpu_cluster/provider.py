@@ -2,7 +2,6 @@
 
 import pulumi
 import pulumi_gcp as gcp
-
 from gpu_cluster.place import Place
 
 

@@ -96,7 +96,9 @@ def _check_addresses(values: Values, network_cidr: IPv4Network, node_count: int)
     available = network_cidr.num_addresses // 2**SUBNET_BITS - reserved
     if node_count > available:
         smallest = next(
-            prefix for prefix in range(network_cidr.prefixlen, 0, -1) if 2 ** (32 - prefix - SUBNET_BITS) - reserved >= node_count
+            prefix
+            for prefix in range(network_cidr.prefixlen, 0, -1)
+            if 2 ** (32 - prefix - SUBNET_BITS) - reserved >= node_count
         )
         values.fail(
             "networkCidr",

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import sql
-
 from gpu_cluster.encryption import KeyUse
 from gpu_cluster.slurm.user_data import Database
+from pulumi_gcp import sql
 
 DATABASE = "slurm_accounting"
 USER = "slurm"
@@ -41,9 +40,7 @@ class AccountingDatabase(pulumi.ComponentResource):
     def __init__(self, name: str, args: AccountingDatabaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:gcp:AccountingDatabase", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        encryption = args.key.by_agent(
-            f"{args.cluster_name}-database", "sqladmin", args.project, child, args.services
-        )
+        encryption = args.key.by_agent(f"{args.cluster_name}-database", "sqladmin", args.project, child, args.services)
         self.instance = sql.DatabaseInstance(
             f"{args.cluster_name}-accounting",
             region=args.region,

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import serviceaccount, storage
-
 from gpu_cluster.roles import machine_account
+from pulumi_gcp import serviceaccount, storage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,7 +31,7 @@ class NodeAlerts(pulumi.ComponentResource):
             combiner="OR",
             conditions=[self._condition(group, size) for group, size in args.sizes],
             documentation=monitoring.AlertPolicyDocumentationArgs(
-                content="Look at the group's errors: gcloud compute instance-groups managed list-errors GROUP --zone ZONE"
+                content="Why: gcloud compute instance-groups managed list-errors GROUP --zone ZONE"
             ),
             notification_channels=args.channels,
             user_labels=args.labels,

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import compute
-
 from gpu_cluster import limits
 from gpu_cluster.capacity import Capacity, has_compact_placement, has_workload_policy
 from gpu_cluster.node_type import NodeType
 from gpu_cluster.slurm.scheduling import reservation_affinity_for, scheduling_for
 from gpu_cluster.slurm.user_data import metadata_with
+from pulumi_gcp import compute
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,9 +129,7 @@ class GpuNodes(pulumi.ComponentResource):
             ],
             # The order is the machine's: primary network first, then the GPU networks. No public address anywhere.
             network_interfaces=[
-                compute.InstanceTemplateNetworkInterfaceArgs(
-                    subnetwork=subnetwork, nic_type=nic_type
-                )
+                compute.InstanceTemplateNetworkInterfaceArgs(subnetwork=subnetwork, nic_type=nic_type)
                 for subnetwork, nic_type in interfaces
             ],
             scheduling=scheduling_for(args.capacity),
@@ -150,9 +147,7 @@ class GpuNodes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _group(
-        self, name: str, size: int, workload: compute.ResourcePolicy | None
-    ) -> compute.InstanceGroupManager:
+    def _group(self, name: str, size: int, workload: compute.ResourcePolicy | None) -> compute.InstanceGroupManager:
         args = self._args
         is_flex_start = args.capacity.model == "flex-start"
         group = compute.InstanceGroupManager(

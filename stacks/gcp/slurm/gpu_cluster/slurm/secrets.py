@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import secretmanager
-
 from gpu_cluster.encryption import KeyUse
+from pulumi_gcp import secretmanager
 
 READER = "roles/secretmanager.secretAccessor"
 WRITER = "roles/secretmanager.secretVersionAdder"
@@ -84,9 +83,7 @@ class ClusterSecrets(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=self._encryption),
         )
 
-    def _grant(
-        self, what: str, secret: secretmanager.Secret, suffix: str, role: str, email: pulumi.Input[str]
-    ) -> None:
+    def _grant(self, what: str, secret: secretmanager.Secret, suffix: str, role: str, email: pulumi.Input[str]) -> None:
         secretmanager.SecretIamMember(
             f"{self._args.cluster_name}-{what}-{suffix}",
             secret_id=secret.id,

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import tpu
-
 from gpu_cluster.capacity import Capacity
 from gpu_cluster.slurm.tpu_slices import TpuSlice
+from pulumi_gcp import tpu
 
 # The word of the API for the generation (cloud.google.com/tpu/docs/reference/rest/v2/AcceleratorConfig).
 GENERATION = {"v5p": "V5P"}
@@ -40,9 +39,7 @@ class TpuNodes(pulumi.ComponentResource):
             f"{args.cluster_name}-tpu",
             zone=args.zone,
             description=f"{args.slice.accelerator_type}: {args.slice.chips} chips on {args.slice.hosts} hosts",
-            accelerator_config=tpu.V2VmAcceleratorConfigArgs(
-                type=GENERATION[prefix], topology=args.slice.topology
-            ),
+            accelerator_config=tpu.V2VmAcceleratorConfigArgs(type=GENERATION[prefix], topology=args.slice.topology),
             runtime_version=args.slice.runtime_version,
             network_config=tpu.V2VmNetworkConfigArgs(
                 network=args.network_id, subnetwork=args.subnetwork_id, enable_external_ips=False

@@ -30,9 +30,9 @@ class TpuFamily:
     longest_sides: tuple[int, int, int]
 
 
-# cloud.google.com/tpu/docs/v5p, "Configurations": topologies 2x2x1 to 16x16x24, hosts of 4 chips, v5p-N counts cores, the
-# largest job is 96 cubes (6,144 chips). 2x2x4 (v5p-32) is named there among the accelerator types. The runtime version
-# is from memory: `gcloud compute tpus versions list --zone ZONE` lists what a zone has.
+# cloud.google.com/tpu/docs/v5p, "Configurations": topologies 2x2x1 to 16x16x24, hosts of 4 chips, v5p-N counts cores,
+# the largest job is 96 cubes (6,144 chips). 2x2x4 (v5p-32) is named there among the accelerator types. The runtime
+# version is from memory: `gcloud compute tpus versions list --zone ZONE` lists what a zone has.
 FAMILIES: Final[Mapping[str, TpuFamily]] = MappingProxyType(
     {
         "ct5p-hightpu-4t": TpuFamily(
@@ -122,7 +122,9 @@ def _no_such_slice(family: TpuFamily, hosts: int) -> str:
     below = max((count for count in fits if count < hosts), default=None)
     above = min((count for count in fits if count > hosts), default=None)
     nearest = " or ".join(str(count) for count in (below, above) if count is not None)
-    return f"no {family.prefix} slice has {hosts * family.chips_per_host} chips on {hosts} hosts; the nearest: {nearest}"
+    return (
+        f"no {family.prefix} slice has {hosts * family.chips_per_host} chips on {hosts} hosts; the nearest: {nearest}"
+    )
 
 
 def _problem_of(family: TpuFamily, topology: str, chips: int) -> str:

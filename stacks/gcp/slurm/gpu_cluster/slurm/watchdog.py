@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pulumi
-from pulumi_gcp import cloudscheduler, projects, serviceaccount, workflows
-
 from gpu_cluster.place import Place
 from gpu_cluster.roles import account_id
+from pulumi_gcp import cloudscheduler, projects, serviceaccount, workflows
 
 SERVICES = ("cloudscheduler", "workflowexecutions", "workflows")
 PROGRAM = Path(__file__).with_name("watchdog.yaml")
@@ -78,7 +77,9 @@ class Watchdog(pulumi.ComponentResource):
             attempt_deadline="60s",
             http_target=cloudscheduler.JobHttpTargetArgs(
                 http_method="POST",
-                uri=pulumi.Output.concat("https://workflowexecutions.googleapis.com/v1/", self.workflow.id, "/executions"),
+                uri=pulumi.Output.concat(
+                    "https://workflowexecutions.googleapis.com/v1/", self.workflow.id, "/executions"
+                ),
                 oauth_token=cloudscheduler.JobHttpTargetOauthTokenArgs(service_account_email=account.email),
             ),
             opts=child,

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from recording import LUSTRE_MOUNT, MACHINE_TYPES, scenario
-
-from user_data import NodeEnvironment, UserDataError, read_scripts, render_user_data
+from gpu_cluster.slurm.user_data import NodeEnvironment, UserDataError, read_scripts, render_user_data
 
 ENVIRONMENT = NodeEnvironment(
     role="compute",
@@ -46,12 +45,12 @@ def files_of(user_data: str) -> dict[str, dict[str, str]]:
 
 def environment_of(user_data: str) -> dict[str, str]:
     """Variables of node.env as a shell reads them."""
-    lines = files_of(user_data)["/etc/clusterwright/node.env"]["content"]
+    lines = files_of(user_data)["/etc/gpu-cluster/node.env"]["content"]
     script = f"set -a\n{lines}\npython3 -c 'import json, os; print(json.dumps(dict(os.environ)))'"
     # Nothing of the caller's environment may show among the variables.
     clean = {"PATH": os.environ["PATH"]}
     result = subprocess.run(["/bin/sh", "-ec", script], capture_output=True, text=True, check=True, env=clean)  # noqa: S603
-    return {name: value for name, value in json.loads(result.stdout).items() if name.startswith("CLUSTERWRIGHT_")}
+    return {name: value for name, value in json.loads(result.stdout).items() if name.startswith("CLUSTER_")}
 
 
 def user_data_of(project: Path, type_: str, **changes: Any) -> str:  # noqa: ANN401
@@ -66,22 +65,22 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
         user_data_of(project, "gcp:compute/instanceTemplate:InstanceTemplate", machine=machine)
     )
     fabric, interfaces = FABRIC_INTERFACES[machine]
-    assert environment.pop("CLUSTERWRIGHT_GPU_TYPE") in {"a100", "h100", "h200", "b200"}
+    assert environment.pop("CLUSTER_GPU_TYPE") in {"a100", "h100", "h200", "b200"}
     assert environment == {
-        "CLUSTERWRIGHT_CLOUD": "gcp",
-        "CLUSTERWRIGHT_ROLE": "compute",
-        "CLUSTERWRIGHT_CLUSTER_NAME": "gpt3",
-        "CLUSTERWRIGHT_PARTITION": "gpu",
-        "CLUSTERWRIGHT_CONTROLLER_ADDRESS": "10.0.0.10",
-        "CLUSTERWRIGHT_REGION": "us-central1",
-        "CLUSTERWRIGHT_SECRET_ID": "projects/my-training-project/secrets/gpt3-munge-key",
-        "CLUSTERWRIGHT_NODE_COUNT": "48",
-        "CLUSTERWRIGHT_GPUS_PER_NODE": "8",
-        "CLUSTERWRIGHT_FABRIC": fabric,
-        "CLUSTERWRIGHT_FABRIC_INTERFACES": interfaces,
-        "CLUSTERWRIGHT_SHARED_SOURCE": LUSTRE_MOUNT,
-        "CLUSTERWRIGHT_SHARED_PATH": "/shared",
-        "CLUSTERWRIGHT_BUCKET": "gs://gpt3-data-1a2b3c4",
+        "CLUSTER_CLOUD": "gcp",
+        "CLUSTER_ROLE": "compute",
+        "CLUSTER_CLUSTER_NAME": "gpt3",
+        "CLUSTER_PARTITION": "gpu",
+        "CLUSTER_CONTROLLER_ADDRESS": "10.0.0.10",
+        "CLUSTER_REGION": "us-central1",
+        "CLUSTER_SECRET_ID": "projects/my-training-project/secrets/gpt3-munge-key",
+        "CLUSTER_NODE_COUNT": "48",
+        "CLUSTER_GPUS_PER_NODE": "8",
+        "CLUSTER_FABRIC": fabric,
+        "CLUSTER_FABRIC_INTERFACES": interfaces,
+        "CLUSTER_SHARED_SOURCE": LUSTRE_MOUNT,
+        "CLUSTER_SHARED_PATH": "/shared",
+        "CLUSTER_BUCKET": "gs://gpt3-data-1a2b3c4",
     }
 
 
@@ -89,18 +88,18 @@ def test_controller_differs_from_nodes_by_its_role_only(project: Path) -> None:
     """Controller and nodes get the same variables and scripts, apart from the role."""
     controller = environment_of(user_data_of(project, "gcp:compute/instance:Instance"))
     node = environment_of(user_data_of(project, "gcp:compute/instanceTemplate:InstanceTemplate"))
-    assert controller == {**node, "CLUSTERWRIGHT_ROLE": "controller"}
+    assert controller == {**node, "CLUSTER_ROLE": "controller"}
 
 
 def test_all_scripts_come_along_and_run_at_every_boot(project: Path) -> None:
     """Every script of node/ is on the machine unchanged and executable, and bootstrap.sh runs at each boot."""
     files = files_of(user_data_of(project, "gcp:compute/instanceTemplate:InstanceTemplate"))
     for script in (project / "node").glob("*.sh"):
-        entry = files[f"/opt/clusterwright/{script.name}"]
+        entry = files[f"/opt/gpu-cluster/{script.name}"]
         assert (entry["content"], entry["permissions"]) == (script.read_text(), "0755")
-    assert files["/etc/clusterwright/node.env"]["permissions"] == "0644"
-    start = files["/var/lib/cloud/scripts/per-boot/clusterwright.sh"]
-    assert start["content"].endswith("exec /opt/clusterwright/bootstrap.sh\n")
+    assert files["/etc/gpu-cluster/node.env"]["permissions"] == "0644"
+    start = files["/var/lib/cloud/scripts/per-boot/gpu-cluster.sh"]
+    assert start["content"].endswith("exec /opt/gpu-cluster/bootstrap.sh\n")
     assert start["permissions"] == "0755"
 
 
@@ -114,7 +113,7 @@ def test_shell_cannot_be_led_astray() -> None:
     """A value with quotes, dollars or backticks reaches the shell unchanged and runs nothing."""
     nasty = "a'b\"c$HOME`id`$(id)\\"
     text = render_user_data(replace(ENVIRONMENT, bucket=nasty), {"bootstrap.sh": "true\n"})
-    assert environment_of(text)["CLUSTERWRIGHT_BUCKET"] == nasty
+    assert environment_of(text)["CLUSTER_BUCKET"] == nasty
 
 
 def test_second_line_in_a_value_is_refused() -> None:

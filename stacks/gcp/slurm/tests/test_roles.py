@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from recording import scenario
-
-from roles import account_id
+from gpu_cluster.roles import account_id
 
 CONTROLLER = "serviceAccount:gpt3-controller@my-training-project.iam.gserviceaccount.com"
 COMPUTE = "serviceAccount:gpt3-compute@my-training-project.iam.gserviceaccount.com"

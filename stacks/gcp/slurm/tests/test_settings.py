@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_cluster.lustre_sizes import LUSTRE_TIERS
 from recording import plain_values
-
-from limits import LUSTRE_TIERS
 from settings import ConfigError, read_settings
 
 

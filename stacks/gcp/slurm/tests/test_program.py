@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 from recording import MACHINE_TYPES, NODE_TYPES, RecordingMonitor, every_text, plain_values, run_with, scenario
-
 from settings import OBJECT_KEYS, SCALAR_KEYS, ConfigError, read_settings
 
 SCENARIOS = [
@@ -80,7 +79,7 @@ def test_every_resource_belongs_to_a_component(project: Path, changes: dict[str,
     """Google's resources are children of a component; only the project's services stand by themselves."""
     for resource in scenario(project, **changes).resources:
         if resource.type.startswith("gcp:") and resource.type != "gcp:projects/service:Service":
-            assert "clusterwright:gcp:" in resource.parent, resource.urn
+            assert "gpucluster:gcp:" in resource.parent, resource.urn
 
 
 def test_controller_is_a_hardened_private_machine(project: Path) -> None:
