@@ -1,6 +1,8 @@
 """Foundation of the cluster: what is cheap, slow to make or holds data, and outlives controller and nodes."""
 
 import pulumi
+from pulumi_gcp import organizations
+
 from gpu_cluster import roles
 from gpu_cluster.alerts import ClusterAlerts, ClusterAlertsArgs
 from gpu_cluster.budget import ClusterBudget, ClusterBudgetArgs
@@ -9,7 +11,6 @@ from gpu_cluster.encryption import ClusterKey, ClusterKeyArgs, KeyUse
 from gpu_cluster.network import ClusterNetwork, ClusterNetworkArgs, NetworkIds
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_foundation import config_values, read_settings
-from pulumi_gcp import organizations
 
 settings = read_settings(config_values())
 for warning in settings.warnings:
@@ -28,7 +29,7 @@ project_number = organizations.get_project_output(
 ).number
 
 gateway_name = None
-if existing is None:
+if existing.network is None:
     made = ClusterNetwork(
         "network",
         ClusterNetworkArgs(
@@ -46,9 +47,9 @@ if existing is None:
     )
     network, gateway_name = NetworkIds.of(made), made.gateway.name
 else:
-    network = NetworkIds.look_up(existing, provider)
+    network = NetworkIds.look_up(existing.network, provider)
 
-if existing is None or existing.key_id is None:
+if existing.key_id is None:
     made_key = ClusterKey(
         "key",
         ClusterKeyArgs(
@@ -70,7 +71,7 @@ if existing is None or existing.key_id is None:
 else:
     key = KeyUse(key_id=existing.key_id, granted=False)
 
-if existing is None or existing.bucket_name is None:
+if existing.bucket_name is None:
     bucket = ClusterBucket(
         "bucket",
         ClusterBucketArgs(

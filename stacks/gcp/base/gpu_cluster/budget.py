@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_gcp import billing
+
 from gpu_cluster.place import CLUSTER_LABEL
 from gpu_cluster.settings_foundation import Spending
-from pulumi_gcp import billing
 
 ACTUAL_SHARES = (0.5, 0.9, 1.0)
 

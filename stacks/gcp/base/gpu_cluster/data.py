@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_gcp import lustre, projects, storage
+
 from gpu_cluster.encryption import KeyUse
 from gpu_cluster.lustre_sizes import FileSystemSize
-from pulumi_gcp import lustre, projects, storage
 
 # At most eight letters and digits.
 FILESYSTEM = "lustrefs"

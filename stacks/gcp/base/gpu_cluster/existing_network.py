@@ -1,4 +1,4 @@
-"""A network, key and bucket that somebody else made: taken by id, never changed.
+"""Network, key and bucket that somebody else made: taken by id, never changed.
 
 What has to hold of them is written down in README.md; what can be read from their ids is checked here.
 """
@@ -18,31 +18,51 @@ BUCKET = r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExistingNetwork:
-    """What is taken instead of being made; key and bucket may be left to the program."""
+    """Networks that are taken instead of being made."""
 
     network: str
     subnetwork: str
     gpu_subnetworks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Existing:
+    """What exists already; None for what the program makes."""
+
+    network: ExistingNetwork | None
     key_id: str | None
     bucket_name: str | None
 
 
-def read_existing(values: Values, place: Place, node_type: NodeType) -> ExistingNetwork | None:
-    """Read the section `existingNetwork`; None where it is absent or empty."""
-    raw = values.values.get("existingNetwork")
-    section = values.optional_section("existingNetwork")
-    if section is None or raw == {}:
-        return None
-    existing = ExistingNetwork(
-        network=section.text("network", NETWORK, "projects/PROJECT/global/networks/NAME"),
-        subnetwork=section.text("subnetwork", SUBNETWORK, "projects/PROJECT/regions/REGION/subnetworks/NAME"),
-        gpu_subnetworks=section.texts("gpuSubnetworks", SUBNETWORK, "projects/PROJECT/regions/REGION/subnetworks/NAME"),
+def read_existing(values: Values, place: Place, node_type: NodeType) -> Existing:
+    """Read the section `existingNetwork`, in which everything is optional."""
+    section = values.optional_section("existingNetwork") or Values(values={})
+    existing = Existing(
+        network=_read_network(section, place, node_type),
         key_id=section.optional_text("keyId", KEY, "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"),
         bucket_name=section.optional_text("bucketName", BUCKET, "the name of a bucket, without gs://"),
     )
+    found = re.search(r"/locations/([^/]+)/", existing.key_id or "")
+    if found and found[1] != place.region:
+        section.fail("keyId", f"is in {found[1]}; disks and file system need a key in {place.region}")
     section.refuse_unknown()
-    _check(section, existing, place, node_type)
     return existing
+
+
+def _read_network(section: Values, place: Place, node_type: NodeType) -> ExistingNetwork | None:
+    meaning = "projects/PROJECT/regions/REGION/subnetworks/NAME"
+    gpu_subnetworks = section.texts("gpuSubnetworks", SUBNETWORK, meaning)
+    if not section.has("network") and not section.has("subnetwork"):
+        if gpu_subnetworks:
+            section.fail("gpuSubnetworks", "needs network and subnetwork beside it: all networks exist, or none")
+        return None
+    network = ExistingNetwork(
+        network=section.text("network", NETWORK, "projects/PROJECT/global/networks/NAME"),
+        subnetwork=section.text("subnetwork", SUBNETWORK, meaning),
+        gpu_subnetworks=gpu_subnetworks,
+    )
+    _check(section, network, place, node_type)
+    return network
 
 
 def _check(section: Values, existing: ExistingNetwork, place: Place, node_type: NodeType) -> None:
@@ -64,7 +84,3 @@ def _check(section: Values, existing: ExistingNetwork, place: Place, node_type: 
         found = re.search(r"/regions/([^/]+)/", subnetwork)
         if found and found[1] != place.region:
             section.fail(key, f"is in {found[1]}, not in {place.region}")
-    found = re.search(r"/locations/([^/]+)/", existing.key_id or "")
-    # A disk takes a key of its own region or a global one; the file system only one of its region.
-    if found and found[1] != place.region:
-        section.fail("keyId", f"is in {found[1]}; disks and file system need a key in {place.region}")

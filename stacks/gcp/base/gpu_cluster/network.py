@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 import pulumi
+from pulumi_gcp import compute, servicenetworking
+
 from gpu_cluster import limits
 from gpu_cluster.existing_network import ExistingNetwork
 from gpu_cluster.node_type import NodeType
-from pulumi_gcp import compute, servicenetworking
 
 PEERING_PREFIX_LENGTH = 20
 COMPUTE_API = "https://www.googleapis.com/compute/v1"

@@ -2,6 +2,7 @@
 
 import pulumi
 import pulumi_gcp as gcp
+
 from gpu_cluster.place import Place
 
 

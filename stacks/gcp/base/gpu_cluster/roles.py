@@ -8,14 +8,13 @@ import pulumi
 from pulumi_gcp import projects, serviceaccount, storage
 
 ACCOUNT_ID_MAX_LENGTH = 30
+# Cloud Logging, Monitoring and Storage are on in every new project.
 FOUNDATION_SERVICES = (
     "cloudkms",
     "compute",
     "iam",
     "lustre",
-    "monitoring",
     "servicenetworking",
-    "storage",
 )
 BUDGET_SERVICE = "billingbudgets"
 PROJECT_ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")

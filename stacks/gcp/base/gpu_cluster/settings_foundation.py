@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 
 from gpu_cluster import limits
 from gpu_cluster.config_values import ConfigError, Values, collect
-from gpu_cluster.existing_network import ExistingNetwork, read_existing
+from gpu_cluster.existing_network import Existing, read_existing
 from gpu_cluster.lustre_sizes import FileSystemSize, read_file_system, size_warnings
 from gpu_cluster.node_type import MAX_NODES, NodeType, read_node_type
 from gpu_cluster.place import PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place
@@ -39,7 +39,7 @@ class FoundationSettings:
     node_count: int
     node_type: NodeType
     network_cidr: IPv4Network
-    existing: ExistingNetwork | None
+    existing: Existing
     file_system: FileSystemSize | None
     spending: Spending | None
     alert_email: str | None
@@ -65,7 +65,7 @@ def read_settings(raw: Mapping[str, object]) -> FoundationSettings:
     node_count = values.whole("nodeCount", 0, MAX_NODES)
     network_cidr = values.private_network("networkCidr", 1, SMALLEST_PREFIX, DEFAULT_NETWORK)
     existing = read_existing(values, place, node_type)
-    if existing is None:
+    if existing.network is None:
         _check_addresses(values, network_cidr, node_count)
     file_system = read_file_system(values)
     spending = _read_spending(values)
