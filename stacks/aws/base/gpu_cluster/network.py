@@ -5,27 +5,25 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from addresses import AddressPlan
-from policy import Account, Statement, document, service_trust
-
-FLOW_LOG_DAYS = 30
+from gpu_cluster.addresses import AddressPlan
+from gpu_cluster.existing import NetworkIds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkArgs:
     """What the network needs."""
 
-    account: Account
+    region: str
     availability_zone: str
+    second_availability_zone: str | None
     addresses: AddressPlan
-    key_arn: pulumi.Input[str]
 
 
 class Network(pulumi.ComponentResource):
-    """VPC with a private subnet for nodes and file system, and a public /28 that holds nothing but the NAT gateway."""
+    """VPC with a private subnet for nodes and file system, two for services, and a public /28 for the NAT gateway alone."""
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:aws:Network", name, None, opts)
+        super().__init__("gpucluster:aws:Network", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         vpc = aws.ec2.Vpc(
             f"{name}-vpc",
@@ -53,14 +51,6 @@ class Network(pulumi.ComponentResource):
             availability_zone=args.availability_zone,
             map_public_ip_on_launch=False,
             tags={"Name": f"{name}-nodes"},
-            opts=child,
-        )
-        kept = aws.ec2.SubnetCidrReservation(
-            f"{name}-kept",
-            subnet_id=nodes.id,
-            cidr_block=str(args.addresses.kept),
-            reservation_type="explicit",
-            description="Fixed addresses, the controller's among them",
             opts=child,
         )
         gateway = aws.ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags={"Name": name}, opts=child)
@@ -93,17 +83,60 @@ class Network(pulumi.ComponentResource):
         aws.ec2.VpcEndpoint(
             f"{name}-s3",
             vpc_id=vpc.id,
-            service_name=f"com.amazonaws.{args.account.region}.s3",
+            service_name=f"com.amazonaws.{args.region}.s3",
             vpc_endpoint_type="Gateway",
             route_table_ids=[node_routes.id],
             tags={"Name": f"{name}-s3"},
             opts=child,
         )
-        _flow_log(name, args, vpc, child)
-        self.vpc_id: pulumi.Output[str] = vpc.id
-        # Whatever takes addresses of the subnet waits for the reservation too, so that none takes the controller's.
-        self.node_subnet_id: pulumi.Output[str] = pulumi.Output.all(nodes.id, kept.id).apply(lambda ids: ids[0])
-        self.register_outputs({"vpc_id": self.vpc_id, "node_subnet_id": self.node_subnet_id})
+        self.ids = NetworkIds(
+            vpc_id=vpc.id,
+            node_subnet_id=nodes.id,
+            service_subnet_ids=pulumi.Output.all(*self._services(name, args, vpc, node_routes)),
+        )
+        self.register_outputs({"vpc_id": vpc.id, "node_subnet_id": nodes.id})
+
+    def _services(
+        self, name: str, args: NetworkArgs, vpc: aws.ec2.Vpc, routes: aws.ec2.RouteTable
+    ) -> list[pulumi.Output[str]]:
+        """Make one private subnet in the nodes' zone and one in another: managed services want two zones."""
+        second = args.second_availability_zone
+        zones = (args.availability_zone, second or self._other_zone(args.availability_zone))
+        subnets: list[pulumi.Output[str]] = []
+        for index, (zone, range_) in enumerate(zip(zones, args.addresses.services, strict=True)):
+            subnet = aws.ec2.Subnet(
+                f"{name}-services-{index}",
+                vpc_id=vpc.id,
+                cidr_block=str(range_),
+                availability_zone=zone,
+                map_public_ip_on_launch=False,
+                tags={"Name": f"{name}-services-{index}"},
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    # A zone that AWS adds later must not move a subnet whose zone was looked up.
+                    ignore_changes=["availability_zone"] if index and second is None else None,
+                ),
+            )
+            aws.ec2.RouteTableAssociation(
+                f"{name}-services-{index}-routes",
+                route_table_id=routes.id,
+                subnet_id=subnet.id,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            subnets.append(subnet.id)
+        return subnets
+
+    def _other_zone(self, availability_zone: str) -> pulumi.Output[str]:
+        """Look up a zone of the region that is not the nodes' one."""
+        found = aws.get_availability_zones_output(
+            state="available",
+            # Local and wavelength zones have no managed databases.
+            filters=[
+                aws.GetAvailabilityZonesFilterArgs(name="opt-in-status", values=["opt-in-not-required"]),
+            ],
+            opts=pulumi.InvokeOptions(parent=self),
+        )
+        return found.names.apply(lambda names: next(one for one in sorted(names) if one != availability_zone))
 
 
 def _route_table(
@@ -112,36 +145,3 @@ def _route_table(
     table = aws.ec2.RouteTable(f"{name}-routes", vpc_id=vpc.id, tags={"Name": name}, opts=opts)
     aws.ec2.RouteTableAssociation(f"{name}-routes", route_table_id=table.id, subnet_id=subnet.id, opts=opts)
     return table
-
-
-def _flow_log(name: str, args: NetworkArgs, vpc: aws.ec2.Vpc, opts: pulumi.ResourceOptions) -> None:
-    group = aws.cloudwatch.LogGroup(
-        f"{name}-flows", retention_in_days=FLOW_LOG_DAYS, kms_key_id=args.key_arn, opts=opts
-    )
-    role = aws.iam.Role(
-        f"{name}-flows",
-        assume_role_policy=service_trust("vpc-flow-logs.amazonaws.com", args.account),
-        opts=opts,
-    )
-    aws.iam.RolePolicy(
-        f"{name}-flows",
-        role=role.id,
-        policy=document(
-            Statement(
-                sid="WriteFlowLogs",
-                actions=["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"],
-                resources=[group.arn, pulumi.Output.concat(group.arn, ":*")],
-            )
-        ),
-        opts=opts,
-    )
-    aws.ec2.FlowLog(
-        f"{name}-flows",
-        vpc_id=vpc.id,
-        # Accepted traffic of a training fabric is bulk; what was refused is what explains a problem.
-        traffic_type="REJECT",
-        log_destination=group.arn,
-        iam_role_arn=role.arn,
-        tags={"Name": name},
-        opts=opts,
-    )

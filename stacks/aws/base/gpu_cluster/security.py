@@ -21,7 +21,7 @@ class SecurityGroups(pulumi.ComponentResource):
     """Groups of the cluster's machines, of the file system, and of the endpoints of AWS services."""
 
     def __init__(self, name: str, args: SecurityGroupsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:aws:SecurityGroups", name, None, opts)
+        super().__init__("gpucluster:aws:SecurityGroups", name, None, opts)
         self._child = pulumi.ResourceOptions(parent=self)
         self._name = name
         cluster = self._group("cluster", args, "Slurm controller and GPU nodes")
