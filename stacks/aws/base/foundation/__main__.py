@@ -53,9 +53,7 @@ else:
 groups = SecurityGroups(f"{name}-security", SecurityGroupsArgs(vpc_id=network.vpc_id), in_region)
 if not existing.vpc:
     # Whoever runs an existing network logs it and gives it endpoints: a second one of a service clashes by name.
-    FlowLogs(
-        f"{name}-flows", FlowLogsArgs(account=account, vpc_id=network.vpc_id, key_arn=key_arn), in_region
-    )
+    FlowLogs(f"{name}-flows", FlowLogsArgs(account=account, vpc_id=network.vpc_id, key_arn=key_arn), in_region)
     Endpoints(
         f"{name}-endpoints",
         EndpointsArgs(

@@ -19,7 +19,7 @@ BUCKET_NAME = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExistingVpc:
-    """A VPC with its subnet for nodes and its two subnets, in two zones, for services."""
+    """A VPC with its subnet for nodes and its subnets, in two zones or more, for services."""
 
     vpc_id: str
     node_subnet_id: str
@@ -74,8 +74,8 @@ def _read_vpc(section: Values) -> ExistingVpc | None:
     if not any(section.has(key) for key in ("vpcId", "nodeSubnetId", "serviceSubnetIds")):
         return None
     services = section.texts("serviceSubnetIds", SUBNET_ID, "a subnet id (subnet-...)")
-    if len(set(services)) != 2:  # noqa: PLR2004 - databases and Kubernetes want two zones
-        section.fail("serviceSubnetIds", f"needs two subnets in two zones, got {len(set(services))}")
+    if len(set(services)) < 2:  # noqa: PLR2004 - databases and Kubernetes want two zones
+        section.fail("serviceSubnetIds", f"needs subnets in two zones, got {len(set(services))}")
     return ExistingVpc(
         vpc_id=section.text("vpcId", VPC_ID, "a VPC id (vpc-...)"),
         node_subnet_id=section.text("nodeSubnetId", SUBNET_ID, "a subnet id (subnet-...)"),
@@ -149,7 +149,7 @@ def node_subnet_problems(
 def service_subnet_problems(found: Sequence[aws.ec2.GetSubnetResult], vpc_id: str) -> list[str]:
     """Say why databases and Kubernetes cannot be in two subnets."""
     problems = [f"{one.id} is in {one.vpc_id}, not in {vpc_id}" for one in found if one.vpc_id != vpc_id]
-    if len({one.availability_zone for one in found}) != len(found):
+    if len({one.availability_zone for one in found}) == 1:
         problems.append(f"{' and '.join(one.id for one in found)} are in one zone; services want two")
     problems += [f"{one.id} gives public addresses" for one in found if one.map_public_ip_on_launch]
     return problems

@@ -102,8 +102,8 @@ def _key_policy(account: Account) -> pulumi.Output[str]:
             )
             for service in ("budgets", "cloudwatch")
         ),
-        # EventBridge publishes to an encrypted topic only if the key's policy has no condition on the source (Amazon SNS
-        # Developer Guide, "Key management"); the topic's own policy decides who may publish.
+        # EventBridge publishes to an encrypted topic only if the key's policy has no condition on the source (Amazon
+        # SNS Developer Guide, "Key management"); the topic's own policy decides who may publish.
         Statement(
             sid="AlertsFromEvents",
             principal={"Service": "events.amazonaws.com"},

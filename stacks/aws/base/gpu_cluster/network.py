@@ -20,7 +20,7 @@ class NetworkArgs:
 
 
 class Network(pulumi.ComponentResource):
-    """VPC with a private subnet for nodes and file system, two for services, and a public /28 for the NAT gateway alone."""
+    """VPC with private subnets for nodes and services, and a public /28 that holds nothing but the NAT gateway."""
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:aws:Network", name, None, opts)

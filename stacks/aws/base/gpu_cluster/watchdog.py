@@ -80,15 +80,11 @@ class Watchdog(pulumi.ComponentResource):
     def __init__(self, name: str, args: WatchdogArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:aws:Watchdog", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        log = aws.cloudwatch.LogGroup(
-            f"{name}-log", retention_in_days=LOG_DAYS, kms_key_id=args.key_arn, opts=child
-        )
+        log = aws.cloudwatch.LogGroup(f"{name}-log", retention_in_days=LOG_DAYS, kms_key_id=args.key_arn, opts=child)
         role = aws.iam.Role(
             f"{name}-function",
             assume_role_policy=document(
-                Statement(
-                    sid="Assume", actions=["sts:AssumeRole"], principal={"Service": "lambda.amazonaws.com"}
-                )
+                Statement(sid="Assume", actions=["sts:AssumeRole"], principal={"Service": "lambda.amazonaws.com"})
             ),
             opts=child,
         )
@@ -128,9 +124,7 @@ class Watchdog(pulumi.ComponentResource):
         call = aws.iam.RolePolicy(
             f"{name}-schedule",
             role=caller.id,
-            policy=document(
-                Statement(sid="CallWatchdog", actions=["lambda:InvokeFunction"], resources=[function.arn])
-            ),
+            policy=document(Statement(sid="CallWatchdog", actions=["lambda:InvokeFunction"], resources=[function.arn])),
             opts=child,
         )
         aws.scheduler.Schedule(

@@ -1,7 +1,7 @@
 """The watchdog's code in AWS Lambda: stops the GPU groups of one cluster once it has expired or has been idle.
 
-It needs nothing but the Python and the SDK of Lambda. The environment says what to watch: CLUSTER; GROUPS, a JSON list of
-`{"kind": "autoscaling", "name": ...}` or `{"kind": "eks", "cluster": ..., "name": ...}`; TIME_TO_LIVE_HOURS and
+It needs nothing but the Python and the SDK of Lambda. The environment says what to watch: CLUSTER; GROUPS, a JSON list
+of `{"kind": "autoscaling", "name": ...}` or `{"kind": "eks", "cluster": ..., "name": ...}`; TIME_TO_LIVE_HOURS and
 STOP_WHEN_IDLE_MINUTES, each 0 for never; NAMESPACE and METRIC of the number of busy GPUs; TOPIC_ARN, or nothing.
 """
 

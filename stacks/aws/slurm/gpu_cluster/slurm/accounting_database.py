@@ -18,7 +18,7 @@ BACKUP_DAYS = 14
 PASSWORD_DAYS = 365
 # The bundle of the authorities that sign the servers' certificates (Amazon RDS User Guide, "Using SSL/TLS").
 AUTHORITY = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
-# slurmdbd drops old records in transactions that take longer than MySQL's 50 s (Slurm, "Accounting and Resource Limits").
+# slurmdbd drops old records in transactions that take longer than MySQL's 50 s (Slurm, "Accounting").
 PARAMETERS = {"innodb_lock_wait_timeout": "900", "max_allowed_packet": "16777216", "require_secure_transport": "ON"}
 
 
@@ -62,7 +62,7 @@ class AccountingDatabase(pulumi.ComponentResource):
         )
         cluster = aws.rds.Cluster(
             f"{name}-cluster",
-            engine="aurora-mysql",
+            engine=aws.rds.EngineType.AURORA_MYSQL,
             engine_version=ENGINE_VERSION,
             db_subnet_group_name=subnets.name,
             db_cluster_parameter_group_name=parameters.name,
@@ -87,13 +87,13 @@ class AccountingDatabase(pulumi.ComponentResource):
         aws.rds.ClusterInstance(
             f"{name}-writer",
             cluster_identifier=cluster.id,
-            engine="aurora-mysql",
+            engine=aws.rds.EngineType.AURORA_MYSQL,
             instance_class="db.serverless",
             publicly_accessible=False,
             auto_minor_version_upgrade=True,
             opts=child,
         )
-        secret_arn = cluster.master_user_secrets.apply(lambda secrets: secrets[0].secret_arn)
+        secret_arn = cluster.master_user_secrets.apply(lambda secrets: secrets[0].secret_arn or "")
         aws.secretsmanager.SecretRotation(
             f"{name}-password",
             secret_id=secret_arn,

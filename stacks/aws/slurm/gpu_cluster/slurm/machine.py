@@ -40,8 +40,8 @@ class Machine(pulumi.ComponentResource):
     def __init__(self, name: str, args: MachineArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:aws:Machine", name, None, opts)
         tags = {**args.tags, "Name": name}
-        # An interface of its own: address, subnet and security group stay when the machine is replaced. It has no public
-        # address and cannot get one.
+        # An interface of its own: address, subnet and security group stay when the machine is replaced. It has no
+        # public address and cannot get one.
         interface = aws.ec2.NetworkInterface(
             f"{name}-address",
             subnet_id=args.subnet_id,
