@@ -60,7 +60,7 @@ if not existing.vpc:
             region=region,
             vpc_id=network.vpc_id,
             subnet_id=network.node_subnet_id,
-            security_group_id=groups.endpoints_id,
+            security_group_id=groups.cluster_id,
         ),
         in_region,
     )

@@ -41,12 +41,6 @@ class Bucket(pulumi.ComponentResource):
             restrict_public_buckets=True,
             opts=child,
         )
-        aws.s3.BucketOwnershipControls(
-            f"{name}-settings",
-            bucket=bucket.id,
-            rule=aws.s3.BucketOwnershipControlsRuleArgs(object_ownership="BucketOwnerEnforced"),
-            opts=child,
-        )
         aws.s3.BucketVersioning(
             f"{name}-settings",
             bucket=bucket.id,

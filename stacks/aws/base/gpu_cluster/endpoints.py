@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-# AWS services that machines reach without leaving the network; each takes one address of the node subnet.
-INTERFACE_ENDPOINTS = ("ec2", "ec2messages", "logs", "secretsmanager", "ssm", "ssmmessages", "sts")
+# AWS services that machines reach without leaving the network; each takes one address of the node subnet and costs by the
+# hour. What is called rarely goes out through NAT.
+INTERFACE_ENDPOINTS = ("ec2messages", "secretsmanager", "ssm", "ssmmessages")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,12 +32,6 @@ class Keys(pulumi.ComponentResource):
             policy=_key_policy(args.account),
             opts=pulumi.ResourceOptions(parent=self, protect=True),
         )
-        aws.kms.Alias(
-            f"{name}-alias",
-            name=f"alias/gpu-cluster/{args.cluster_name}",
-            target_key_id=key.key_id,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
         self.key_arn: pulumi.Output[str] = key.arn
         self.register_outputs({"key_arn": self.key_arn})
 

@@ -8,6 +8,8 @@ import pulumi_aws as aws
 from gpu_cluster.addresses import AddressPlan
 from gpu_cluster.existing import NetworkIds
 
+ANYWHERE = "0.0.0.0/0"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkArgs:
@@ -54,13 +56,15 @@ class Network(pulumi.ComponentResource):
             opts=child,
         )
         gateway = aws.ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags={"Name": name}, opts=child)
-        public_routes = _route_table(f"{name}-public", vpc, public, child)
-        internet_route = aws.ec2.Route(
-            f"{name}-public-default",
-            route_table_id=public_routes.id,
-            destination_cidr_block="0.0.0.0/0",
-            gateway_id=gateway.id,
+        public_routes = aws.ec2.RouteTable(
+            f"{name}-public",
+            vpc_id=vpc.id,
+            routes=[aws.ec2.RouteTableRouteArgs(cidr_block=ANYWHERE, gateway_id=gateway.id)],
+            tags={"Name": f"{name}-public"},
             opts=child,
+        )
+        public_way = aws.ec2.RouteTableAssociation(
+            f"{name}-public", route_table_id=public_routes.id, subnet_id=public.id, opts=child
         )
         address = aws.ec2.Eip(f"{name}-nat", domain="vpc", tags={"Name": f"{name}-nat"}, opts=child)
         nat = aws.ec2.NatGateway(
@@ -69,14 +73,14 @@ class Network(pulumi.ComponentResource):
             allocation_id=address.id,
             tags={"Name": name},
             # A NAT gateway that comes up before its way out is marked failed.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[internet_route]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[public_way]),
         )
-        node_routes = _route_table(f"{name}-nodes", vpc, nodes, child)
-        aws.ec2.Route(
-            f"{name}-nodes-default",
-            route_table_id=node_routes.id,
-            destination_cidr_block="0.0.0.0/0",
-            nat_gateway_id=nat.id,
+        # The table of every subnet that has no other one, so that a subnet added later is private by itself.
+        private_routes = aws.ec2.DefaultRouteTable(
+            f"{name}-private",
+            default_route_table_id=vpc.default_route_table_id,
+            routes=[aws.ec2.DefaultRouteTableRouteArgs(cidr_block=ANYWHERE, nat_gateway_id=nat.id)],
+            tags={"Name": f"{name}-private"},
             opts=child,
         )
         # Checkpoints and data sets go to S3 past the NAT gateway, which charges per GB.
@@ -85,20 +89,18 @@ class Network(pulumi.ComponentResource):
             vpc_id=vpc.id,
             service_name=f"com.amazonaws.{args.region}.s3",
             vpc_endpoint_type="Gateway",
-            route_table_ids=[node_routes.id],
+            route_table_ids=[private_routes.id],
             tags={"Name": f"{name}-s3"},
             opts=child,
         )
         self.ids = NetworkIds(
             vpc_id=vpc.id,
             node_subnet_id=nodes.id,
-            service_subnet_ids=pulumi.Output.all(*self._services(name, args, vpc, node_routes)),
+            service_subnet_ids=pulumi.Output.all(*self._services(name, args, vpc)),
         )
         self.register_outputs({"vpc_id": vpc.id, "node_subnet_id": nodes.id})
 
-    def _services(
-        self, name: str, args: NetworkArgs, vpc: aws.ec2.Vpc, routes: aws.ec2.RouteTable
-    ) -> list[pulumi.Output[str]]:
+    def _services(self, name: str, args: NetworkArgs, vpc: aws.ec2.Vpc) -> list[pulumi.Output[str]]:
         """Make one private subnet in the nodes' zone and one in another: managed services want two zones."""
         second = args.second_availability_zone
         zones = (args.availability_zone, second or self._other_zone(args.availability_zone))
@@ -117,12 +119,6 @@ class Network(pulumi.ComponentResource):
                     ignore_changes=["availability_zone"] if index and second is None else None,
                 ),
             )
-            aws.ec2.RouteTableAssociation(
-                f"{name}-services-{index}-routes",
-                route_table_id=routes.id,
-                subnet_id=subnet.id,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
             subnets.append(subnet.id)
         return subnets
 
@@ -136,12 +132,4 @@ class Network(pulumi.ComponentResource):
             ],
             opts=pulumi.InvokeOptions(parent=self),
         )
-        return found.names.apply(lambda names: next(one for one in sorted(names) if one != availability_zone))
-
-
-def _route_table(
-    name: str, vpc: aws.ec2.Vpc, subnet: aws.ec2.Subnet, opts: pulumi.ResourceOptions
-) -> aws.ec2.RouteTable:
-    table = aws.ec2.RouteTable(f"{name}-routes", vpc_id=vpc.id, tags={"Name": name}, opts=opts)
-    aws.ec2.RouteTableAssociation(f"{name}-routes", route_table_id=table.id, subnet_id=subnet.id, opts=opts)
-    return table
+        return found.names.apply(lambda names: min(set(names) - {availability_zone}))

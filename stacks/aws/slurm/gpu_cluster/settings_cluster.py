@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pulumi_aws import rds
+
 from gpu_cluster import layer
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.node_type import IMAGE, NodeType, read_instance_type, read_node_type
@@ -12,7 +14,7 @@ STACK = r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
 SCALAR_KEYS = (
     *layer.SCALAR_KEYS, "foundationStack", "plannedNodes", "partition", "controllerInstanceType", "controllerImage",
     "controllerRootVolumeGib", "loginInstanceType", "loginRootVolumeGib", "accountingDatabase",
-    "accountingDatabaseMaxUnits", "accountingDatabaseDeletionProtection",
+    "accountingDatabaseInstanceClass", "accountingDatabaseDeletionProtection",
 )  # fmt: skip
 OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType")
 
@@ -27,10 +29,9 @@ class MachineSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccountingSettings:
-    """Size of the accounting database, in Aurora capacity units of about 2 GiB each, and whether it can be deleted."""
+    """Instance class of the accounting database, and whether it is kept from being deleted."""
 
-    least_capacity_units: float
-    most_capacity_units: float
+    instance_class: str
     deletion_protection: bool
 
 
@@ -103,7 +104,7 @@ def _accounting(values: Values) -> AccountingSettings | None:
     wanted = values.flag("accountingDatabase", default=True)
     settings = AccountingSettings(
         least_capacity_units=0.5,
-        most_capacity_units=values.whole("accountingDatabaseMaxUnits", 1, 128, default=4),
+        most_capacity_units=values.whole("accountingDatabaseInstanceClass", 1, 128, default=4),
         deletion_protection=values.flag("accountingDatabaseDeletionProtection", default=True),
     )
     return settings if wanted else None

@@ -45,7 +45,7 @@ class DatabaseAccess:
 
 
 class AccountingDatabase(pulumi.ComponentResource):
-    """One serverless writer in two zones' subnets; records stay in a snapshot when it is deleted."""
+    """One writer, whose storage is in several zones; the records stay in a snapshot when it is deleted."""
 
     def __init__(self, name: str, args: AccountingDatabaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:aws:AccountingDatabase", name, None, opts)
@@ -73,9 +73,6 @@ class AccountingDatabase(pulumi.ComponentResource):
             master_user_secret_kms_key_id=args.key_arn,
             storage_encrypted=True,
             kms_key_id=args.key_arn,
-            serverlessv2_scaling_configuration=aws.rds.ClusterServerlessv2ScalingConfigurationArgs(
-                min_capacity=args.settings.least_capacity_units, max_capacity=args.settings.most_capacity_units
-            ),
             backup_retention_period=BACKUP_DAYS,
             copy_tags_to_snapshot=True,
             deletion_protection=args.settings.deletion_protection,
@@ -88,7 +85,7 @@ class AccountingDatabase(pulumi.ComponentResource):
             f"{name}-writer",
             cluster_identifier=cluster.id,
             engine=aws.rds.EngineType.AURORA_MYSQL,
-            instance_class="db.serverless",
+            instance_class=args.settings.instance_class,
             publicly_accessible=False,
             auto_minor_version_upgrade=True,
             opts=child,
