@@ -29,7 +29,10 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         for layer in ("cluster", "nodes"):
             layers[layer]["nodeType"]["image"] = image
     return {
-        layer: {"aws:region": option.region, **prefixed(option, layer, {**shared_values(plan, option, layer), **values})}
+        layer: {
+            "aws:region": option.region,
+            **prefixed(option, layer, {**shared_values(plan, option, layer), **values}),
+        }
         for layer, values in layers.items()
     }
 

@@ -103,8 +103,9 @@ def _login(values: Values) -> MachineSettings | None:
 def _accounting(values: Values) -> AccountingSettings | None:
     wanted = values.flag("accountingDatabase", default=True)
     settings = AccountingSettings(
-        least_capacity_units=0.5,
-        most_capacity_units=values.whole("accountingDatabaseInstanceClass", 1, 128, default=4),
+        instance_class=values.choice(
+            "accountingDatabaseInstanceClass", [known.value for known in rds.InstanceType], "db.t4g.medium"
+        ),
         deletion_protection=values.flag("accountingDatabaseDeletionProtection", default=True),
     )
     return settings if wanted else None
