@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from interfaces import InterfaceSlot
-from settings import Capacity, NodeType
+from gpu_cluster.capacity import Capacity, market_options, placement_group, reservation
+from gpu_cluster.launch_interfaces import launch_interfaces
+from gpu_cluster.node_type import NodeType
+from gpu_cluster.watchdog import WatchedGroup
 
 # The Ubuntu images name their system disk so.
 ROOT_DEVICE = "/dev/sda1"
@@ -32,7 +34,6 @@ class NodesArgs:
     key_arn: pulumi.Input[str]
     user_data_base64: pulumi.Input[str]
     tags: Mapping[str, str]
-    after: Sequence[pulumi.Resource]
 
 
 def group_sizes(node_count: int, largest: int) -> list[int]:
@@ -45,8 +46,9 @@ class Nodes(pulumi.ComponentResource):
     """All GPU nodes, in one zone and one placement; removing this component leaves every byte of data in place."""
 
     def __init__(self, name: str, args: NodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:aws:Nodes", name, None, opts)
+        super().__init__("gpucluster:aws:Nodes", name, None, opts)
         tags = {**args.tags, "Name": name}
+        placement = placement_group(f"{name}-placement", args.capacity, self)
         template = aws.ec2.LaunchTemplate(
             f"{name}-template",
             image_id=args.image_id,
@@ -56,7 +58,7 @@ class Nodes(pulumi.ComponentResource):
             instance_initiated_shutdown_behavior="terminate",
             monitoring=aws.ec2.LaunchTemplateMonitoringArgs(enabled=True),
             iam_instance_profile=aws.ec2.LaunchTemplateIamInstanceProfileArgs(arn=args.profile_arn),
-            network_interfaces=_interfaces(args.node_type.interfaces, args.security_group_id),
+            network_interfaces=launch_interfaces(args.node_type.interfaces, args.security_group_id),
             metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled",
                 http_tokens="required",
@@ -75,9 +77,9 @@ class Nodes(pulumi.ComponentResource):
                     ),
                 )
             ],
-            placement=self._placement(name, args.capacity),
-            instance_market_options=_market_options(args.capacity),
-            capacity_reservation_specification=_reservation(args.capacity),
+            placement=aws.ec2.LaunchTemplatePlacementArgs(group_name=placement.name) if placement else None,
+            instance_market_options=market_options(args.capacity),
+            capacity_reservation_specification=reservation(args.capacity),
             user_data=args.user_data_base64,
             # default_tags of the provider reach the template itself, not what is launched from it.
             tag_specifications=[
@@ -91,20 +93,10 @@ class Nodes(pulumi.ComponentResource):
             self._group(f"{name}-group-{index}", args, template, size, tags)
             for index, size in enumerate(group_sizes(args.node_count, args.max_nodes_per_group))
         ]
+        self.template_id: pulumi.Output[str] = template.id
         self.group_names: list[pulumi.Output[str]] = [group.name for group in groups]
+        self.watched = [WatchedGroup(kind="autoscaling", name=group.name, arn=group.arn) for group in groups]
         self.register_outputs({"group_names": self.group_names})
-
-    def _placement(self, name: str, capacity: Capacity) -> aws.ec2.LaunchTemplatePlacementArgs | None:
-        """Place nodes close together, unless a reservation decides where they are.
-
-        A placement group on top of a reservation that was not made with it ends in InsufficientInstanceCapacity.
-        """
-        if capacity.reservation_id is not None:
-            return None
-        group = aws.ec2.PlacementGroup(
-            f"{name}-placement", strategy="cluster", opts=pulumi.ResourceOptions(parent=self)
-        )
-        return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)
 
     def _group(
         self,
@@ -133,45 +125,5 @@ class Nodes(pulumi.ComponentResource):
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
                 for key, value in sorted(tags.items())
             ],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=args.after),
+            opts=pulumi.ResourceOptions(parent=self),
         )
-
-
-def _interfaces(
-    slots: Sequence[InterfaceSlot], security_group_id: pulumi.Input[str]
-) -> list[aws.ec2.LaunchTemplateNetworkInterfaceArgs]:
-    return [
-        aws.ec2.LaunchTemplateNetworkInterfaceArgs(
-            network_card_index=slot.network_card,
-            device_index=slot.device,
-            interface_type=slot.interface_type,
-            security_groups=[security_group_id],
-            delete_on_termination="true",
-            # EC2 refuses the parameter on nodes with several interfaces; those never get a public address anyway.
-            associate_public_ip_address="false" if len(slots) == 1 else None,
-        )
-        for slot in slots
-    ]
-
-
-def _market_options(capacity: Capacity) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
-    if capacity.kind == "spot":
-        return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
-            market_type="spot",
-            spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(
-                spot_instance_type="one-time", instance_interruption_behavior="terminate"
-            ),
-        )
-    if capacity.kind == "capacity-block":
-        return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
-    return None
-
-
-def _reservation(capacity: Capacity) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
-    if capacity.reservation_id is None:
-        return None
-    return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
-        capacity_reservation_target=aws.ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
-            capacity_reservation_id=capacity.reservation_id
-        )
-    )

@@ -1,77 +1,39 @@
-"""The encryption key of everything at rest, and the empty secret that will hold the cluster's authentication key."""
+"""The encryption key of everything at rest."""
 
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
-from policy import Account, Statement, document
+from gpu_cluster.permissions import Account, Statement, document
 
 ENCRYPT_ACTIONS = ("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey")
-SECRET_RECOVERY_DAYS = 7
 KEY_DELETION_DAYS = 30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeysArgs:
-    """What the keys component needs."""
+    """Whose key, and the account that governs it."""
 
     cluster_name: str
     account: Account
 
 
 class Keys(pulumi.ComponentResource):
-    """One KMS key with yearly rotation, and a secret without a value.
-
-    The controller makes the authentication key at its first boot and stores it in the secret, so that it never passes
-    through Pulumi's state.
-    """
+    """One KMS key with yearly rotation; protected from deletion."""
 
     def __init__(self, name: str, args: KeysArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:aws:Keys", name, None, opts)
+        super().__init__("gpucluster:aws:Keys", name, None, opts)
         key = aws.kms.Key(
             f"{name}-key",
-            description=f"Encrypts the disks, files, objects, logs and secret of cluster {args.cluster_name}",
+            description=f"Encrypts the disks, files, objects, logs and secrets of cluster {args.cluster_name}",
             enable_key_rotation=True,
             deletion_window_in_days=KEY_DELETION_DAYS,
             policy=_key_policy(args.account),
             opts=pulumi.ResourceOptions(parent=self, protect=True),
         )
-        aws.kms.Alias(
-            f"{name}-alias",
-            name=f"alias/clusterwright/{args.cluster_name}",
-            target_key_id=key.key_id,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        secret = aws.secretsmanager.Secret(
-            f"{name}-auth-key",
-            name_prefix=f"clusterwright/{args.cluster_name}/auth-key-",
-            description="Authentication key of the Slurm cluster; written by the controller at its first boot",
-            kms_key_id=key.arn,
-            recovery_window_in_days=SECRET_RECOVERY_DAYS,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        aws.secretsmanager.SecretPolicy(
-            f"{name}-auth-key-policy",
-            secret_arn=secret.arn,
-            block_public_policy=True,
-            policy=document(_only_this_account(args.account)),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
         self.key_arn: pulumi.Output[str] = key.arn
-        self.secret_arn: pulumi.Output[str] = secret.arn
-        self.register_outputs({"key_arn": self.key_arn, "secret_arn": self.secret_arn})
-
-
-def _only_this_account(account: Account) -> Statement:
-    return Statement(
-        sid="OnlyThisAccount",
-        effect="Deny",
-        principal={"AWS": "*"},
-        actions=["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
-        resources=["*"],
-        conditions={"StringNotEquals": {"aws:PrincipalAccount": account.account_id}},
-    )
+        self.register_outputs({"key_arn": self.key_arn})
 
 
 def _key_policy(account: Account) -> pulumi.Output[str]:
@@ -133,5 +95,13 @@ def _key_policy(account: Account) -> pulumi.Output[str]:
                 conditions={"StringEquals": {"aws:SourceAccount": account.account_id}},
             )
             for service in ("budgets", "cloudwatch")
+        ),
+        # EventBridge publishes to an encrypted topic only if the key's policy has no condition on the source (Amazon
+        # SNS Developer Guide, "Key management"); the topic's own policy decides who may publish.
+        Statement(
+            sid="AlertsFromEvents",
+            principal={"Service": "events.amazonaws.com"},
+            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+            resources=["*"],
         ),
     )

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 RESERVED_PER_SUBNET = 5
 # The smallest subnet that Amazon VPC accepts is a /28.
 SMALLEST_SUBNET_PREFIX = 28
-# The second /28 of the node subnet is kept free for addresses that the stack gives out itself. The controller has one
-# of them, so that nodes need not wait for it to exist and still find it after it was replaced.
-KEPT_PREFIX = 28
-KEPT_FIRST_HOST = 16
-KEPT_ADDRESSES = 16
-CONTROLLER_HOST = 20
+# Addresses of the node subnet that are left to the controller, the login machine and interfaces of services.
+OTHER_ADDRESSES = 16
 # FSx for Lustre places one interface per file server into the subnet; assumed at most one per 1,200 GiB and four more.
 LUSTRE_GIB_PER_ADDRESS = 1200
 LUSTRE_EXTRA_ADDRESSES = 4
@@ -20,31 +16,30 @@ LUSTRE_EXTRA_ADDRESSES = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AddressPlan:
-    """Subnets of the network and the fixed address of the controller, inside the kept range."""
+    """Subnets of the network: nodes, the NAT gateway, and services that want two zones."""
 
     vpc: ipaddress.IPv4Network
     nodes: ipaddress.IPv4Network
     public: ipaddress.IPv4Network
-    kept: ipaddress.IPv4Network
-    controller: ipaddress.IPv4Address
+    services: tuple[ipaddress.IPv4Network, ipaddress.IPv4Network]
 
     @property
     def node_subnet_addresses(self) -> int:
-        """Addresses of the node subnet that AWS gives out."""
-        return self.nodes.num_addresses - RESERVED_PER_SUBNET - KEPT_ADDRESSES
+        """Addresses of the node subnet that nodes, endpoints and Lustre can have."""
+        return addresses_of(self.nodes)
 
 
 def divide(vpc: ipaddress.IPv4Network) -> AddressPlan:
-    """Give the lower half of the range to nodes and the first /28 of the upper half to the NAT gateway."""
+    """Give the lower half to nodes; of the upper half's quarters, one /28 to the NAT gateway and two to services."""
     lower, upper = vpc.subnets(prefixlen_diff=1)
-    public = next(upper.subnets(new_prefix=max(SMALLEST_SUBNET_PREFIX, upper.prefixlen)))
-    return AddressPlan(
-        vpc=vpc,
-        nodes=lower,
-        public=public,
-        kept=ipaddress.IPv4Network((lower.network_address + KEPT_FIRST_HOST, KEPT_PREFIX)),
-        controller=lower.network_address + CONTROLLER_HOST,
-    )
+    first, second, third, _ = upper.subnets(prefixlen_diff=2)
+    public = next(first.subnets(new_prefix=max(SMALLEST_SUBNET_PREFIX, first.prefixlen)))
+    return AddressPlan(vpc=vpc, nodes=lower, public=public, services=(second, third))
+
+
+def addresses_of(subnet: ipaddress.IPv4Network) -> int:
+    """Count the addresses of a subnet that nodes, endpoints and Lustre can have."""
+    return subnet.num_addresses - RESERVED_PER_SUBNET - OTHER_ADDRESSES
 
 
 def addresses_needed(*, node_count: int, lustre_capacity_gib: int, interface_endpoints: int) -> int:

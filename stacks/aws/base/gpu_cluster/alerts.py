@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from policy import Account, Statement, document
-from settings import CLUSTER_TAG, AlertSettings
+from gpu_cluster.layer import CLUSTER_TAG
+from gpu_cluster.permissions import Account, Statement, document
+from gpu_cluster.settings_foundation import AlertSettings
 
 # Share of the monthly limit in percent, and whether spent or forecast.
 THRESHOLDS = ((50.0, "ACTUAL"), (80.0, "ACTUAL"), (100.0, "ACTUAL"), (100.0, "FORECASTED"))
@@ -23,24 +24,22 @@ class AlertsArgs:
 
 
 class Alerts(pulumi.ComponentResource):
-    """An encrypted topic, its email subscriber, and a monthly budget, as far as they are configured."""
+    """An encrypted topic for every alert of the cluster; an email subscriber and a monthly budget, if configured."""
 
     def __init__(self, name: str, args: AlertsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:aws:Alerts", name, None, opts)
+        super().__init__("gpucluster:aws:Alerts", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        self.topic_arns: list[pulumi.Output[str]] = []
-        if args.settings.budget_usd_per_month is not None or args.settings.email is not None:
-            topic = aws.sns.Topic(f"{name}-topic", kms_master_key_id=args.key_arn, opts=child)
-            policy = aws.sns.TopicPolicy(
-                f"{name}-topic", arn=topic.arn, policy=_topic_policy(topic, args.account), opts=child
+        topic = aws.sns.Topic(f"{name}-topic", kms_master_key_id=args.key_arn, opts=child)
+        policy = aws.sns.TopicPolicy(
+            f"{name}-topic", arn=topic.arn, policy=_topic_policy(topic, args.account), opts=child
+        )
+        if args.settings.email is not None:
+            aws.sns.TopicSubscription(
+                f"{name}-email", topic=topic.arn, protocol="email", endpoint=args.settings.email, opts=child
             )
-            if args.settings.email is not None:
-                aws.sns.TopicSubscription(
-                    f"{name}-email", topic=topic.arn, protocol="email", endpoint=args.settings.email, opts=child
-                )
-            if args.settings.budget_usd_per_month is not None:
-                _budget(name, args, topic, pulumi.ResourceOptions(parent=self, depends_on=[policy]))
-            self.topic_arns.append(topic.arn)
+        if args.settings.budget_usd_per_month is not None:
+            _budget(name, args, topic, pulumi.ResourceOptions(parent=self, depends_on=[policy]))
+        self.topic_arns: list[pulumi.Output[str]] = [topic.arn]
         self.register_outputs({"topic_arns": self.topic_arns})
 
 
@@ -55,7 +54,14 @@ def _topic_policy(topic: aws.sns.Topic, account: Account) -> pulumi.Output[str]:
                 conditions={"StringEquals": {"aws:SourceAccount": account.account_id}},
             )
             for service in ("budgets", "cloudwatch")
-        )
+        ),
+        # Rules of this account's event bus; EventBridge does not say which account it publishes for.
+        Statement(
+            sid="PublishFromEvents",
+            principal={"Service": "events.amazonaws.com"},
+            actions=["sns:Publish"],
+            resources=[topic.arn],
+        ),
     )
 
 

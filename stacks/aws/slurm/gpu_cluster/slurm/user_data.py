@@ -9,8 +9,8 @@ from pathlib import Path
 
 # EC2 limits user-data to 16 KiB before base64 (Amazon EC2 User Guide, "Run commands at launch").
 USER_DATA_LIMIT_BYTES = 16 * 1024
-ENVIRONMENT_PATH = "/etc/clusterwright/node.env"
-SCRIPT_FOLDER = "/opt/clusterwright"
+ENVIRONMENT_PATH = "/etc/gpu-cluster/node.env"
+SCRIPT_FOLDER = "/opt/gpu-cluster"
 
 
 class UserDataError(Exception):
@@ -19,7 +19,13 @@ class UserDataError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeEnvironment:
-    """What a machine has to know at boot. Nothing in it is secret: user-data is readable by every process on it."""
+    """What a machine has to know at boot. Nothing in it is secret: user-data is readable by every process on it.
+
+    Attributes:
+        database_host: of the accounting database; empty for none, and for machines that do not need it.
+        spot: whether to watch for the notice of an interruption.
+        busy_metric: whether to publish how many accelerators are busy.
+    """
 
     role: str
     cluster_name: str
@@ -35,6 +41,12 @@ class NodeEnvironment:
     shared_source: str
     shared_path: str
     bucket: str
+    database_host: str = ""
+    database_user: str = ""
+    database_secret_id: str = ""
+    database_authority: str = ""
+    spot: bool = False
+    busy_metric: bool = False
 
 
 def environment_file(environment: NodeEnvironment) -> str:
@@ -42,7 +54,7 @@ def environment_file(environment: NodeEnvironment) -> str:
     variables = {
         "CLOUD": "aws",
         "ROLE": environment.role,
-        "CLUSTER_NAME": environment.cluster_name,
+        "NAME": environment.cluster_name,
         "PARTITION": environment.partition,
         "CONTROLLER_ADDRESS": environment.controller_address,
         "REGION": environment.region,
@@ -56,8 +68,14 @@ def environment_file(environment: NodeEnvironment) -> str:
         "SHARED_SOURCE": environment.shared_source,
         "SHARED_PATH": environment.shared_path,
         "BUCKET": environment.bucket,
+        "DATABASE_HOST": environment.database_host,
+        "DATABASE_USER": environment.database_user,
+        "DATABASE_SECRET_ID": environment.database_secret_id,
+        "DATABASE_CA": environment.database_authority,
+        "SPOT": "yes" if environment.spot else "no",
+        "BUSY_METRIC": "yes" if environment.busy_metric else "no",
     }
-    return "".join(f"CLUSTERWRIGHT_{name}={shell_quoted(value)}\n" for name, value in variables.items())
+    return "".join(f"CLUSTER_{name}={shell_quoted(value)}\n" for name, value in variables.items())
 
 
 def shell_quoted(value: str) -> str:

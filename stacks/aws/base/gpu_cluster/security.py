@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-# TCP ports of Lustre (Amazon FSx for Lustre User Guide, "File system access control with Amazon VPC").
-LUSTRE_PORTS = ((988, 988), (1018, 1023))
+# TCP ports of Lustre are 988 and 1018 to 1023 (Amazon FSx for Lustre User Guide, "File system access control with Amazon
+# VPC"); one range holds both, and only between these groups.
+LUSTRE_PORTS = (988, 1023)
 ALL_PROTOCOLS = "-1"
 
 
@@ -18,33 +19,21 @@ class SecurityGroupsArgs:
 
 
 class SecurityGroups(pulumi.ComponentResource):
-    """Groups of the cluster's machines, of the file system, and of the endpoints of AWS services."""
+    """The group of the cluster's machines and of the endpoints they use, and that of the file system."""
 
     def __init__(self, name: str, args: SecurityGroupsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:aws:SecurityGroups", name, None, opts)
+        super().__init__("gpucluster:aws:SecurityGroups", name, None, opts)
         self._child = pulumi.ResourceOptions(parent=self)
         self._name = name
-        cluster = self._group("cluster", args, "Slurm controller and GPU nodes")
+        cluster = self._group("cluster", args, "Machines of the cluster, and endpoints of AWS services")
         lustre = self._group("lustre", args, "Lustre file system")
-        endpoints = self._group("endpoints", args, "Endpoints of AWS services")
 
         # EFA needs every protocol to and from the group itself, outbound too: a rule for an address range is not enough
         # (Amazon EC2 User Guide, "Prepare an EFA-enabled security group").
         self._allow("cluster-self", ALL_PROTOCOLS, None, source=cluster, target=cluster)
-        for first, last in LUSTRE_PORTS:
-            self._allow(f"cluster-lustre-{first}", "tcp", (first, last), source=cluster, target=lustre)
-            self._allow(f"lustre-cluster-{first}", "tcp", (first, last), source=lustre, target=cluster)
-            self._allow(f"lustre-self-{first}", "tcp", (first, last), source=lustre, target=lustre)
-        aws.vpc.SecurityGroupIngressRule(
-            f"{name}-endpoints-in",
-            security_group_id=endpoints.id,
-            referenced_security_group_id=cluster.id,
-            ip_protocol="tcp",
-            from_port=443,
-            to_port=443,
-            description="HTTPS from the cluster",
-            opts=self._child,
-        )
+        self._allow("cluster-lustre", "tcp", LUSTRE_PORTS, source=cluster, target=lustre)
+        self._allow("lustre-cluster", "tcp", LUSTRE_PORTS, source=lustre, target=cluster)
+        self._allow("lustre-self", "tcp", LUSTRE_PORTS, source=lustre, target=lustre)
         for port, purpose in ((443, "HTTPS: AWS services and packages"), (80, "HTTP: package mirrors")):
             aws.vpc.SecurityGroupEgressRule(
                 f"{name}-cluster-out-{port}",
@@ -58,10 +47,7 @@ class SecurityGroups(pulumi.ComponentResource):
             )
         self.cluster_id: pulumi.Output[str] = cluster.id
         self.lustre_id: pulumi.Output[str] = lustre.id
-        self.endpoints_id: pulumi.Output[str] = endpoints.id
-        self.register_outputs(
-            {"cluster_id": self.cluster_id, "lustre_id": self.lustre_id, "endpoints_id": self.endpoints_id}
-        )
+        self.register_outputs({"cluster_id": self.cluster_id, "lustre_id": self.lustre_id})
 
     def _group(self, purpose: str, args: SecurityGroupsArgs, description: str) -> aws.ec2.SecurityGroup:
         return aws.ec2.SecurityGroup(
