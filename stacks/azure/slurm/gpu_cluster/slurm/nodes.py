@@ -1,13 +1,17 @@
 """GPU nodes: one scale set is one InfiniBand domain, so a cluster is one scale set wherever that is possible."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import compute
 
-from settings import NodeType
+from gpu_cluster.capacity import Capacity
+from gpu_cluster.node_type import NodeType
+from gpu_cluster.roles import BuiltinRole, grant
+from gpu_cluster.slurm.access import Access, linux_configuration
 
+EXPIRY_TAG = "expires-at"
 _DISK_GIB = 128
 # Azure waits this long before it deletes a node, so that the node can leave Slurm (5 to 15 minutes are possible).
 _NOTICE = "PT5M"
@@ -17,24 +21,29 @@ _NAME_LETTERS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesArgs:
-    """What the GPU nodes are, how many, and how they are bought."""
+    """What the GPU nodes are, how many, and how they are obtained.
+
+    Attributes:
+        expires_at: when the watchdog takes them down (RFC 3339); None for never.
+        publishes_metric: whether they may publish how many GPUs are busy.
+    """
 
     resource_group_name: pulumi.Input[str]
     location: str
     zone: str
     node_type: NodeType
     scale_set_sizes: tuple[int, ...]
-    capacity: str
-    reservation_id: str
-    spot_eviction_policy: str
+    capacity: Capacity
     subnet_id: pulumi.Input[str]
     identity_id: pulumi.Input[str]
+    identity_principal_id: pulumi.Input[str]
+    subscription_id: str
     disk_encryption_set_id: pulumi.Input[str]
     encryption_at_host: bool
-    admin_username: str
-    admin_ssh_public_key: str
+    access: Access
     custom_data: pulumi.Input[str]
-    after: Sequence[pulumi.Resource]
+    expires_at: str | None
+    publishes_metric: bool
     tags: Mapping[str, str]
 
 
@@ -42,18 +51,20 @@ class Nodes(pulumi.ComponentResource):
     """Uniform scale sets: equal machines from one model, changed only when asked."""
 
     scale_set_names: list[pulumi.Output[str]]
+    scale_set_ids: list[pulumi.Output[str]]
 
     def __init__(self, name: str, args: NodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:azure:Nodes", name, {}, opts)
-        self.scale_set_names = [
+        super().__init__("gpucluster:azure:Nodes", name, {}, opts)
+        expiry = {EXPIRY_TAG: args.expires_at} if args.expires_at else {}
+        sets = [
             compute.VirtualMachineScaleSet(
                 f"{name}-nodes-{index}",
                 resource_group_name=args.resource_group_name,
                 location=args.location,
                 zones=[args.zone],
                 orchestration_mode=compute.OrchestrationMode.UNIFORM,
-                # A reservation cannot be combined with a single placement group; InfiniBand cannot do without one.
-                single_placement_group=args.capacity != "reservation",
+                # A reservation on demand cannot be combined with a single placement group; InfiniBand needs one.
+                single_placement_group=args.capacity.single_placement_group,
                 # Surplus machines would join Slurm and then vanish.
                 overprovision=False,
                 upgrade_policy=compute.UpgradePolicyArgs(mode=compute.UpgradeMode.MANUAL),
@@ -62,20 +73,33 @@ class Nodes(pulumi.ComponentResource):
                     type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
                 ),
                 virtual_machine_profile=_profile(f"{name[:_NAME_LETTERS].rstrip('-')}-g{index}", args),
-                tags=args.tags,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=list(args.after)),
-            ).name
+                tags={**args.tags, **expiry},
+                # The first `up` sets the expiry; a later one must not put it off.
+                opts=pulumi.ResourceOptions(parent=self, ignore_changes=[f'tags["{EXPIRY_TAG}"]'] if expiry else []),
+            )
             for index, size in enumerate(args.scale_set_sizes)
         ]
+        self.scale_set_names = [one.name for one in sets]
+        self.scale_set_ids = [one.id for one in sets]
+        if args.publishes_metric:
+            for index, one in enumerate(sets):
+                grant(
+                    f"{name}-nodes-{index}-metric",
+                    role=BuiltinRole.MONITORING_METRICS_PUBLISHER,
+                    principal_id=args.identity_principal_id,
+                    scope=one.id,
+                    subscription_id=args.subscription_id,
+                    parent=self,
+                )
         self.register_outputs({"scale_set_names": self.scale_set_names})
 
 
 def _profile(computer_name_prefix: str, args: NodesArgs) -> compute.VirtualMachineScaleSetVMProfileArgs:
-    spot = args.capacity == "spot"
-    reservation = compute.SubResourceArgs(id=args.reservation_id) if args.capacity == "reservation" else None
+    spot = args.capacity.kind == "spot"
+    reservation = compute.SubResourceArgs(id=args.capacity.reservation_id) if args.capacity.reservation_id else None
     return compute.VirtualMachineScaleSetVMProfileArgs(
         priority=compute.VirtualMachinePriorityTypes.SPOT if spot else compute.VirtualMachinePriorityTypes.REGULAR,
-        eviction_policy=compute.VirtualMachineEvictionPolicyTypes(args.spot_eviction_policy) if spot else None,
+        eviction_policy=compute.VirtualMachineEvictionPolicyTypes(args.capacity.spot_eviction_policy) if spot else None,
         # -1: pay up to the on-demand price, so that a node is evicted for capacity only.
         billing_profile=compute.BillingProfileArgs(max_price=-1) if spot else None,
         capacity_reservation=compute.CapacityReservationProfileArgs(capacity_reservation_group=reservation)
@@ -90,19 +114,9 @@ def _profile(computer_name_prefix: str, args: NodesArgs) -> compute.VirtualMachi
         security_profile=compute.SecurityProfileArgs(encryption_at_host=True) if args.encryption_at_host else None,
         os_profile=compute.VirtualMachineScaleSetOSProfileArgs(
             computer_name_prefix=computer_name_prefix,
-            admin_username=args.admin_username,
+            admin_username=args.access.admin_username,
             custom_data=args.custom_data,
-            linux_configuration=compute.LinuxConfigurationArgs(
-                disable_password_authentication=True,
-                ssh=compute.SshConfigurationArgs(
-                    public_keys=[
-                        compute.SshPublicKeyArgs(
-                            path=f"/home/{args.admin_username}/.ssh/authorized_keys",
-                            key_data=args.admin_ssh_public_key,
-                        )
-                    ]
-                ),
-            ),
+            linux_configuration=linux_configuration(args.access),
         ),
         storage_profile=compute.VirtualMachineScaleSetStorageProfileArgs(
             image_reference=compute.ImageReferenceArgs(

@@ -1,30 +1,34 @@
-"""Builds the custom data of a machine: an environment file and the bootstrap scripts as a cloud-config."""
+"""Builds the custom data of a machine: an environment file and the boot scripts as a cloud-config."""
 
 import base64
 import gzip
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pulumi
 
 # Azure takes 65,535 bytes (SDK text of osProfile.customData); counted here after base64, the stricter reading.
 CUSTOM_DATA_LIMIT_BYTES = 65_535
-ENVIRONMENT_PATH = "/etc/clusterwright/node.env"
-SCRIPT_FOLDER = "/opt/clusterwright"
+ENVIRONMENT_PATH = "/etc/gpu-cluster/node.env"
+SCRIPT_FOLDER = "/opt/gpu-cluster"
 
 
 class UserDataError(pulumi.RunError):
-    """The bootstrap scripts are missing or do not fit into custom data."""
+    """The boot scripts are missing or do not fit into custom data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnvironment:
-    """What a machine has to know at boot. Nothing in it is secret: every process on the machine can read it."""
+    """What a machine has to know at boot. Nothing in it is secret: every process on the machine can read it.
+
+    Each field is the variable of the environment file of the same name, with `CLUSTER_` before it; `node/README.md`
+    explains them.
+    """
 
     role: str
-    cluster_name: str
+    name: str
     partition: str
     controller_address: str
     region: str
@@ -38,6 +42,11 @@ class NodeEnvironment:
     shared_source: str
     shared_path: str
     bucket: str
+    database_host: str = ""
+    database_user: str = ""
+    database_secret_id: str = ""
+    spot: str = "no"
+    busy_metric: str = "no"
 
 
 def shell_quoted(value: str) -> str:
@@ -47,36 +56,19 @@ def shell_quoted(value: str) -> str:
 
 def environment_file(environment: NodeEnvironment) -> str:
     """Write the environment file, one shell-quoted variable per line."""
-    variables = {
-        "CLOUD": "azure",
-        "ROLE": environment.role,
-        "CLUSTER_NAME": environment.cluster_name,
-        "PARTITION": environment.partition,
-        "CONTROLLER_ADDRESS": environment.controller_address,
-        "REGION": environment.region,
-        "SECRET_ID": environment.secret_id,
-        "IDENTITY_CLIENT_ID": environment.identity_client_id,
-        "NODE_COUNT": str(environment.node_count),
-        "GPUS_PER_NODE": str(environment.gpus_per_node),
-        "GPU_TYPE": environment.gpu_type,
-        "FABRIC": environment.fabric,
-        "FABRIC_INTERFACES": str(environment.fabric_interfaces),
-        "SHARED_SOURCE": environment.shared_source,
-        "SHARED_PATH": environment.shared_path,
-        "BUCKET": environment.bucket,
-    }
-    return "".join(f"CLUSTERWRIGHT_{name}={shell_quoted(value)}\n" for name, value in variables.items())
+    variables = {"cloud": "azure", **asdict(environment)}
+    return "".join(f"CLUSTER_{name.upper()}={shell_quoted(str(value))}\n" for name, value in variables.items())
 
 
 def read_scripts(folder: Path) -> dict[str, str]:
-    """Read the bootstrap scripts by file name.
+    """Read the boot scripts by file name.
 
     Raises:
         UserDataError: if the folder has no bootstrap.sh.
     """
     scripts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sh"))}
     if "bootstrap.sh" not in scripts:
-        raise UserDataError(f"no bootstrap.sh in {folder}: the project needs its folder of bootstrap scripts")
+        raise UserDataError(f"no bootstrap.sh in {folder}: the project needs its folder of boot scripts")
     return scripts
 
 

@@ -14,6 +14,7 @@ class BuiltinRole(Enum):
     KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER = "e147488a-f6f5-4113-8e2d-b22465e65bf6"
     KEY_VAULT_SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
     KEY_VAULT_SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
+    MONITORING_METRICS_PUBLISHER = "3913510d-42f4-4e42-8a64-420c390055eb"
     STORAGE_ACCOUNT_CONTRIBUTOR = "17d1049b-9a84-46fb-8f53-869881c3d3ab"
     STORAGE_BLOB_DATA_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 
@@ -52,15 +53,14 @@ class RolesArgs:
 
 
 class Roles(pulumi.ComponentResource):
-    """One identity for the controller, one for the GPU nodes: only the controller may write the cluster's secret."""
+    """One identity each for controller, login machine and GPU nodes: only the controller may write the secret."""
 
-    controller_identity_id: pulumi.Output[str]
-    controller_client_id: pulumi.Output[str]
-    compute_identity_id: pulumi.Output[str]
-    compute_client_id: pulumi.Output[str]
+    controller: managedidentity.UserAssignedIdentity
+    login: managedidentity.UserAssignedIdentity
+    compute: managedidentity.UserAssignedIdentity
 
     def __init__(self, name: str, args: RolesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:azure:Roles", name, {}, opts)
+        super().__init__("gpucluster:azure:Roles", name, {}, opts)
 
         def identity(purpose: str, secret_role: BuiltinRole) -> managedidentity.UserAssignedIdentity:
             made = managedidentity.UserAssignedIdentity(
@@ -86,12 +86,7 @@ class Roles(pulumi.ComponentResource):
 
         # On Azure a secret without a value does not exist, so the controller makes it at its first boot: it needs the
         # officer role, and the vault holds nothing else.
-        controller = identity("controller", BuiltinRole.KEY_VAULT_SECRETS_OFFICER)
-        compute = identity("compute", BuiltinRole.KEY_VAULT_SECRETS_USER)
-        self.controller_identity_id = controller.id
-        self.controller_client_id = controller.client_id
-        self.compute_identity_id = compute.id
-        self.compute_client_id = compute.client_id
-        self.register_outputs(
-            {"controller_identity_id": self.controller_identity_id, "compute_identity_id": self.compute_identity_id}
-        )
+        self.controller = identity("controller", BuiltinRole.KEY_VAULT_SECRETS_OFFICER)
+        self.login = identity("login", BuiltinRole.KEY_VAULT_SECRETS_USER)
+        self.compute = identity("compute", BuiltinRole.KEY_VAULT_SECRETS_USER)
+        self.register_outputs({"controller_identity_id": self.controller.id, "compute_identity_id": self.compute.id})

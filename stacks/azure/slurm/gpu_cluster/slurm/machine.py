@@ -1,19 +1,25 @@
-"""The Slurm controller: one small virtual machine without a public address."""
+"""Controller and login machine: small virtual machines without a public address."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import compute, network
 
-from settings import Image
+from gpu_cluster.images import Image
+from gpu_cluster.slurm.access import Access, linux_configuration
 
 _DISK_GIB = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerArgs:
-    """What the controller runs on."""
+class MachineArgs:
+    """What one machine runs on.
+
+    Attributes:
+        private_address: empty leaves the choice to Azure; either way the interface keeps it.
+        custom_data: made from the address that the machine gets.
+    """
 
     resource_group_name: pulumi.Input[str]
     location: str
@@ -21,27 +27,30 @@ class ControllerArgs:
     instance_type: str
     image: Image
     subnet_id: pulumi.Input[str]
-    private_address: str
+    private_address: pulumi.Output[str]
     identity_id: pulumi.Input[str]
     disk_encryption_set_id: pulumi.Input[str]
     encryption_at_host: bool
-    admin_username: str
-    admin_ssh_public_key: str
-    custom_data: pulumi.Input[str]
+    access: Access
+    custom_data: Callable[[pulumi.Output[str]], pulumi.Output[str]]
     after: Sequence[pulumi.Resource]
     tags: Mapping[str, str]
 
 
-class Controller(pulumi.ComponentResource):
-    """Head node with a fixed private address."""
+class Machine(pulumi.ComponentResource):
+    """A machine whose interface, and with it the address, outlives it."""
 
     machine_id: pulumi.Output[str]
     machine_name: pulumi.Output[str]
+    private_address: pulumi.Output[str]
 
-    def __init__(self, name: str, args: ControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("clusterwright:azure:Controller", name, {}, opts)
+    def __init__(self, name: str, args: MachineArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:azure:Machine", name, {}, opts)
+        method = args.private_address.apply(
+            lambda address: network.IPAllocationMethod.STATIC if address else network.IPAllocationMethod.DYNAMIC
+        )
         interface = network.NetworkInterface(
-            f"{name}-controller",
+            name,
             resource_group_name=args.resource_group_name,
             location=args.location,
             enable_accelerated_networking=True,
@@ -50,15 +59,18 @@ class Controller(pulumi.ComponentResource):
                     name="private",
                     primary=True,
                     subnet=network.SubnetArgs(id=args.subnet_id),
-                    private_ip_allocation_method=network.IPAllocationMethod.STATIC,
-                    private_ip_address=args.private_address,
+                    private_ip_allocation_method=method,
+                    private_ip_address=args.private_address.apply(lambda address: address or None),
                 )
             ],
             tags=args.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.private_address = interface.ip_configurations.apply(
+            lambda configurations: (configurations[0].private_ip_address if configurations else None) or ""
+        )
         machine = compute.VirtualMachine(
-            f"{name}-controller",
+            name,
             resource_group_name=args.resource_group_name,
             location=args.location,
             zones=[args.zone],
@@ -70,20 +82,10 @@ class Controller(pulumi.ComponentResource):
                 network_interfaces=[compute.NetworkInterfaceReferenceArgs(id=interface.id, primary=True)]
             ),
             os_profile=compute.OSProfileArgs(
-                computer_name=f"{name}-controller",
-                admin_username=args.admin_username,
-                custom_data=args.custom_data,
-                linux_configuration=compute.LinuxConfigurationArgs(
-                    disable_password_authentication=True,
-                    ssh=compute.SshConfigurationArgs(
-                        public_keys=[
-                            compute.SshPublicKeyArgs(
-                                path=f"/home/{args.admin_username}/.ssh/authorized_keys",
-                                key_data=args.admin_ssh_public_key,
-                            )
-                        ]
-                    ),
-                ),
+                computer_name=name,
+                admin_username=args.access.admin_username,
+                custom_data=args.custom_data(self.private_address),
+                linux_configuration=linux_configuration(args.access),
             ),
             storage_profile=compute.StorageProfileArgs(
                 image_reference=compute.ImageReferenceArgs(
@@ -119,4 +121,4 @@ class Controller(pulumi.ComponentResource):
         )
         self.machine_id = machine.id
         self.machine_name = machine.name
-        self.register_outputs({"machine_id": self.machine_id})
+        self.register_outputs({"machine_id": self.machine_id, "private_address": self.private_address})

@@ -4,7 +4,7 @@ from ipaddress import IPv4Network
 
 from pulumi_azure_native import network
 
-from addresses import AddressPlan
+from gpu_cluster.addresses import AddressPlan
 
 _INBOUND = network.SecurityRuleDirection.INBOUND
 _OUTBOUND = network.SecurityRuleDirection.OUTBOUND
