@@ -7,7 +7,7 @@ out of the configuration and listed in the README; the program refuses to run wi
 import io
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,11 @@ from clusterwright import assets
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CLOUDS
+from clusterwright.outputs import stack_configuration
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.project_files import project_files
+from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
+from clusterwright.outputs.stack_fill_ins import fill_ins
 from clusterwright.outputs.stack_readme import FillIn, stack_readme, to_fill_in
 from clusterwright.plan.record import Option, Plan
 from clusterwright.units import HOURS_PER_MONTH
@@ -47,6 +51,8 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     if option.file_system is None:
         raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
     root = assets.root()
+    if (root / "stacks" / option.target / "base").is_dir():
+        return layered_files(plan, option, catalogue)
     files = _copied(root / "stacks" / option.target) | {
         f"node/{name}": file for name, file in _copied(root / "templates" / "node").items()
     }
@@ -58,6 +64,51 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     static = static_readme.content.decode() if static_readme else ""
     files["README.md"] = text(stack_readme(plan, option, instance, zone=str(zone), static=static))
     return files
+
+
+def layered_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the files of a project in three layers, each a Pulumi project with its own stack."""
+    files = {
+        path: file
+        for path, file in project_files(option.target, option.scheduler).items()
+        if not path.endswith("/Pulumi.example.yaml")
+    }
+    instance = catalogue.instances[option.instance]
+    missing = fill_ins(option, instance, declared_keys(files))
+    for layer, values in stack_configuration.configuration(plan, option, catalogue).items():
+        commands = [command for entry in missing if entry.required for command in entry.commands]
+        unset = [command for command in commands if f" -C {layer} " in command]
+        files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, values, unset))
+        files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
+    return dict(sorted(files.items()))
+
+
+def declared_keys(files: Mapping[str, File]) -> dict[str, frozenset[str]]:
+    """Return the keys that each layer's `Pulumi.yaml` declares."""
+    return {
+        layer: frozenset(YAML(typ="safe").load(files[f"{layer}/Pulumi.yaml"].content).get("config", {}))
+        for layer in stack_configuration.LAYERS
+    }
+
+
+def _with_backend(project: File, url: str) -> File:
+    written = project.content.decode().rstrip("\n")
+    return text(f"{written}\n# The state of every layer, since they read each other's outputs.\nbackend:\n  url: {url}")
+
+
+def _layer_yaml(plan: Plan, option: Option, values: Mapping[str, Any], unset: Sequence[str]) -> str:
+    encryption = {"secretsprovider": provider} if (provider := secrets_provider(option)) else {}
+    stream = io.StringIO()
+    _writer().dump(encryption | {"config": dict(values)}, stream)
+    still = "".join(f"# Still to set: {command}\n" for command in unset)
+    return f"# Written from the plan of {plan.name}; every key is described in Pulumi.yaml.\n{still}{stream.getvalue()}"
+
+
+def _writer() -> YAML:
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 160
+    return yaml
 
 
 def _copied(folder: Path) -> dict[str, File]:
@@ -179,10 +230,7 @@ def monthly_budget_usd(option: Option) -> int | None:
 
 
 def _yaml(plan: Plan, values: dict[str, Any], missing: Sequence[FillIn]) -> str:
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.width = 160
     stream = io.StringIO()
-    yaml.dump({"config": values}, stream)
+    _writer().dump({"config": values}, stream)
     unset = "".join(f"# Still to set: {entry.command}\n" for entry in missing if entry.required)
     return f"# Written from the plan of {plan.name}; every key is described in Pulumi.yaml.\n{unset}{stream.getvalue()}"

@@ -1,0 +1,118 @@
+"""What only the user knows of a cloud's project: account, keys, images without a public default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.catalog.records import Instance
+from clusterwright.plan.record import Option
+
+_OWN_IMAGE = "projects/YOUR-PROJECT/global/images/YOUR-IMAGE"
+_UBUNTU_HPC = "microsoft-dsvm:ubuntu-hpc"
+
+#: Layer to the keys that its `Pulumi.yaml` declares.
+Declared = Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FillIn:
+    """One value that the user sets.
+
+    Attributes:
+        key: of the configuration, as `Pulumi.yaml` declares it (`section.field` within an object) or with the
+            provider's own prefix.
+        value: what to type, as shell text with a placeholder in capitals.
+        why: what it is, and what becomes of it.
+        layers: whose stacks need it.
+        required: whether `pulumi up` refuses to go without.
+    """
+
+    key: str
+    value: str
+    why: str
+    layers: tuple[str, ...] = ()
+    required: bool = True
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that set it, one per layer."""
+        nested = "." in self.key or "[" in self.key
+        path, key = ("--path ", f"'{self.key}'" if "[" in self.key else self.key) if nested else ("", self.key)
+        return tuple(f"pulumi -C {layer} config set {path}{key} {self.value}" for layer in self.layers)
+
+
+def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[FillIn, ...]:
+    """Return what the user sets before the first `up`, in the order of the README.
+
+    Args:
+        option: the plan's option for a cloud.
+        instance: its instance type.
+        declared: keys of the layers; a key that no layer declares is not asked for.
+    """
+    entries = (*_account(option), *_image(option.target, instance), *_optional(option.target))
+    placed = (_placed(entry, declared) for entry in entries)
+    return tuple(entry for entry in placed if entry.layers)
+
+
+def _placed(entry: FillIn, declared: Declared) -> FillIn:
+    head = entry.key.partition(".")[0].partition("[")[0]
+    layers = tuple(layer for layer, keys in declared.items() if ":" in head or head in keys)
+    return FillIn(key=entry.key, value=entry.value, why=entry.why, layers=layers, required=entry.required)
+
+
+def _account(option: Option) -> tuple[FillIn, ...]:
+    if option.target == "azure":
+        why = "Azure wants a public key on every machine; Bastion is the only way to use it"
+        return (FillIn(key="adminSshPublicKey", value='"$(cat ~/.ssh/id_ed25519.pub)"', why=why),)
+    if option.target == "gcp":
+        return (FillIn(key="gcp:project", value="YOUR-PROJECT", why="the project that everything is created in"),)
+    return ()
+
+
+def _image(cloud: str, instance: Instance) -> tuple[FillIn, ...]:
+    if cloud == "azure":
+        return _azure_image(instance)
+    if instance.image is not None:
+        return ()
+    value, why = {
+        "aws": ("ami-YOUR-IMAGE", "an image with the driver of these accelerators; no default is known"),
+        "gcp": (_OWN_IMAGE, "an image of your own: see Image below"),
+    }[cloud]
+    return (FillIn(key="nodeType.image", value=value, why=why),)
+
+
+def _azure_image(instance: Instance) -> tuple[FillIn, ...]:
+    amd, arm = "mi300" in instance.accelerator, instance.architecture == "arm64"
+    listed = instance.image or f"{_UBUNTU_HPC}:{'2404-rocm' if amd else '2404'}:latest"
+    publisher, offer, sku, version = listed.split(":")
+    if version != "latest":
+        return ()
+    versions = f"az vm image list --publisher {publisher} --offer {offer} --sku {sku} --all"
+    node = FillIn(
+        key="nodeType.image",
+        value=f"{publisher}:{offer}:{sku}:VERSION",
+        why=f"a fixed version, so that nodes stay alike: {versions}",
+    )
+    if not amd and not arm:
+        return (node,)
+    controller = FillIn(
+        key="controllerImage",
+        value=f"{_UBUNTU_HPC}:2404:VERSION",
+        why="the controller is an x86 machine without GPU and takes the plain image",
+    )
+    return node, controller
+
+
+def _optional(cloud: str) -> tuple[FillIn, ...]:
+    if cloud == "gcp":
+        return (
+            FillIn(
+                key="operators[0]", value="user:YOU@EXAMPLE.COM", why="who may log in; nobody else can", required=False
+            ),
+            FillIn(
+                key="billingAccount",
+                value="012345-6789AB-CDEF01",
+                why="for budget alerts; without it there is no budget",
+                required=False,
+            ),
+        )
+    return (FillIn(key="alertEmail", value="YOU@EXAMPLE.COM", why="who gets the budget alerts", required=False),)
