@@ -1,7 +1,8 @@
 """The files of a cloud's project that no plan changes: overlays of `stacks/`, laid over each other.
 
-What is the same everywhere, then the cloud, then its scheduler; for Slurm also the boot scripts. A path belongs to one
-overlay, so that it is plain which file a user gets. Lists of requirements are the exception: each overlay adds its own.
+What is the same everywhere, then the scheduler, the cloud, and the scheduler on that cloud; for Slurm also the boot
+scripts. A path belongs to one overlay, so that it is plain which file a user gets. Lists of requirements are the
+exception: each overlay adds its own.
 """
 
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ def project_files(cloud: str, scheduler: str) -> dict[str, File]:
 
 def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
     root = assets.root()
-    for overlay in ("every_cloud", f"{cloud}/base", f"{cloud}/{scheduler}"):
+    for overlay in ("every_cloud", scheduler, f"{cloud}/base", f"{cloud}/{scheduler}"):
         for path, file in copied(root / "stacks" / overlay).items():
             yield f"stacks/{overlay}", path, file
     if scheduler == "slurm":

@@ -148,7 +148,8 @@ def plan_for(cloud: str, instance: str) -> Plan:
 def has_stack(cloud: str, scheduler: str) -> bool:
     """Tell whether a cloud's stack exists for a scheduler."""
     folder = ROOT / "stacks" / cloud
-    return (folder / scheduler).is_dir() or (scheduler == "slurm" and (folder / "__main__.py").exists())
+    layered = (folder / "base").is_dir() and (folder / scheduler).is_dir()
+    return layered or (scheduler == "slurm" and (folder / "__main__.py").exists())
 
 
 def layers_of(folder: Path) -> tuple[str, ...]:

@@ -33,6 +33,10 @@ _LOOK_UPS: dict[str, dict[str, Any]] = {
 _OUTPUTS: dict[str, dict[str, Any]] = {
     "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 7},
     "aws:fsx/lustreFileSystem:LustreFileSystem": {"dnsName": "fs-0.fsx.us-east-1.amazonaws.com", "mountName": "fsxmnt"},
+    "aws:eks/cluster:Cluster": {
+        "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0"}]}],
+        "certificateAuthority": {"data": "Y2VydGlmaWNhdGU="},
+    },
     "gcp:compute/globalAddress:GlobalAddress": {"address": "10.200.0.0"},
 }
 
