@@ -33,11 +33,13 @@ class FillIn:
     required: bool = True
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """The commands that set it, one per layer."""
-        nested = "." in self.key or "[" in self.key
-        path, key = ("--path ", f"'{self.key}'" if "[" in self.key else self.key) if nested else ("", self.key)
-        return tuple(f"pulumi -C {layer} config set {path}{key} {self.value}" for layer in self.layers)
+    def command(self) -> str:
+        """The command that sets it, in every layer that needs it."""
+        return f"./cluster.sh set {_quoted(self.key)} {self.value}"
+
+
+def _quoted(key: str) -> str:
+    return f"'{key}'" if "[" in key else key
 
 
 def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[FillIn, ...]:
