@@ -41,8 +41,7 @@ def stack_name(values: Values, key: str) -> str:
 def tags(values: Values, layer: str) -> Mapping[str, str]:
     """Read the user's tags and add those of the cluster and of the layer."""
     found = {CLUSTER_TAG: str(values.values.get("clusterName", "")), LAYER_TAG: layer}
-    section = values.optional_section("tags")
-    for key, value in (section.values if section else {}).items():
+    for key, value in (values.optional_section("tags") or Values(values={})).values.items():
         if not isinstance(value, str) or len(value) > LONGEST_TAG_VALUE or re.fullmatch(TAG_NAME, key) is None:
             values.fail(
                 f"tags.{key}",

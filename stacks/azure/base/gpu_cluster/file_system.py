@@ -26,7 +26,7 @@ class FileSystemArgs:
 
 
 class FileSystem(pulumi.ComponentResource):
-    """Azure Managed Lustre. Size, throughput and import are fixed at creation; it is encrypted with Azure's own keys."""
+    """Azure Managed Lustre. Size, throughput and import are fixed at creation; Azure's own keys encrypt it."""
 
     file_system_id: pulumi.Output[str]
     mount_source: pulumi.Output[str]

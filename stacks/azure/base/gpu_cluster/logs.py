@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import managedidentity, monitor, network, operationalinsights
 
-from gpu_cluster.object_store import ClosedAccountArgs, ObjectStore, closed_account
 from gpu_cluster.keys import Keys
+from gpu_cluster.object_store import ClosedAccountArgs, ObjectStore, closed_account
 from gpu_cluster.roles import BuiltinRole, grant
 
 # Minutes between two looks of traffic analytics at the flow logs; 10 and 60 are possible.

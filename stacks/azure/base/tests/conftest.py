@@ -1,33 +1,22 @@
-"""Assemble the project as `clusterwright stack` does, and run it for several clusters."""
+"""Run the layers for several clusters, once for equal ones."""
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import PROJECT, Program, changed, node_folder, run_program
+
+from recording import Program, run_layers
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the program with the bootstrap scripts beside it."""
-    folder = tmp_path_factory.mktemp("azure")
-    for path in PROJECT.glob("*.py"):
-        shutil.copy(path, folder)
-    shutil.copytree(node_folder(), folder / "node")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def run(project: Path) -> Callable[..., Program]:
-    """Return a function that runs the example with changes, once for equal changes."""
+def run() -> Callable[..., Program]:
+    """Return a function that runs all layers of the example with changes, once for equal changes."""
     done: dict[str, Program] = {}
 
-    def cached(**changes: Any) -> Program:
-        key = repr(sorted(changes.items()))
+    def cached(*layers: str, **changes: Any) -> Program:
+        key = repr((layers, sorted(changes.items())))
         if key not in done:
-            done[key] = run_program(project, changed(**changes))
+            done[key] = run_layers(*layers, **changes)
         return done[key]
 
     return cached

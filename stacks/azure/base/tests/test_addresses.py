@@ -4,7 +4,6 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 
 import pytest
-
 from addresses import address_plan, lustre_prefix
 
 

@@ -47,9 +47,7 @@ if settings.accounting_instance_type:
     )
 
 
-def boot_data(
-    role: str, client_id: pulumi.Output[str], controller_address: pulumi.Output[str]
-) -> pulumi.Output[str]:
+def boot_data(role: str, client_id: pulumi.Output[str], controller_address: pulumi.Output[str]) -> pulumi.Output[str]:
     """Return the custom data of a machine in one role, once the names it holds are known."""
     environment = partial(
         NodeEnvironment,
@@ -120,9 +118,7 @@ login = Machine(
         instance_type=settings.login_instance_type,
         private_address=pulumi.Output.from_input(""),
         identity_id=foundation.login_identity_id,
-        custom_data=lambda _: boot_data(
-            "login", foundation.login_identity_client_id, controller.private_address
-        ),
+        custom_data=lambda _: boot_data("login", foundation.login_identity_client_id, controller.private_address),
         # After the controller, whose fixed address it could take otherwise.
         after=[controller],
     ),
@@ -141,10 +137,12 @@ pulumi.export(
     "connect",
     pulumi.Output.all(foundation.bastion_name, foundation.network_resource_group_name, login.machine_id).apply(
         lambda names: (
-            f"az network bastion ssh --name {names[0]} --resource-group {names[1]} --target-resource-id {names[2]} "
-            f"--auth-type ssh-key --username {settings.access.admin_username} --ssh-key ~/.ssh/id_ed25519"
+            (
+                f"az network bastion ssh --name {names[0]} --resource-group {names[1]} --target-resource-id {names[2]} "
+                f"--auth-type ssh-key --username {settings.access.admin_username} --ssh-key ~/.ssh/id_ed25519"
+            )
+            if names[0]
+            else f"ssh {settings.access.admin_username}@(address of {names[2]} in your network)"
         )
-        if names[0]
-        else f"ssh {settings.access.admin_username}@(address of {names[2]} in your network)"
     ),
 )

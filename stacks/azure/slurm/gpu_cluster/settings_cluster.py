@@ -100,7 +100,11 @@ def _accounting(values: Values) -> str | None:
     password = values.values.get("accountingPassword")
     least, most = _PASSWORD_LETTERS
     # The value itself must not be shown, not even in a complaint.
-    if not isinstance(password, str) or not least <= len(password) <= most or any(sign in password for sign in "\"'\\#\n"):
+    if (
+        not isinstance(password, str)
+        or not least <= len(password) <= most
+        or any(sign in password for sign in "\"'\\#\n")
+    ):
         values.fail(
             "accountingPassword",
             f"needs {least} to {most} characters without quotation marks, backslash and #; make one with "

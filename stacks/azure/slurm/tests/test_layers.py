@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import Program, Recorded, changed, node_folder, run_program
-from test_user_data import files_of
-
 from settings import SettingsError
 from user_data import CUSTOM_DATA_LIMIT_BYTES, read_scripts
+
+from recording import Program, Recorded, changed, node_folder, run_program
+from test_user_data import files_of
 
 Run = Callable[..., Program]
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-import yaml
-from recording import NAMESPACE, PROJECT, changed
-
 import rules
+import yaml
 from rules import parse_settings
 from settings import Settings, SettingsError, even_split
+
+from recording import NAMESPACE, PROJECT, changed
 
 RESERVATION = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/training"
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import node_folder
-
 from user_data import (
     CUSTOM_DATA_LIMIT_BYTES,
     NodeEnvironment,
@@ -20,6 +18,8 @@ from user_data import (
     read_scripts,
     shell_quoted,
 )
+
+from recording import node_folder
 
 ENVIRONMENT = NodeEnvironment(
     role="compute",

@@ -22,16 +22,17 @@ class Access:
 def access(values: Values) -> Access:
     """Read `adminUsername` and `adminSshPublicKey`."""
     user = values.text(
-        "adminUsername", _USER, "a Linux user name that Azure allows (not admin, root, user or the like)", "clusteradmin"
+        "adminUsername",
+        _USER,
+        "a Linux user name that Azure allows (not admin, root, user or the like)",
+        "clusteradmin",
     )
     key = str(values.values.get("adminSshPublicKey", "")).strip()
     values.asked.add("adminSshPublicKey")
     if "PRIVATE KEY" in key:
         values.fail("adminSshPublicKey", "holds a private key; take the .pub file, and replace this key pair")
     elif re.fullmatch(_PUBLIC_KEY, key) is None:
-        values.fail(
-            "adminSshPublicKey", "must be one line `ssh-ed25519 …` or `ssh-rsa …`; Azure asks for one on Linux"
-        )
+        values.fail("adminSshPublicKey", "must be one line `ssh-ed25519 …` or `ssh-rsa …`; Azure asks for one on Linux")
     return Access(admin_username=user, admin_ssh_public_key=key)
 
 

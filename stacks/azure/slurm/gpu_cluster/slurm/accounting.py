@@ -131,9 +131,7 @@ class Accounting(pulumi.ComponentResource):
             location=args.location,
             availability_zone=args.zone,
             version=_VERSION,
-            sku=dbformysql.MySQLServerSkuArgs(
-                name=args.instance_type, tier=dbformysql.ServerSkuTier.GENERAL_PURPOSE
-            ),
+            sku=dbformysql.MySQLServerSkuArgs(name=args.instance_type, tier=dbformysql.ServerSkuTier.GENERAL_PURPOSE),
             administrator_login=DATABASE_USER,
             administrator_login_password=args.password,
             identity=dbformysql.MySQLServerIdentityArgs(
@@ -145,9 +143,7 @@ class Accounting(pulumi.ComponentResource):
                 primary_user_assigned_identity_id=identity.id,
             ),
             network=dbformysql.NetworkArgs(public_network_access=dbformysql.EnableStatusEnum.DISABLED),
-            storage=dbformysql.StorageArgs(
-                storage_size_gb=_STORAGE_GIB, auto_grow=dbformysql.EnableStatusEnum.ENABLED
-            ),
+            storage=dbformysql.StorageArgs(storage_size_gb=_STORAGE_GIB, auto_grow=dbformysql.EnableStatusEnum.ENABLED),
             backup=dbformysql.BackupArgs(backup_retention_days=_BACKUP_DAYS),
             tags=args.tags,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[key_grant]),

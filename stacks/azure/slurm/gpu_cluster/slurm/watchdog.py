@@ -1,8 +1,8 @@
 """Takes GPU nodes down when their time is over or nothing has run on them: a scheduled workflow of Azure Logic Apps.
 
-What it does is in `watchdog.json`, step by step. Every ten minutes it looks at each scale set: after the time in the tag
-`expires-at`, or when all nodes have said for `stopWhenIdleMinutes` that no GPU is busy, it deletes the machines. Nodes
-that say nothing are not idle.
+What it does is in `watchdog.json`, step by step. Every ten minutes it looks at each scale set: after the time in the
+tag `expires-at`, or when all nodes have said for `stopWhenIdleMinutes` that no GPU is busy, it deletes the machines.
+Nodes that say nothing are not idle.
 """
 
 import json
