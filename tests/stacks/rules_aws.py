@@ -106,7 +106,7 @@ def _type(record: Record, sdk: Sdk, wanted: Wanted) -> Iterator[Problem]:
 
 
 def _fabric_rules(record: Record) -> Iterator[Problem]:
-    groups = {one.name.rpartition("-")[2]: f"{one.name}-id" for one in record.of(SECURITY_GROUP)}
+    groups = {one.name.rpartition("-")[2]: f"{one.name}-security-group-id" for one in record.of(SECURITY_GROUP)}
     cluster, lustre = groups.get("cluster"), groups.get("lustre")
     own = {"securityGroupId": cluster, "referencedSecurityGroupId": cluster, "ipProtocol": "-1"}
     for kind in (INGRESS, EGRESS):

@@ -1,5 +1,6 @@
 """Stands in for the cloud: ids and outputs of what is created, and answers to look-ups."""
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,13 +62,24 @@ class Cloud:
         self._sdk = outputs.Sdk(site_packages=site_packages)
 
     def id_of(self, type_: str, name: str) -> str:
-        """Return the id that a resource gets: none in a preview, except for providers, which are the engine's own."""
-        if self.dry_run and not type_.startswith("pulumi:providers:"):
+        """Return the id that a resource gets: none in a preview, except for providers, which are the engine's own.
+
+        It says what it is the id of, so that the id of something else in its place is seen.
+        """
+        if type_.startswith("pulumi:providers:"):
+            return f"{name}-id"
+        if self.dry_run:
             return ""
+        _, module, resource = type_.split(":")
         if type_.startswith("azure-native:"):
-            kind = type_.split(":")[1]
-            return f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers/Microsoft.{kind}/{name}"
-        return f"{name}-id"
+            group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
+            kind = f"{resource[0].lower()}{resource[1:]}s"
+            return (
+                f"{group}/{name}"
+                if kind == "resourceGroups"
+                else f"{group}/rg/providers/Microsoft.{module}/{kind}/{name}"
+            )
+        return f"{name}-{_kebab(resource)}-id"
 
     def created(self, type_: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
         """Return the outputs: the inputs, and outside a preview an example of everything else that the type has.
@@ -87,9 +99,10 @@ class Cloud:
         }
         if self.dry_run:
             return given
+        service, resource = type_.split(":")[1].partition("/")[0], type_.rpartition(":")[2]
         named = {
             "name": name,
-            "arn": f"arn:aws:{type_.split(':')[1].split('/', maxsplit=1)[0]}:us-east-1:{ACCOUNT}:{name}",
+            "arn": f"arn:aws:{service}:us-east-1:{ACCOUNT}:{_kebab(resource)}/{name}",
         }
         examples = {
             key: named[key] if key in named else self._outputs.example_output(shape, f"{name}-{key}")
@@ -120,6 +133,10 @@ class Cloud:
         examples = {key: self._outputs.example_output(shape, f"{name}-{key}") for key, shape in shapes.items()}
         asked = {key: value for key, value in arguments.items() if key in shapes and value is not None}
         return {**examples, **asked, **_LOOK_UPS.get(token, {})}
+
+
+def _kebab(resource: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", resource).lower()
 
 
 def _marked(value: Any) -> bool:  # noqa: ANN401 - JSON
