@@ -8,7 +8,7 @@ from gpu_cluster.bastion import Bastion, BastionArgs
 from gpu_cluster.file_system import FileSystem, FileSystemArgs
 from gpu_cluster.keys import Keys, KeysArgs
 from gpu_cluster.logs import FlowLogs, FlowLogsArgs, Logs, LogsArgs
-from gpu_cluster.network import Network, NetworkArgs, check_existing
+from gpu_cluster.network import Network, NetworkArgs, controller_address_in
 from gpu_cluster.object_store import ObjectStore, ObjectStoreArgs
 from gpu_cluster.private_names import PrivateNames, PrivateNamesArgs
 from gpu_cluster.provider import azure_provider
@@ -26,9 +26,8 @@ theirs = settings.existing.network
 
 groups = ResourceGroups(name, ResourceGroupsArgs(location=location, tags=tags), in_azure)
 bastion_name: pulumi.Input[str] = ""
-controller_address = ""
 if theirs:
-    check_existing(theirs, look_up)
+    controller_address = controller_address_in(theirs, look_up)
     virtual_network_id: pulumi.Input[str] = theirs.virtual_network_id
     node_subnet_id: pulumi.Input[str] = theirs.node_subnet_id
     service_subnet_id: pulumi.Input[str] = theirs.service_subnet_id

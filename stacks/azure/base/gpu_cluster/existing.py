@@ -32,7 +32,11 @@ STORAGE_KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingNetwork:
-    """A virtual network and its subnets; the private DNS zones only where the network has its own."""
+    """A virtual network and its subnets; the private DNS zones only where the network has its own.
+
+    Attributes:
+        controller_address: of the nodes' subnet; None for its last one.
+    """
 
     virtual_network_id: str
     node_subnet_id: str
@@ -41,6 +45,7 @@ class ExistingNetwork:
     vault_zone_id: str | None
     blob_zone_id: str | None
     database_zone_id: str | None
+    controller_address: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ def existing(values: Values) -> Existing:
     fields = values.optional_section("existingNetwork")
     if fields is None:
         return Existing()
-    fields.refuse_unknown((*NETWORK_KEYS, *ZONE_KEYS, *KEY_KEYS, *STORAGE_KEYS))
+    fields.refuse_unknown(("controllerAddress", *NETWORK_KEYS, *ZONE_KEYS, *KEY_KEYS, *STORAGE_KEYS))
     network, key, storage = (_part(fields, keys) for keys in (NETWORK_KEYS, KEY_KEYS, STORAGE_KEYS))
     for key_name in ("nodeSubnetId", "serviceSubnetId", "lustreSubnetId"):
         if network and not network[key_name].startswith(f"{network['virtualNetworkId']}/subnets/"):
@@ -93,8 +98,11 @@ def existing(values: Values) -> Existing:
     zones = {name: fields.optional_text(name, *ZONE_KEYS[name]) for name in ZONE_KEYS}
     if network is None and any(zones.values()):
         fields.fail("virtualNetworkId", "private DNS zones are given, but not the network that they are linked to")
+    address = fields.optional_text(
+        "controllerAddress", r"\d{1,3}(\.\d{1,3}){3}", "an IPv4 address of the nodes' subnet"
+    )
     return Existing(
-        network=_network(network, zones) if network else None,
+        network=_network(network, zones, address) if network else None,
         key=ExistingKey(vault_id=key["keyVaultId"], key_url=key["keyUrl"]) if key else None,
         storage=ExistingStorage(account_id=storage["storageAccountId"], container_name=storage["containerName"])
         if storage
@@ -109,7 +117,7 @@ def _part(fields: Values, keys: dict[str, tuple[str, str]]) -> dict[str, str] | 
     return {key: fields.text(key, pattern, meaning) for key, (pattern, meaning) in keys.items()}
 
 
-def _network(ids: dict[str, str], zones: dict[str, str | None]) -> ExistingNetwork:
+def _network(ids: dict[str, str], zones: dict[str, str | None], address: str | None) -> ExistingNetwork:
     return ExistingNetwork(
         virtual_network_id=ids["virtualNetworkId"],
         node_subnet_id=ids["nodeSubnetId"],
@@ -118,4 +126,5 @@ def _network(ids: dict[str, str], zones: dict[str, str | None]) -> ExistingNetwo
         vault_zone_id=zones["vaultZoneId"],
         blob_zone_id=zones["blobZoneId"],
         database_zone_id=zones["databaseZoneId"],
+        controller_address=address,
     )

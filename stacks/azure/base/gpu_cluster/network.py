@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 import pulumi
 from pulumi_azure_native import network
@@ -113,11 +113,14 @@ class Network(pulumi.ComponentResource):
         )
 
 
-def check_existing(existing: ExistingNetwork, opts: pulumi.InvokeOptions) -> None:
-    """Look at a network that exists already.
+def controller_address_in(existing: ExistingNetwork, opts: pulumi.InvokeOptions) -> str:
+    """Look at a network that exists already, and return the address of its nodes' subnet that the controller gets.
+
+    It is the configured one, or the subnet's last: Azure itself gives out addresses from the first one on, and refuses
+    one that is taken.
 
     Raises:
-        RunError: it overlaps the addresses of the InfiniBand network.
+        RunError: the network overlaps the addresses of InfiniBand, or lacks the subnet.
     """
     parts = existing.virtual_network_id.split("/")
     found = network.get_virtual_network(resource_group_name=parts[4], virtual_network_name=parts[8], opts=opts)
@@ -128,3 +131,17 @@ def check_existing(existing: ExistingNetwork, opts: pulumi.InvokeOptions) -> Non
                 f"existingNetwork.virtualNetworkId: its range {prefix} overlaps {RDMA_NETWORK}, which the InfiniBand "
                 "network reserves"
             )
+    subnet_name = existing.node_subnet_id.rpartition("/")[2]
+    prefixes = [subnet.address_prefix for subnet in found.subnets or [] if subnet.name == subnet_name]
+    if not prefixes or not prefixes[0]:
+        raise pulumi.RunError(f"existingNetwork.nodeSubnetId: {parts[8]} has no subnet {subnet_name}")
+    addresses = IPv4Network(prefixes[0])
+    if existing.controller_address is None:
+        # The last address of a subnet is its broadcast address, which Azure keeps.
+        return str(addresses[-2])
+    if IPv4Address(existing.controller_address) not in addresses:
+        raise pulumi.RunError(
+            f"existingNetwork.controllerAddress: {existing.controller_address} is not in {addresses}, the addresses of "
+            f"{subnet_name}"
+        )
+    return existing.controller_address

@@ -47,7 +47,7 @@ if settings.accounting_instance_type:
     )
 
 
-def boot_data(role: str, client_id: pulumi.Output[str], controller_address: pulumi.Output[str]) -> pulumi.Output[str]:
+def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
     """Return the custom data of a machine in one role, once the names it holds are known."""
     environment = partial(
         NodeEnvironment,
@@ -68,7 +68,7 @@ def boot_data(role: str, client_id: pulumi.Output[str], controller_address: pulu
         foundation.file_system_mount_source,
         foundation.file_system_mount_path,
         foundation.bucket_url,
-        controller_address,
+        foundation.controller_address,
         accounting.host if accounting else "",
         # Only the controller may read the password, so only it is told where that is.
         accounting.secret_id if accounting and role == "controller" else "",
@@ -107,7 +107,7 @@ controller = Machine(
         instance_type=settings.controller_instance_type,
         private_address=foundation.controller_address,
         identity_id=foundation.controller_identity_id,
-        custom_data=lambda own: boot_data("controller", foundation.controller_identity_client_id, own),
+        custom_data=boot_data("controller", foundation.controller_identity_client_id),
         after=accounting.ready if accounting else [],
     ),
     in_azure,
@@ -116,19 +116,18 @@ login = Machine(
     f"{name}-login",
     machine(
         instance_type=settings.login_instance_type,
-        private_address=pulumi.Output.from_input(""),
+        private_address=None,
         identity_id=foundation.login_identity_id,
-        custom_data=lambda _: boot_data("login", foundation.login_identity_client_id, controller.private_address),
+        custom_data=boot_data("login", foundation.login_identity_client_id),
         # After the controller, whose fixed address it could take otherwise.
         after=[controller],
     ),
     in_azure,
 )
 
-pulumi.export("controller_address", controller.private_address)
+pulumi.export("controller_address", foundation.controller_address)
 pulumi.export("controller_id", controller.machine_id)
 pulumi.export("login_id", login.machine_id)
-pulumi.export("login_address", login.private_address)
 pulumi.export("secret_id", foundation.secret_id)
 pulumi.export("partition", settings.partition)
 pulumi.export("cluster_resource_group_name", group.group_name)

@@ -1,6 +1,6 @@
 """Controller and login machine: small virtual machines without a public address."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -17,8 +17,7 @@ class MachineArgs:
     """What one machine runs on.
 
     Attributes:
-        private_address: empty leaves the choice to Azure; either way the interface keeps it.
-        custom_data: made from the address that the machine gets.
+        private_address: None leaves the choice to Azure.
     """
 
     resource_group_name: pulumi.Input[str]
@@ -27,28 +26,24 @@ class MachineArgs:
     instance_type: str
     image: Image
     subnet_id: pulumi.Input[str]
-    private_address: pulumi.Output[str]
+    private_address: pulumi.Input[str] | None
     identity_id: pulumi.Input[str]
     disk_encryption_set_id: pulumi.Input[str]
     encryption_at_host: bool
     access: Access
-    custom_data: Callable[[pulumi.Output[str]], pulumi.Output[str]]
+    custom_data: pulumi.Input[str]
     after: Sequence[pulumi.Resource]
     tags: Mapping[str, str]
 
 
 class Machine(pulumi.ComponentResource):
-    """A machine whose interface, and with it the address, outlives it."""
+    """A machine, and an interface with its address that outlives it."""
 
     machine_id: pulumi.Output[str]
     machine_name: pulumi.Output[str]
-    private_address: pulumi.Output[str]
 
     def __init__(self, name: str, args: MachineArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:azure:Machine", name, {}, opts)
-        method = args.private_address.apply(
-            lambda address: network.IPAllocationMethod.STATIC if address else network.IPAllocationMethod.DYNAMIC
-        )
         interface = network.NetworkInterface(
             name,
             resource_group_name=args.resource_group_name,
@@ -59,15 +54,14 @@ class Machine(pulumi.ComponentResource):
                     name="private",
                     primary=True,
                     subnet=network.SubnetArgs(id=args.subnet_id),
-                    private_ip_allocation_method=method,
-                    private_ip_address=args.private_address.apply(lambda address: address or None),
+                    private_ip_allocation_method=network.IPAllocationMethod.DYNAMIC
+                    if args.private_address is None
+                    else network.IPAllocationMethod.STATIC,
+                    private_ip_address=args.private_address,
                 )
             ],
             tags=args.tags,
             opts=pulumi.ResourceOptions(parent=self),
-        )
-        self.private_address = interface.ip_configurations.apply(
-            lambda configurations: (configurations[0].private_ip_address if configurations else None) or ""
         )
         machine = compute.VirtualMachine(
             name,
@@ -84,7 +78,7 @@ class Machine(pulumi.ComponentResource):
             os_profile=compute.OSProfileArgs(
                 computer_name=name,
                 admin_username=args.access.admin_username,
-                custom_data=args.custom_data(self.private_address),
+                custom_data=args.custom_data,
                 linux_configuration=linux_configuration(args.access),
             ),
             storage_profile=compute.StorageProfileArgs(
@@ -121,4 +115,4 @@ class Machine(pulumi.ComponentResource):
         )
         self.machine_id = machine.id
         self.machine_name = machine.name
-        self.register_outputs({"machine_id": self.machine_id, "private_address": self.private_address})
+        self.register_outputs({"machine_id": self.machine_id})
