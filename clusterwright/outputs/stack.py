@@ -19,7 +19,7 @@ from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CLOUDS
 from clusterwright.outputs import stack_configuration
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.project_files import project_files
+from clusterwright.outputs.project_files import kept_example, project_files
 from clusterwright.outputs.project_readme import project_readme
 from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
 from clusterwright.outputs.stack_fill_ins import fill_ins
@@ -70,9 +70,7 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
 def layered_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of a project in three layers, each a Pulumi project with its own stack."""
     files = {
-        path: file
-        for path, file in project_files(option.target, option.scheduler).items()
-        if not path.endswith("/Pulumi.example.yaml")
+        kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()
     }
     missing = fill_ins(option, catalogue.instances[option.instance], declared_keys(files))
     layers = stack_configuration.configuration(plan, option, catalogue)

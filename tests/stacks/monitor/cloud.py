@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import existing_aws
+
 #: Occurs in every secret answer; whoever finds it outside a secret mark has found a leak.
 CANARY = "canary-of-a-secret"
 ACCOUNT = "123456789012"
@@ -37,6 +39,9 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
     "aws:eks/cluster:Cluster": {
         "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0"}]}],
         "certificateAuthority": {"data": "Y2VydGlmaWNhdGU="},
+    },
+    "aws:rds/cluster:Cluster": {
+        "masterUserSecrets": [{"secretArn": f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret:rds!cluster-0"}]
     },
     "gcp:compute/globalAddress:GlobalAddress": {"address": "10.200.0.0"},
 }
@@ -132,7 +137,7 @@ class Cloud:
         name = token.rpartition(":")[2]
         examples = {key: self._outputs.example_output(shape, f"{name}-{key}") for key, shape in shapes.items()}
         asked = {key: value for key, value in arguments.items() if key in shapes and value is not None}
-        return {**examples, **asked, **_LOOK_UPS.get(token, {})}
+        return {**examples, **asked, **_LOOK_UPS.get(token, {}), **existing_aws.look_up(token, arguments)}
 
 
 def _kebab(resource: str) -> str:
