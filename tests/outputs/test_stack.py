@@ -61,6 +61,7 @@ CASES = [(cloud, scheduler, instance) for cloud, scheduler in PROJECTS for insta
 #: What a user would type for the keys that the README asks for.
 TYPED: dict[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
+    "accountingPassword": "a-password-of-the-tests-1",
     "gcp:project": "my-training-project",
     "controllerImage": "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901",
     "alertEmail": "me@example.com",
