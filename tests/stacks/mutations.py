@@ -1,4 +1,4 @@
-"""Mistakes made by rule: every resource of a run that is right, wrong in one place, of every kind that applies there."""
+"""Mistakes made by rule: each resource of a run that is right, wrong in one place, of every kind that applies there."""
 
 import ipaddress
 import json
@@ -97,9 +97,7 @@ def _of_resource(
 ) -> Iterator[Mutant]:
     def mutant(kind: str, path: Path, resource: Resource | None) -> Mutant:
         shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-        return Mutant(
-            kind=kind, what=f"{one.type} {one.name}{shown}", layer=layer, resource=resource, original=one
-        )
+        return Mutant(kind=kind, what=f"{one.type} {one.name}{shown}", layer=layer, resource=resource, original=one)
 
     def with_value(kind: str, path: Path, value: Any) -> Mutant:  # noqa: ANN401 - JSON
         return mutant(kind, path, replace(one, inputs=_put(one.inputs, path, value)))
@@ -179,7 +177,10 @@ def _wrong_texts(value: str, place: _Place, known: Mapping[str, tuple[str, str]]
     elif _NUMBER.fullmatch(value):
         yield from ((kind, str(int(number))) for kind, number in _wrong_numbers(float(value)))
     elif value in ("true", "false", "TRUE", "FALSE"):
-        yield "a truth value the other way round", {"true": "false", "false": "true", "TRUE": "FALSE", "FALSE": "TRUE"}[value]
+        yield (
+            "a truth value the other way round",
+            {"true": "false", "false": "true", "TRUE": "FALSE", "FALSE": "TRUE"}[value],
+        )
     elif value.startswith("{") and (widened := _widened(value)) is not None:
         yield "a policy that allows everything", widened
     elif value:
@@ -268,4 +269,7 @@ def _ids(run: Run) -> dict[str, tuple[str, str]]:
 
 def _alike(one: str, other: str) -> bool:
     """Tell whether two references are of one form: both ARNs, both paths, or both plain ids."""
-    return (one.partition(":")[0] == "arn", one.startswith("/")) == (other.partition(":")[0] == "arn", other.startswith("/"))
+    return (one.partition(":")[0] == "arn", one.startswith("/")) == (
+        other.partition(":")[0] == "arn",
+        other.startswith("/"),
+    )

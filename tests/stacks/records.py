@@ -17,7 +17,7 @@ class Resource:
 
     Attributes:
         read_id: of what exists already and is only read, such as another stack; empty for what is made.
-        identities: texts by which others refer to it: its id, and what the stand-in cloud made up for its other outputs.
+        identities: texts by which others refer to it: its id, and what the stand-in made up for its other outputs.
     """
 
     urn: str

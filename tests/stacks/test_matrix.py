@@ -19,7 +19,7 @@ LEAST_FLAT, MOST_FLAT = 30, 80
 
 @pytest.fixture(scope="session")
 def _recorded(request: pytest.FixtureRequest) -> None:
-    """Run what the selected tests look at on all cores first; workers of a parallel test run share it out themselves."""
+    """Run what the selected tests look at on all cores first; parallel workers of pytest share it out themselves."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         parameters = (getattr(item, "callspec", None) for item in request.session.items)
         cases = (one.params.get("case") for one in parameters if one is not None)

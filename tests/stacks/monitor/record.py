@@ -3,8 +3,9 @@
 Standard input: one job a line, a JSON object `{"project", "layers", "stack", "organization", "dry_run", "secret_keys",
 "stacks"}`: the project's folder, the folders of it that hold a program ("" for the project itself), the stack whose
 `Pulumi.<stack>.yaml` is read, whether it is a preview, the configuration keys (with or without the project's name) that
-were set as secrets, and the outputs of stacks that exist already, by full name. Standard output: one line each, a JSON object from layer to record. The
-layers run in order, each seeing the outputs of those before it as stack references; a layer that fails ends the job.
+were set as secrets, and the outputs of stacks that exist already, by full name. Standard output: one line each, a JSON
+object from layer to record. The layers run in order, each seeing the outputs of those before it as stack references; a
+layer that fails ends the job.
 
 Runs in the stacks' environment; each program runs in a process of its own.
 """

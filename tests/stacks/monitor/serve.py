@@ -148,9 +148,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         told = {value for key, value in answered.items() if key not in inputs and isinstance(value, str)}
         entry["identities"] = sorted((told | {id_}) - {"", request.name})
         secret = {name: {"$secret": answered[name]} for name in request.additionalSecretOutputs if name in answered}
-        return resource_pb2.RegisterResourceResponse(
-            urn=urn, id=id_, object=struct_of(answered | secret)
-        )
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=struct_of(answered | secret))
 
     def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
         """Answer what exists already: another stack's outputs, or a resource that somebody else made."""
