@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.fields import ANY
 from clusterwright.blueprint.networks import node_with_choices
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import CloudTarget, OnPremTarget
+from clusterwright.blueprint.schema import OnPremTarget
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, Instance, NodeType, System
 from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError
@@ -25,6 +26,12 @@ RESERVATION_IDS = {
         r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?",
         "my-reservation, or projects/PROJECT/reservations/NAME",
     ),
+}
+#: Kinds of capacity that one cloud alone has: its name, and what to say of them elsewhere.
+_OFFERS = {
+    "capacity-block": ("aws", "capacity blocks are an offer of AWS"),
+    "block-reservation": ("azure", "block capacity reservations are an offer of Azure"),
+    "flex-start": ("gcp", "flex-start is an offer of Google Cloud"),
 }
 _T = TypeVar("_T")
 
@@ -179,11 +186,12 @@ def _place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
             )
         )
     shape, example = RESERVATION_IDS[cloud]
-    if asked.capacity == "capacity-block" and cloud != "aws":
+    owner, offer = _OFFERS.get(asked.capacity, (cloud, ""))
+    if owner != cloud:
         problems.append(
             Problem(
                 path=(*path, "capacity"),
-                message=f"capacity blocks are an offer of AWS, not of {cloud}",
+                message=f"{offer}, not of {cloud}",
                 help="choose on-demand, spot or reservation",
             )
         )

@@ -18,7 +18,7 @@ from clusterwright.errors import InputError
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
 _WITHOUT_ENGINE = ("finetune", "serve")
 #: Errors of our own types, whose message stands as it is.
-_OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "value_error")
+_OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
 TRAIN_IS_SUPPORTED = "kind: train is; write one with: clusterwright init train"
 
 

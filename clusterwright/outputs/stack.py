@@ -20,13 +20,12 @@ from clusterwright.facility.cloud_bill import CLOUDS
 from clusterwright.outputs import stack_configuration
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.project_files import project_files
+from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
 from clusterwright.outputs.stack_fill_ins import fill_ins
 from clusterwright.outputs.stack_readme import FillIn, stack_readme, to_fill_in
 from clusterwright.plan.record import Option, Plan
 from clusterwright.units import HOURS_PER_MONTH
 
-#: Until the plan says it.
-_SCHEDULER = "slurm"
 _SKIPPED = ("__pycache__", ".pytest_cache", ".venv", ".ruff_cache")
 _MIB = 2.0**20
 #: Azure's limit without a support request; the catalogue holds the limit with one.
@@ -71,7 +70,7 @@ def layered_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     """Return the files of a project in three layers, each a Pulumi project with its own stack."""
     files = {
         path: file
-        for path, file in project_files(option.target, _SCHEDULER).items()
+        for path, file in project_files(option.target, option.scheduler).items()
         if not path.endswith("/Pulumi.example.yaml")
     }
     instance = catalogue.instances[option.instance]
@@ -79,7 +78,8 @@ def layered_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     for layer, values in stack_configuration.configuration(plan, option, catalogue).items():
         commands = [command for entry in missing if entry.required for command in entry.commands]
         unset = [command for command in commands if f" -C {layer} " in command]
-        files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, values, unset))
+        files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, values, unset))
+        files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     return dict(sorted(files.items()))
 
 
@@ -91,9 +91,15 @@ def declared_keys(files: Mapping[str, File]) -> dict[str, frozenset[str]]:
     }
 
 
-def _layer_yaml(plan: Plan, values: Mapping[str, Any], unset: Sequence[str]) -> str:
+def _with_backend(project: File, url: str) -> File:
+    written = project.content.decode().rstrip("\n")
+    return text(f"{written}\n# The state of every layer, since they read each other's outputs.\nbackend:\n  url: {url}")
+
+
+def _layer_yaml(plan: Plan, option: Option, values: Mapping[str, Any], unset: Sequence[str]) -> str:
+    encryption = {"secretsprovider": provider} if (provider := secrets_provider(option)) else {}
     stream = io.StringIO()
-    _writer().dump({"config": dict(values)}, stream)
+    _writer().dump(encryption | {"config": dict(values)}, stream)
     still = "".join(f"# Still to set: {command}\n" for command in unset)
     return f"# Written from the plan of {plan.name}; every key is described in Pulumi.yaml.\n{still}{stream.getvalue()}"
 

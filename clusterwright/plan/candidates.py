@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.resolve import Resolved
-from clusterwright.blueprint.schema import Blueprint, CloudTarget
+from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cloud_bill import FileSystem, choose_file_system, cloud_bill
+from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.file_system import AskedFileSystem, FileSystem, choose_file_system
 from clusterwright.plan.fronts import front_of_target
 from clusterwright.plan.loading import loading_of
 from clusterwright.plan.owned import owned_design
@@ -27,6 +29,8 @@ TERM_OF_CAPACITY = {
     "spot": "spot",
     "reservation": "on_demand",
     "capacity-block": "capacity_block",
+    "block-reservation": "on_demand",
+    "flex-start": "flex_start",
 }
 #: Owned clusters are billed up to this many times the nodes of the smallest, and this many sizes; see `consider`.
 OWNED_NODES_MARGIN = 1.5
@@ -166,7 +170,13 @@ def _bill(
 ) -> tuple[Bill, OnPremDesign | None, FileSystem | None]:
     if target.system is None:
         asked: CloudTarget = getattr(blueprint.targets, target.target)
-        file_system = choose_file_system(cloud=target.target, need=point.storage)
+        file_system = choose_file_system(
+            cloud=target.target,
+            need=point.storage,
+            asked=AskedFileSystem(
+                capacity_bytes=asked.file_system.capacity, mb_per_s_per_tib=asked.file_system.mb_per_s_per_tib
+            ),
+        )
         bill = cloud_bill(cloud=target.target, region=asked.region, point=point, file_system=file_system)
         return bill, None, file_system
     design = owned_design(blueprint, catalogue, target.system, point)

@@ -96,6 +96,7 @@ def decide(
         recommended=_recommended(options, blueprint.economics.budget),
         recommended_horizon=_recommended_horizon(options),
         findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen])),
+        warnings=(),
     )
 
 

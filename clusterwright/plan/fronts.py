@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.multiples import Multiple
-from clusterwright.blueprint.schema import Blueprint, Sizes
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sizes import Sizes
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.reliability import with_reliability

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Turns this machine into the controller or a compute node of the cluster that node.env describes. May run again at any
+# Turns this machine into the controller, a login machine or a compute node of the cluster that node.env describes. May run again at any
 # time: what is already right stays untouched.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -43,3 +43,4 @@ bash "$here/shared_storage.sh"
 if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/scratch.sh"; fi
 bash "$here/auth_key.sh"
 bash "$here/$CLUSTER_ROLE.sh"
+if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/watches.sh"; fi

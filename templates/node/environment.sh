@@ -37,10 +37,14 @@ require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
 : "${CLUSTER_CONTROLLER_ADDRESS:=}" "${CLUSTER_REGION:=}" "${CLUSTER_GPU_TYPE:=}"
 : "${CLUSTER_FABRIC_INTERFACES:=0}" "${CLUSTER_SHARED_SOURCE:=}" "${CLUSTER_SHARED_PATH:=/shared}"
 : "${CLUSTER_BUCKET:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
+: "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
+: "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}"
 : "${CLUSTER_CONFINEMENT:=cgroup}" "${CLUSTER_SYSFS:=/sys}" "${CLUSTER_DEVICES:=/dev}"
 
 check_pattern CLUSTER_CLOUD 'aws|azure|gcp|local' 'one of aws, azure, gcp, local'
-check_pattern CLUSTER_ROLE 'controller|compute' 'controller or compute'
+check_pattern CLUSTER_ROLE 'controller|login|compute' 'one of controller, login, compute'
+check_pattern CLUSTER_SPOT 'yes|no' 'yes or no'
+check_pattern CLUSTER_BUSY_METRIC 'yes|no' 'yes or no'
 check_pattern CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
 check_pattern CLUSTER_PARTITION '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
 check_pattern CLUSTER_NODE_COUNT '[0-9]{1,5}' 'a number of nodes'
@@ -60,7 +64,7 @@ fi
 if [ "$CLUSTER_FABRIC" != none ] && [ "$CLUSTER_FABRIC_INTERFACES" -eq 0 ]; then
     fail "CLUSTER_FABRIC is $CLUSTER_FABRIC, so CLUSTER_FABRIC_INTERFACES has to be 1 or more" 2
 fi
-if [ "$CLUSTER_ROLE" = compute ]; then require CLUSTER_CONTROLLER_ADDRESS; fi
+if [ "$CLUSTER_ROLE" != controller ]; then require CLUSTER_CONTROLLER_ADDRESS; fi
 if [ "$CLUSTER_CLOUD" = aws ]; then require CLUSTER_REGION; fi
 if [ -n "$CLUSTER_CONTROLLER_ADDRESS" ]; then
     check_pattern CLUSTER_CONTROLLER_ADDRESS '[A-Za-z0-9][A-Za-z0-9.-]*' 'an IPv4 address or a DNS name'

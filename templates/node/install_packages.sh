@@ -71,7 +71,13 @@ install_lustre() {
 install_text /etc/apt/apt.conf.d/99gpu-cluster 0644 <<<'APT::Periodic::Unattended-Upgrade "0";'
 
 packages=(curl ca-certificates python3 munge slurm-client mdadm xfsprogs)
-if [ "$CLUSTER_ROLE" = controller ]; then packages+=(slurmctld); else packages+=(slurmd); fi
+case "$CLUSTER_ROLE" in
+controller)
+    packages+=(slurmctld)
+    if [ -n "$CLUSTER_DATABASE_HOST" ]; then packages+=(slurmdbd); fi
+    ;;
+compute) packages+=(slurmd) ;;
+esac
 install_missing "${packages[@]}"
 if [ "$CLUSTER_CLOUD" = aws ] && ! command -v aws >/dev/null; then snap install aws-cli --classic; fi
 if [ -n "$CLUSTER_SHARED_SOURCE" ]; then install_lustre; fi

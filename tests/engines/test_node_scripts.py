@@ -91,13 +91,16 @@ def test_the_readme_lists_every_script() -> None:
     assert [script.name for script in SCRIPTS if f"`{script.name}`" not in readme] == []
 
 
-def test_scripts_fit_into_the_user_data_of_ec2() -> None:
-    """All scripts together are below 12 KB when packed, as the README promises (the limit is 16 KB)."""
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_scripts_fit_into_the_user_data_of_ec2(cloud: str) -> None:
+    """What a machine gets, without the other clouds' scripts, is below 14 KB packed, as the README promises."""
     packed = io.BytesIO()
+    foreign = tuple(f"_{other}.sh" for other in ("aws", "azure", "gcp", "local") if other != cloud)
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for script in SCRIPTS:
-            archive.add(script, arcname=script.name)
-    assert len(packed.getvalue()) < 12_000
+            if not script.name.endswith(foreign):
+                archive.add(script, arcname=script.name)
+    assert len(packed.getvalue()) < 14_000
 
 
 def test_a_missing_environment_file_is_named(tmp_path: Path) -> None:
@@ -125,7 +128,7 @@ def test_all_missing_variables_are_named_at_once(run_script: Callable[..., subpr
     ("name", "value"),
     [
         ("CLOUD", "onprem"),
-        ("ROLE", "login"),
+        ("ROLE", "worker"),
         ("NODE_COUNT", "4.5"),
         ("NODE_COUNT", "four"),
         ("NODE_COUNT", "-4"),

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
-from .projects import INSTANCES, Case
+from .projects import INSTANCES, SCHEDULERS, Case, has_stack
 
 _BLOCK = (("capacity", "capacity-block"), ("reservationId", "cr-0123456789abcdef0"))
 _FLEX = (("capacity", "flex-start"),)
@@ -26,12 +27,17 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
     return (256, _FLEX) if instance.startswith("a3-") else (_PROGRAM_LIMIT, ())
 
 
+def stacks() -> list[tuple[str, str]]:
+    """Return cloud and scheduler of every stack."""
+    return [(cloud, scheduler) for cloud in INSTANCES for scheduler in SCHEDULERS if has_stack(cloud, scheduler)]
+
+
 def compact() -> list[Case]:
     """Return what continuous integration runs: one node, and each type's limit."""
     return [
-        Case(cloud=cloud, instance=instance, nodes=nodes, changes=changes)
-        for cloud, instances in INSTANCES.items()
-        for instance in instances
+        Case(cloud=cloud, instance=instance, nodes=nodes, scheduler=scheduler, changes=changes)
+        for cloud, scheduler in stacks()
+        for instance in INSTANCES[cloud]
         for nodes, changes in ((1, ()), limit_of(cloud, instance))
     ]
 
@@ -39,9 +45,15 @@ def compact() -> list[Case]:
 def beyond() -> list[Case]:
     """Return the same types with one node too many (for GB200 one rack)."""
     return [
-        Case(cloud=cloud, instance=instance, nodes=nodes + (18 if "GB200" in instance else 1), changes=changes)
-        for cloud, instances in INSTANCES.items()
-        for instance in instances
+        Case(
+            cloud=cloud,
+            instance=instance,
+            nodes=nodes + (18 if "GB200" in instance else 1),
+            scheduler=scheduler,
+            changes=changes,
+        )
+        for cloud, scheduler in stacks()
+        for instance in INSTANCES[cloud]
         for nodes, changes in (limit_of(cloud, instance),)
     ]
 
@@ -49,17 +61,18 @@ def beyond() -> list[Case]:
 def full() -> list[Case]:
     """Return the long matrix: sizes up to 2,048 nodes and every way to buy capacity."""
     sizes = (2, 8, 64, 65, 128, 256, 300, 512, 1024, 2048)
-    cases = []
-    for cloud, instances in INSTANCES.items():
-        for instance in instances:
+    cases: list[Case] = []
+    for cloud, scheduler in stacks():
+        for instance in INSTANCES[cloud]:
+            one = Case(cloud=cloud, instance=instance, nodes=8, scheduler=scheduler)
             for nodes in sizes:
                 racks = -(-nodes // 18) * 18 if "GB200" in instance and nodes > 18 else nodes
                 split = (
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
                 )
-                cases.append(Case(cloud=cloud, instance=instance, nodes=racks, changes=split))
-            cases.append(Case(cloud=cloud, instance=instance, nodes=8, changes=(("capacity", "spot"),)))
-            cases += [Case(cloud=cloud, instance=instance, nodes=8, changes=changes) for changes in _reserved(cloud)]
+                cases.append(replace(one, nodes=racks, changes=split))
+            cases.append(replace(one, changes=(("capacity", "spot"),)))
+            cases += [replace(one, changes=changes) for changes in _reserved(cloud)]
     return [case for case in cases if case.cloud != "aws" or case.changes != _BLOCK or case.instance not in _NO_BLOCK]
 
 

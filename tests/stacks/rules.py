@@ -7,7 +7,7 @@ from typing import Any
 
 from clusterwright.catalog.records import Instance
 
-from .records import SECRET, UNKNOWN, Record, Resource, texts
+from .records import SECRET, UNKNOWN, Record, Resource, Run, texts
 from .shapes import Entries, Sdk, UnknownTypeError
 
 #: Contained in every secret answer of the stand-in cloud.
@@ -32,11 +32,13 @@ class Wanted:
     """What a record is held against: facts of the catalogue and what was asked for.
 
     Attributes:
+        tags: of everything; each layer adds its own name as `layer`.
         kept: types that survive `pulumi destroy`, and how many of each.
         own_tags_reach_by_provider: whether the provider itself puts the cluster's tags on everything.
     """
 
     cloud: str
+    scheduler: str
     instance: Instance
     nodes: int
     capacity: str
@@ -91,8 +93,13 @@ def structure_problems(record: Record) -> Iterator[Problem]:
             yield Problem(id="STR003", resource=one.name, message="is a component below a resource")
 
 
-def kept_problems(record: Record, kept: Mapping[str, int]) -> Iterator[Problem]:
-    """Data and its keys are protected, nothing else is, so that the rest can be destroyed."""
+def kept_problems(record: Record, kept: Mapping[str, int], layer: str) -> Iterator[Problem]:
+    """Data and its keys are protected, nothing else is, so that the rest can be destroyed.
+
+    The layers above the foundation protect nothing: they are destroyed and made again while the data stays.
+    """
+    if layer not in ("", "foundation"):
+        kept = {}
     found: dict[str, int] = {}
     for one in record.cloud_resources:
         if one.protect:
@@ -107,14 +114,15 @@ def kept_problems(record: Record, kept: Mapping[str, int]) -> Iterator[Problem]:
             yield Problem(id="KEP001", resource=kind, message=message)
 
 
-def tag_problems(record: Record, sdk: Sdk, wanted: Wanted) -> Iterator[Problem]:
+def tag_problems(record: Record, sdk: Sdk, wanted: Wanted, layer: str) -> Iterator[Problem]:
     """The cluster's tags are on everything that can carry tags, by the provider or by the resource itself."""
+    tags = {**wanted.tags, "layer": layer} if layer else wanted.tags
     default: Mapping[str, Any] = {}
     for one in record.resources:
         if one.type.startswith("pulumi:providers:"):
             given = one.inputs.get("defaultTags") or one.inputs.get("defaultLabels") or "{}"
             default = _json(given).get("tags", _json(given))
-    if wanted.own_tags_reach_by_provider and not wanted.tags.items() <= default.items():
+    if wanted.own_tags_reach_by_provider and not tags.items() <= default.items():
         yield Problem(id="TAG001", resource="provider", message=f"default tags are {dict(default)}")
     for one in record.cloud_resources:
         try:
@@ -126,7 +134,7 @@ def tag_problems(record: Record, sdk: Sdk, wanted: Wanted) -> Iterator[Problem]:
             if known is None or not isinstance(known.shape, Entries):
                 continue
             own = one.inputs.get(name) or {}
-            if not wanted.tags.items() <= {**default, **own}.items():
+            if not tags.items() <= {**default, **own}.items():
                 yield Problem(id="TAG002", resource=one.name, message=f"{name} are {dict(own)}")
 
 
@@ -146,15 +154,33 @@ def run_problems(record: Record, warnings: Sequence[str] = ()) -> Iterator[Probl
         yield Problem(id="RUN003", resource="program", message="exports nothing")
 
 
-def common_problems(record: Record, sdk: Sdk, wanted: Wanted, warnings: Sequence[str] = ()) -> list[Problem]:
-    """Return everything that is wrong in a record by the rules of this module."""
+def reference_problems(run: Run, stack: str) -> Iterator[Problem]:
+    """A layer reads outputs of the layers before it, and only such as these export."""
+    known: dict[str, Mapping[str, Any]] = {}
+    for layer, record in run.layers.items():
+        references = [one for one in record.resources if one.type == "pulumi:pulumi:StackReference"]
+        for one in references:
+            if record.error is None and one.read_id not in {name for name, _ in record.reads}:
+                yield Problem(id="REF002", resource=one.name, message=f"{layer} reads nothing of {one.read_id}")
+        for name, output in record.reads:
+            if name in known and output not in known[name]:
+                yield Problem(id="REF001", resource=layer, message=f"reads {output}, which {name} does not export")
+        if record.error is None and layer not in ("", "foundation") and not references:
+            yield Problem(id="REF003", resource=layer, message="stands on no other layer")
+        known[f"organization/{record.project}/{stack}"] = record.outputs
+
+
+def common_problems(
+    record: Record, sdk: Sdk, wanted: Wanted, layer: str, warnings: Sequence[str] = ()
+) -> list[Problem]:
+    """Return everything that is wrong in one layer's record by the rules of this module; "" is a project without."""
     return [
         *run_problems(record, warnings),
         *text_problems(record),
         *secret_problems(record, sdk),
         *structure_problems(record),
-        *kept_problems(record, wanted.kept),
-        *tag_problems(record, sdk, wanted),
+        *kept_problems(record, wanted.kept, layer),
+        *tag_problems(record, sdk, wanted, layer),
     ]
 
 

@@ -13,7 +13,12 @@ from functools import cache, cached_property
 from pathlib import Path
 
 #: Package of a type token's first part.
-PACKAGES = {"aws": "pulumi_aws", "azure-native": "pulumi_azure_native", "gcp": "pulumi_gcp"}
+PACKAGES = {
+    "aws": "pulumi_aws",
+    "azure-native": "pulumi_azure_native",
+    "gcp": "pulumi_gcp",
+    "kubernetes": "pulumi_kubernetes",
+}
 _SCALARS = ("str", "int", "float", "bool")
 _TRANSPARENT = ("Input", "Output", "Optional", "Awaitable", "NotRequired", "InputType")
 
@@ -125,6 +130,20 @@ class Sdk:
             re.findall(r'__dict__\["(\w+)"\] = None if \w+ is None else pulumi\.Output\.secret', _text(path))
         )
 
+    def answers(self, token: str) -> Mapping[str, Shape]:
+        """Return the shape of a look-up's answer by the provider's name.
+
+        Args:
+            token: such as `aws:ec2/getVpc:getVpc` or `azure-native:network:getVirtualNetwork`.
+        """
+        package, module, name = token.split(":")
+        module = module.partition("/")[0]
+        folder = self._package(package) / ("" if module == "index" else module)
+        path = folder / f"{_snake(name)}.py"
+        if package not in PACKAGES or not path.exists():
+            raise UnknownTypeError(f"no such look-up in the installed SDK: {token}")
+        return _getters(path, f"{name[0].upper()}{name[1:]}Result")
+
     def _resource(self, token: str) -> tuple[Path, str]:
         if token.startswith("pulumi:providers:"):
             return self._package(token.rpartition(":")[2]) / "provider.py", "Provider"
@@ -149,7 +168,10 @@ class Sdk:
     def _registry(self) -> Mapping[str, tuple[str, str]]:
         known: dict[str, tuple[str, str]] = {}
         for package in PACKAGES.values():
-            source = (self.site_packages / package / "__init__.py").read_text()
+            path = self.site_packages / package / "__init__.py"
+            if not path.exists():
+                continue
+            source = path.read_text()
             listed = re.search(r'resource_modules="""\n?(.*?)"""', source, re.DOTALL)
             for entry in json.loads(listed.group(1)) if listed else ():
                 known |= {token: (entry["fqn"], name) for token, name in entry["classes"].items()}

@@ -5,14 +5,16 @@ import os
 import pytest
 
 from .cases import beyond, chosen, compact, limit_of
-from .projects import INSTANCES, Case, record_all, recorded
+from .projects import INSTANCES, SCHEDULERS, Case, has_stack, record_all, recorded
 from .proof import problems
 from .records import UNKNOWN, Record, texts
 
 #: One type of each cloud for what does not depend on the type.
 TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-megagpu-8g"}
-#: Resources of one stack without its groups of nodes: few enough to read, and the same for every number of nodes.
-LEAST_RESOURCES, MOST_RESOURCES = 30, 80
+#: Resources of one layer without its groups of nodes: few enough to read, and the same for every number of nodes.
+MOST_RESOURCES = 60
+#: Of a stack that is not split into layers.
+LEAST_FLAT, MOST_FLAT = 30, 80
 
 
 @pytest.fixture(scope="session")
@@ -32,21 +34,27 @@ def of_groups(record: Record) -> int:
 @pytest.mark.parametrize("case", chosen(), ids=str)
 def test_nothing_is_wrong_with_what_the_program_asks_for(case: Case) -> None:
     """Inputs fit the SDK's shapes, and the rules of all clouds and of this one hold."""
-    record = recorded(case)
-    found = problems(record, case)
+    run = recorded(case)
+    found = problems(run, case)
     if dict(case.changes).get("allowSplitFabric"):
         # That is what this setting asks for, in full knowledge.
         found = [one for one in found if one.id != "AZ013"]
     assert [str(one) for one in found] == []
-    assert LEAST_RESOURCES <= len(record.cloud_resources) - of_groups(record) <= MOST_RESOURCES
+    for layer, record in run.layers.items():
+        lasting = len(record.cloud_resources) - of_groups(record)
+        if layer:
+            assert lasting <= MOST_RESOURCES, f"{layer}: {lasting} resources"
+        else:
+            assert LEAST_FLAT <= lasting <= MOST_FLAT
 
 
 @pytest.mark.usefixtures("_recorded")
 @pytest.mark.parametrize("case", beyond(), ids=str)
 def test_one_node_too_many_is_refused_in_words(case: Case) -> None:
-    """Beyond the limit the program says which value is wrong and what the limit is, and registers nothing."""
-    record = recorded(case)
-    assert [one.type for one in record.resources] == ["pulumi:pulumi:Stack"]
+    """Beyond the limit the nodes' layer says which value is wrong and what the limit is, and registers nothing."""
+    layers = recorded(case).layers
+    record = list(layers.values())[-1]
+    assert record.cloud_resources == ()
     assert record.error is not None
     assert "nodeCount" in record.error
     assert any(
@@ -60,11 +68,15 @@ def test_one_node_too_many_is_refused_in_words(case: Case) -> None:
 def test_the_number_of_resources_does_not_grow_with_the_nodes() -> None:
     """From one node to a type's limit only groups of nodes are added, never one resource per node."""
     for cloud, instances in INSTANCES.items():
-        for instance in instances:
-            small, large = (recorded(one) for one in compact() if (one.cloud, one.instance) == (cloud, instance))
-            # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
-            assert abs(len(small.cloud_resources) - len(large.cloud_resources) + of_groups(large) - 1) <= 2
-            assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
+        for scheduler in SCHEDULERS:
+            for instance in instances if has_stack(cloud, scheduler) else ():
+                ours = [
+                    one for one in compact() if (one.cloud, one.scheduler, one.instance) == (cloud, scheduler, instance)
+                ]
+                small, large = (recorded(one).whole for one in ours)
+                # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
+                assert abs(len(small.cloud_resources) - len(large.cloud_resources) + of_groups(large) - 1) <= 2
+                assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
 
 
 @pytest.mark.parametrize("cloud", TYPICAL)
@@ -80,7 +92,7 @@ def test_a_second_run_asks_for_the_same(cloud: str) -> None:
 def test_a_preview_asks_for_the_same_resources(cloud: str) -> None:
     """In a preview, where ids and outputs are unknown, the program gets as far and says nothing wrong."""
     case = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=1)
-    preview, deployed = recorded(case, dry_run=True), recorded(case)
+    preview, deployed = recorded(case, dry_run=True).whole, recorded(case).whole
     assert preview.error is None
     assert [one.urn for one in preview.resources] == [one.urn for one in deployed.resources]
     unknown = sum(UNKNOWN in str(one.inputs) for one in preview.resources)

@@ -17,6 +17,9 @@ _NOT_IN_LABEL = re.compile(r"[^a-z0-9_-]")
 #: The first part of a stack's full name where the state is not in Pulumi Cloud.
 _NO_ORGANIZATION = "organization"
 
+#: Where state is kept unless the blueprint says otherwise: `~/.pulumi`, which needs no account.
+_LOCAL_STATE = "file://~"
+
 _BEFORE: Mapping[str, tuple[str, ...]] = {
     "foundation": (),
     "cluster": ("foundation",),
@@ -31,7 +34,18 @@ def project_name(option: Option, layer: str) -> str:
 
 def stack_of(plan: Plan, option: Option, layer: str) -> str:
     """Return the full name of a layer's stack, as references to it need it."""
-    return f"{_NO_ORGANIZATION}/{project_name(option, layer)}/{plan.cluster.name}"
+    organization = (option.state.organization if option.state else "") or _NO_ORGANIZATION
+    return f"{organization}/{project_name(option, layer)}/{plan.cluster.name}"
+
+
+def state_url(option: Option) -> str:
+    """Return where the layers' state is kept; all layers name it, since they read each other's outputs."""
+    return option.state.url if option.state else _LOCAL_STATE
+
+
+def secrets_provider(option: Option) -> str:
+    """Return what encrypts the stacks' secrets; empty for the backend's own."""
+    return option.state.secrets_provider if option.state else ""
 
 
 def prefixed(option: Option, layer: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Stands in for the cloud: ids and outputs of what is created, and answers to look-ups."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,12 @@ class Cloud:
     Args:
         dry_run: as in a preview, nothing gets an id or an output that its inputs do not say.
         site_packages: of the environment with the SDKs, whose shapes say which outputs exist.
+        stacks: outputs of the stacks that exist already, by full name, with marks for secrets.
     """
 
-    def __init__(self, *, dry_run: bool, site_packages: Path) -> None:
+    def __init__(self, *, dry_run: bool, site_packages: Path, stacks: Mapping[str, Mapping[str, Any]]) -> None:
         self.dry_run = dry_run
+        self._stacks = stacks
         # The shapes are shared with the tests, which live one folder up and in another environment.
         sys.path.insert(0, str(Path(__file__).parent.parent))
         import outputs  # noqa: PLC0415
@@ -91,13 +94,28 @@ class Cloud:
         }
         return {**examples, **given, **_OUTPUTS.get(type_, {})}
 
-    def looked_up(self, token: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a look-up, its own arguments among it.
+    def read(self, type_: str, name: str, id_: str) -> dict[str, Any]:
+        """Return the properties of what exists already: a stack's outputs, or a resource by its id.
 
         Raises:
-            KeyError: a look-up that no stack makes today; add its answer.
+            LookupError: no such stack, in the engine's words.
         """
-        return {**arguments, **_LOOK_UPS[token]}
+        if type_ != "pulumi:pulumi:StackReference":
+            shapes = self._sdk.outputs(type_)
+            return {key: self._outputs.example_output(shape, f"{name}-{key}") for key, shape in shapes.items()}
+        if id_ not in self._stacks:
+            raise LookupError(f'unknown stack "{id_}"')
+        outputs = self._stacks[id_]
+        secret = sorted(key for key, value in outputs.items() if "$secret" in str(value))
+        return {"name": id_, "outputs": dict(outputs), "secretOutputNames": secret}
+
+    def looked_up(self, token: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a look-up: examples in the shapes that the SDK declares, what was asked for among it."""
+        shapes = self._sdk.answers(token)
+        name = token.rpartition(":")[2]
+        examples = {key: self._outputs.example_output(shape, f"{name}-{key}") for key, shape in shapes.items()}
+        asked = {key: value for key, value in arguments.items() if key in shapes and value is not None}
+        return {**examples, **asked, **_LOOK_UPS.get(token, {})}
 
 
 def _marked(value: Any) -> bool:  # noqa: ANN401 - JSON
