@@ -16,7 +16,12 @@ _TAKEN = (
     (IPv4Network("172.16.0.0/16"), "the RDMA network of Azure", ("azure",), "FAIL"),
     # Docker's default bridge: a node cannot reach what lies behind it.
     (IPv4Network("172.17.0.0/16"), "Docker's bridge on the nodes", ("aws", "azure", "gcp"), "WARN"),
-    (IPv4Network("169.254.0.0/16"), "link-local addresses, the metadata service among them", ("aws", "azure", "gcp"), "FAIL"),
+    (
+        IPv4Network("169.254.0.0/16"),
+        "link-local addresses, the metadata service among them",
+        ("aws", "azure", "gcp"),
+        "FAIL",
+    ),
     (IPv4Network("100.64.0.0/10"), "carrier-grade translation, which providers use themselves", ("aws", "gcp"), "WARN"),
 )
 _WILDCARDS = re.compile(r"^(0\.0\.0\.0/\d+|\d+\.\d+\.\d+\.\d+/0|::/0|::0/0|\*|any|internet)$", re.IGNORECASE)

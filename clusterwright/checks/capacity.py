@@ -60,16 +60,18 @@ def placement(subject: Subject) -> Iterator[Outcome]:
                 f"remove {setting.name}: together they end in insufficient capacity, with part of the nodes missing",
             )
         return
-    decided = "the reservation" if subject.capacity in RESERVED else "the request" if subject.capacity == "flex-start" else (
-        (subject.instance.placement_kind if subject.instance else None) or "nothing"
-    )  # fmt: skip
+    own = subject.instance.placement_kind if subject.instance else None
+    brought = {"flex-start": "the request", **dict.fromkeys(RESERVED, "the reservation")}
+    decided = brought.get(subject.capacity, own or "nothing")
     yield passed(f"placement by {decided}")
 
 
 def _asks(setting: Setting) -> bool:
-    return whole(setting.value) not in (None, 0) or flag(setting.value) is True or (
-        whole(setting.value) is None and flag(setting.value) is None and bool(text(setting.value))
-    )  # fmt: skip
+    """Tell whether a value asks for placement: a number above 0, true, or a name."""
+    number, switch = whole(setting.value), flag(setting.value)
+    if number is not None:
+        return number > 0
+    return bool(text(setting.value)) if switch is None else switch
 
 
 def _outcome(setting: Setting | None, message: str, fix: str) -> Outcome:

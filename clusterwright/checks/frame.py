@@ -1,4 +1,4 @@
-"""Is the project whole: its parts, its configuration's keys, what only its owner knows, its policy pack and workflow."""
+"""Is the project whole: parts, keys of the configuration, what only its owner knows, policy pack, workflow, state."""
 
 import re
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from clusterwright.errors import ClusterwrightError
 WORKFLOW = ".github/workflows/infrastructure.yml"
 _PARTS = (
     *(f"{layer}/{name}" for layer in LAYERS for name in ("Pulumi.yaml", "__main__.py")),
-    "cluster.sh", "cloud.sh", "pyproject.toml", "requirements.txt", "gpu_cluster/__init__.py", "policy/PulumiPolicy.yaml",
-    "policy/__main__.py", WORKFLOW,
+    "cluster.sh", "cloud.sh", "pyproject.toml", "requirements.txt", "gpu_cluster/__init__.py",
+    "policy/PulumiPolicy.yaml", "policy/__main__.py", WORKFLOW,
 )  # fmt: skip
 _PLACEHOLDER = re.compile(
     r"\b(YOUR-[A-Z-]+|YOU@EXAMPLE\.COM|ami-YOUR-\w+|TODO|FIXME|CHANGE-?ME|replace@me)\b|EXAMPLEexample|:VERSION\b"
@@ -29,9 +29,12 @@ def parts(subject: Subject) -> Iterator[Outcome]:
     """Name what is missing of a project, and what its owner changed."""
     project = subject.project
     missing = [part for part in _PARTS if part not in project.files]
-    for layer in LAYERS:
-        if layer not in {entry.name for entry in project.layers} and f"{layer}/Pulumi.yaml" in project.files:
-            missing.append(f"{layer}/Pulumi.{project.layers[0].stack}.yaml")
+    read = {layer.name for layer in project.layers}
+    missing += [
+        f"{layer}/Pulumi.{project.layers[0].stack}.yaml"
+        for layer in LAYERS
+        if layer not in read and f"{layer}/Pulumi.yaml" in project.files
+    ]
     for part in missing:
         yield Outcome(
             status="FAIL",

@@ -47,7 +47,11 @@ def _alike(setting: Setting) -> object:
 
 def _shown(setting: Setting) -> str:
     value = setting.value
-    return "{" + ", ".join(f"{key}: {item}" for key, item in value.items()) + "}" if isinstance(value, dict) else repr(value)
+    return (
+        "{" + ", ".join(f"{key}: {item}" for key, item in value.items()) + "}"
+        if isinstance(value, dict)
+        else repr(value)
+    )
 
 
 def references(subject: Subject) -> Iterator[Outcome]:

@@ -148,10 +148,20 @@ def image_fits(subject: Subject) -> Iterator[Outcome]:
     if _X86.search(name) if arm else _ARM.search(name):
         yield _unfit(setting, f"{instance.id} is {instance.architecture}, the image is not: {setting.value}")
     vendor = subject.catalogue.accelerators[instance.accelerator].vendor.lower()
-    own = "amd" if "amd" in vendor else "nvidia" if "nvidia" in vendor else "aws" if "amazon" in vendor or vendor == "aws" else ""
+    own = (
+        "amd"
+        if "amd" in vendor
+        else "nvidia"
+        if "nvidia" in vendor
+        else "aws"
+        if "amazon" in vendor or vendor == "aws"
+        else ""
+    )
     for other, pattern in _SOFTWARE.items():
         if other != own and pattern.search(name):
-            yield _unfit(setting, f"the image is for {other} accelerators, {instance.id} has {vendor}'s: {setting.value}")
+            yield _unfit(
+                setting, f"the image is for {other} accelerators, {instance.id} has {vendor}'s: {setting.value}"
+            )
     yield passed(f"{setting.value}", setting.place)
 
 

@@ -30,8 +30,10 @@ def month_of(
     """Return the priced lines of a cluster: nodes with their disks, controller, way out, and others.
 
     Args:
-        cloud: `aws`, `azure` or `gcp`; region: that prices are of.
-        instance: type of the GPU nodes; nodes: how many.
+        cloud: `aws`, `azure` or `gcp`.
+        region: that prices are of.
+        instance: type of the GPU nodes.
+        nodes: how many.
         capacity: how they are obtained.
         others: what else there is, for example the file system.
     """

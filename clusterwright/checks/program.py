@@ -41,21 +41,27 @@ _TRUE, _FALSE = _is(True, "true"), _is(False, "false")
 _OPEN = (
     Forbidden(argument="associate_public_ip_address", bad=_TRUE, why="gives machines a public address", fix='"false"'),
     Forbidden(argument="map_public_ip_on_launch", bad=_TRUE, why="gives machines a public address", fix="False"),
-    Forbidden(argument="access_configs", bad=lambda value: bool(value), why="gives machines a public address", fix="[]"),
+    Forbidden(argument="access_configs", bad=bool, why="gives machines a public address", fix="[]"),
     Forbidden(argument="publicly_accessible", bad=_TRUE, why="opens the database to the Internet", fix="False"),
     Forbidden(argument="ipv4_enabled", bad=_TRUE, why="gives the database a public address", fix="False"),
     Forbidden(argument="endpoint_public_access", bad=_TRUE, why="opens the control plane to the Internet", fix="False"),
     Forbidden(argument="public_network_access", bad=_is("Enabled"), why="opens it to the Internet", fix='"Disabled"'),
     Forbidden(argument="allow_blob_public_access", bad=_TRUE, why="lets blobs be read by everybody", fix="False"),
-    Forbidden(argument="public_access_prevention", bad=_is("inherited"), why="lets data be published", fix='"enforced"'),
+    Forbidden(
+        argument="public_access_prevention", bad=_is("inherited"), why="lets data be published", fix='"enforced"'
+    ),
     Forbidden(argument="block_public_acls", bad=_FALSE, why="lets data be published", fix="True"),
     Forbidden(argument="block_public_policy", bad=_FALSE, why="lets data be published", fix="True"),
     Forbidden(argument="ignore_public_acls", bad=_FALSE, why="lets data be published", fix="True"),
     Forbidden(argument="restrict_public_buckets", bad=_FALSE, why="lets data be published", fix="True"),
-    Forbidden(argument="http_tokens", bad=_is("optional"), why="lets any process read the machine's role", fix='"required"'),
+    Forbidden(
+        argument="http_tokens", bad=_is("optional"), why="lets any process read the machine's role", fix='"required"'
+    ),
     Forbidden(argument="encrypted", bad=_FALSE, why="leaves a disk unencrypted", fix="True"),
     Forbidden(argument="storage_encrypted", bad=_FALSE, why="leaves a database unencrypted", fix="True"),
-    Forbidden(argument="minimum_tls_version", bad=_is("TLS1_0", "TLS1_1"), why="takes broken encryption", fix='"TLS1_2"'),
+    Forbidden(
+        argument="minimum_tls_version", bad=_is("TLS1_0", "TLS1_1"), why="takes broken encryption", fix='"TLS1_2"'
+    ),
     Forbidden(
         argument="cidr_ipv4", bad=_holds(*_EVERYBODY), why="lets everybody in", fix="name a group", call="IngressRule"
     ),
@@ -70,7 +76,13 @@ _OPEN = (
 _LOSES_DATA = (
     Forbidden(argument="force_destroy", bad=_TRUE, why="deletes the data with the bucket", fix="False"),
     Forbidden(argument="skip_final_snapshot", bad=_TRUE, why="deletes the database without a copy", fix="False"),
-    Forbidden(argument="protect", bad=_FALSE, why="lets `destroy` take data", fix="True, or leave it out", call="ResourceOptions"),
+    Forbidden(
+        argument="protect",
+        bad=_FALSE,
+        why="lets `destroy` take data",
+        fix="True, or leave it out",
+        call="ResourceOptions",
+    ),
 )
 
 
@@ -98,7 +110,9 @@ _RULES = {
         ),
     ),
     "azure": (),
-    "gcp": (Needed(what="a firewall of the machines among themselves", call="Firewall", arguments=(("source_ranges", ""),)),),
+    "gcp": (
+        Needed(what="a firewall of the machines among themselves", call="Firewall", arguments=(("source_ranges", ""),)),
+    ),
 }
 #: Ports that Lustre needs, by cloud, as they stand in the program.
 _LUSTRE_PORTS = {"aws": ("988", "1018", "1023"), "azure": ("988",), "gcp": ("988",)}
@@ -106,7 +120,7 @@ _LUSTRE_PORTS = {"aws": ("988", "1018", "1023"), "azure": ("988",), "gcp": ("988
 
 def closed(subject: Subject) -> Iterator[Outcome]:
     """Find what opens machines or data: public addresses, the old metadata service, missing encryption."""
-    yield from _forbidden(subject, _OPEN, "no public address, metadata by token, all encrypted")
+    yield from _forbidden(subject, _OPEN, "nothing in the program opens machines or data")
 
 
 def keeps_data(subject: Subject) -> Iterator[Outcome]:
@@ -144,14 +158,16 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
     """Check that the program still opens what the fabric and Lustre need, and only among the cluster's own machines."""
     existing = subject.project.setting("existingNetwork")
     found = list(calls(subject.project.files))
-    if not found:
+    if not any(file.startswith("gpu_cluster/") and content for file, content in subject.project.files.items()):
         yield Outcome(status="UNKNOWN", message="the project has no program to look at")
         return
     good = True
     for rule in _RULES[subject.cloud]:
         if not any(_fits(call, rule) for call in found):
             good = False
-            yield Outcome(status="FAIL", message=f"the program has no {rule.what.removeprefix('an ').removeprefix('a ')}")
+            yield Outcome(
+                status="FAIL", message=f"the program has no {rule.what.removeprefix('an ').removeprefix('a ')}"
+            )
     package = "\n".join(content for file, content in subject.project.files.items() if file.startswith("gpu_cluster/"))
     missing = [port for port in _LUSTRE_PORTS[subject.cloud] if port not in package]
     if missing and subject.project.setting("sharedStorage") is not None:

@@ -109,7 +109,8 @@ class Project:
         """Yield a value in every layer that has it, foundation first.
 
         Args:
-            key: without the project's namespace, with a path by dots: `nodeType.image`; or with a provider's: `gcp:region`.
+            key: without the project's namespace, with a path by dots: `nodeType.image`; or with a provider's own,
+                `gcp:region`.
         """
         first, *rest = key.split(".")
         for layer in self.layers:
@@ -173,7 +174,8 @@ def project_of(
         name: of the folder, as shown to people.
         files: text by path within the project.
         stack: which stack, where the project has several.
-        changed: see `Project`; relocated: see `Project`.
+        changed: see `Project`.
+        relocated: see `Project`.
 
     Raises:
         InputError: this is no such project, or it has several stacks and none was named.

@@ -149,5 +149,6 @@ def networks(subject: Subject) -> Iterator[Outcome]:
     yield Outcome(
         status="UNKNOWN",
         message=f"the project makes {count} VPC networks, which count against the quota NETWORKS",
-        fix="run with --online, or gcloud compute project-info describe --flatten=quotas --filter=quotas.metric=NETWORKS",
+        fix="run with --online, or gcloud compute project-info describe --flatten=quotas "
+        "--filter=quotas.metric=NETWORKS",
     )

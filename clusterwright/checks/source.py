@@ -48,7 +48,9 @@ def calls(files: Mapping[str, str]) -> Iterator[Call]:
 def _call(node: ast.Call, file: str) -> Call:
     named = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    name = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
     return Call(
         name=name,
         arguments={key: ast.unparse(value) for key, value in named.items()},

@@ -107,7 +107,9 @@ def month(subject: Subject) -> Iterator[Outcome]:
             place=setting.place if setting else None,
         )
     else:
-        yield passed(f"{cost}" + (f", budget {amount:,} USD" if amount else ", no budget"), setting.place if setting else None)
+        yield passed(
+            f"{cost}" + (f", budget {amount:,} USD" if amount else ", no budget"), setting.place if setting else None
+        )
 
 
 def _lines(subject: Subject, nodes: int) -> tuple[PricedLine, ...]:

@@ -88,5 +88,13 @@ CHECKS = (
     _offline(28, "the state is shared", "name a bucket or Pulumi Cloud", frame.state),
     _offline(29, "the quota to ask for", "ask for it days before", quotas.quota),
     _offline(30, "networks to ask for", "ask for it days before", quotas.networks),
+    _online(101, "the provider takes the login", "log in as for the provider's own command line"),
+    _online(102, "the quota suffices", "ask for more, days before"),
+    _online(103, "the provider offers the type in the zone", "take a zone that has it"),
+    _online(104, "the reservation holds the run", "take one that fits"),
+    _online(105, "images exist, and which to pin", "take one that exists"),
+    _online(106, "the existing network has room", "README.md lists what it must hold"),
+    _online(107, "security groups let the fabric through", "put the rules back with ./cluster.sh up"),
+    _online(108, "the quota of networks suffices", "ask for more, days before"),
 )
 BY_ID = {check.id: check for check in CHECKS}

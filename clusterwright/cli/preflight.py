@@ -23,7 +23,8 @@ def preflight(
         stack: of a project, which stack, where there are several.
         set_values: of a blueprint, values to replace.
         online: ask the provider too, read-only.
-        as_json: print JSON; every: also print checks that passed.
+        as_json: print JSON.
+        every: also print checks that passed.
     """
     from clusterwright.checks.offline import offline
 
@@ -99,10 +100,8 @@ def _where(place: Place | None) -> str:
 
 
 def _fixes(results: Sequence[Result]) -> list[str]:
-    lines = []
-    for result in sorted(results, key=lambda result: ORDER.index(result.outcome.status)):
-        if result.outcome.status != "PASS":
-            lines.append(f"  {result.check}  {fix_of(result)}")
+    ordered = sorted(results, key=lambda result: ORDER.index(result.outcome.status))
+    lines = [f"  {result.check}  {fix_of(result)}" for result in ordered if result.outcome.status != "PASS"]
     return ["What to do", *dict.fromkeys(lines), ""] if lines else []
 
 

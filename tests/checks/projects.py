@@ -1,15 +1,17 @@
 """Small projects that every offline check passes, one per cloud, to be broken by the tests."""
 
+import io
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from clusterwright.catalog.load import load
+from clusterwright.checks.offline import offline
 from clusterwright.checks.project import project_of
 from clusterwright.checks.results import Result
-from clusterwright.checks.offline import offline
 from clusterwright.checks.subject import Subject
-from ruamel.yaml import YAML
-import io
 
 STACK = "small"
 
@@ -74,12 +76,12 @@ _FOUNDATION: dict[str, dict[str, Any]] = {
 _NODE = {"aws": _AWS_NODE, "azure": _AZURE_NODE, "gcp": _GCP_NODE}
 
 _PROGRAM = {
-    "aws": '''\
+    "aws": """\
 PORTS = ((988, 988), (1018, 1023))
 aws.vpc.SecurityGroupIngressRule("in", referenced_security_group_id=group.id, ip_protocol="-1")
 aws.vpc.SecurityGroupEgressRule("out", referenced_security_group_id=group.id, ip_protocol="-1")
 aws.ec2.LaunchTemplateMetadataOptionsArgs(http_tokens="required")
-''',
+""",
     "azure": 'PORTS = ("988", "1019-1023")\nnetwork.SecurityRuleArgs(source_address_prefix=nodes)\n',
     "gcp": 'PORT = "988"\ncompute.Firewall("internal", direction="INGRESS", source_ranges=[str(subnet)])\n',
 }
@@ -101,7 +103,7 @@ Config = dict[str, dict[str, Any]]
 def configuration(cloud: str) -> Config:
     """Return keys and values of each layer, without the projects' namespaces."""
     shared = {**_EVERY_LAYER[cloud], "clusterName": "small", "tags": {"team": "ml"}}
-    return {
+    layers: Config = {
         "foundation": {
             **shared,
             **_FOUNDATION[cloud],
@@ -119,6 +121,7 @@ def configuration(cloud: str) -> Config:
             "timeToLiveHours": 168,
         },
     }
+    return deepcopy(layers)
 
 
 def files(cloud: str, config: Config | None = None, *, more: Mapping[str, str | None] | None = None) -> dict[str, str]:
@@ -156,7 +159,9 @@ def files(cloud: str, config: Config | None = None, *, more: Mapping[str, str | 
 
 def _yaml(value: object) -> str:
     stream = io.StringIO()
-    YAML().dump(value, stream)
+    yaml = YAML()
+    yaml.width = 400
+    yaml.dump(value, stream)
     return stream.getvalue()
 
 
