@@ -407,9 +407,7 @@ FILE_MISTAKES = (
     FileMistake(
         "aws",
         "no egress to itself",
-        {
-            "gpu_cluster/security.py": "P = "988 1018 1023"\nSecurityGroupIngressRule(referenced_security_group_id=g)\n"
-        },
+        {"gpu_cluster/security.py": "P = '988 1018 1023'\nSecurityGroupIngressRule(referenced_security_group_id=g)\n"},
         "PRE013",
         "FAIL",
         "outbound",

@@ -98,7 +98,7 @@ class Provider(Protocol):
         """Return where a type can be had."""
         ...
 
-    def reservation(self, id: str, zone: str) -> tuple[Reservation, ...]:  # noqa: A002 - the providers' word
+    def reservation(self, reservation_id: str, zone: str) -> tuple[Reservation, ...]:
         """Return a reservation, for a group each of its reservations; empty if there is none."""
         ...
 
@@ -106,11 +106,11 @@ class Provider(Protocol):
         """Return an image, None if there is none."""
         ...
 
-    def subnet(self, id: str) -> Subnet | None:  # noqa: A002
+    def subnet(self, subnet_id: str) -> Subnet | None:
         """Return a subnet, None if there is none."""
         ...
 
-    def network_problems(self, id: str) -> tuple[str, ...]:  # noqa: A002
+    def network_problems(self, network_id: str) -> tuple[str, ...]:
         """Return what of an existing network does not fit; one message if it does not exist."""
         ...
 

@@ -94,12 +94,12 @@ class Aws:
             zones = sorted(offering["Location"] for page in pages for offering in page["InstanceTypeOfferings"])
         return Offer(zones=tuple(zones))
 
-    def reservation(self, id: str, zone: str) -> tuple[Reservation, ...]:  # noqa: A002 - as the protocol
+    def reservation(self, reservation_id: str, zone: str) -> tuple[Reservation, ...]:
         """Return a capacity reservation or capacity block."""
         del zone
         with _answered("ec2:DescribeCapacityReservations"):
             try:
-                found = self._client("ec2").describe_capacity_reservations(CapacityReservationIds=[id])
+                found = self._client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
             except ClientError as error:
                 if _is_missing(error):
                     return ()
@@ -141,11 +141,11 @@ class Aws:
                 raise
         return Image(pinned=ami, architecture=found[0].get("Architecture", "")) if found else None
 
-    def subnet(self, id: str) -> Subnet | None:  # noqa: A002 - as the protocol
+    def subnet(self, subnet_id: str) -> Subnet | None:
         """Return a subnet."""
         with _answered("ec2:DescribeSubnets"):
             try:
-                found = self._client("ec2").describe_subnets(SubnetIds=[id])["Subnets"]
+                found = self._client("ec2").describe_subnets(SubnetIds=[subnet_id])["Subnets"]
             except ClientError as error:
                 if _is_missing(error):
                     return None
@@ -153,7 +153,7 @@ class Aws:
         return next(
             (
                 Subnet(
-                    id=id,
+                    id=subnet_id,
                     zone=entry["AvailabilityZone"],
                     free_addresses=entry["AvailableIpAddressCount"],
                     network=entry["VpcId"],
@@ -163,12 +163,12 @@ class Aws:
             None,
         )
 
-    def network_problems(self, id: str) -> tuple[str, ...]:  # noqa: A002 - as the protocol
+    def network_problems(self, network_id: str) -> tuple[str, ...]:
         """Return whether a VPC lacks name resolution, without which endpoints and the file system have no names."""
         with _answered("ec2:DescribeVpcAttribute"):
             try:
                 attributes = {
-                    name: self._client("ec2").describe_vpc_attribute(VpcId=id, Attribute=name)[key]["Value"]
+                    name: self._client("ec2").describe_vpc_attribute(VpcId=network_id, Attribute=name)[key]["Value"]
                     for name, key in (
                         ("enableDnsSupport", "EnableDnsSupport"),
                         ("enableDnsHostnames", "EnableDnsHostnames"),
@@ -176,9 +176,11 @@ class Aws:
                 }
             except ClientError as error:
                 if _is_missing(error):
-                    return (f"there is no VPC {id} in {self._region}",)
+                    return (f"there is no VPC {network_id} in {self._region}",)
                 raise
-        return tuple(f"{id} has {name} off, endpoints would have no names" for name, on in attributes.items() if not on)
+        return tuple(
+            f"{network_id} has {name} off, endpoints would have no names" for name, on in attributes.items() if not on
+        )
 
     def groups(self, cluster: str) -> tuple[GroupRules, ...]:
         """Return the security groups with the cluster's tag, with their rules for themselves."""

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator
 
 from clusterwright.checks.capacity import RESERVED
-from clusterwright.checks.online.answers import Provider, Quota, Reservation
+from clusterwright.checks.online.answers import Provider, Quota, Reservation, Subnet
 from clusterwright.checks.project import Setting
 from clusterwright.checks.quotas import ask, networks_needed
 from clusterwright.checks.results import Outcome, passed
@@ -26,7 +26,9 @@ def quota(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     needed = ask(subject)
     if needed is None:
         return
-    yield _enough(provider.quota(needed), needed.amount, needed.unit, subject.project.setting("nodeCount"), needed.command)
+    yield _enough(
+        provider.quota(needed), needed.amount, needed.unit, subject.project.setting("nodeCount"), needed.command
+    )
 
 
 def networks(subject: Subject, provider: Provider) -> Iterator[Outcome]:
@@ -40,7 +42,9 @@ def networks(subject: Subject, provider: Provider) -> Iterator[Outcome]:
 def _enough(found: Quota, amount: int, unit: str, setting: Setting | None, command: str) -> Outcome:
     place = setting.place if setting else None
     if found.limit is None:
-        return Outcome(status="UNKNOWN", message=f"the provider does not say how much of {found.name} there is", place=place)
+        return Outcome(
+            status="UNKNOWN", message=f"the provider does not say how much of {found.name} there is", place=place
+        )
     left = found.limit - (found.used or 0.0)
     used = f", {found.used:,.0f} used" if found.used is not None else ""
     have = f"{found.name} is {found.limit:,.0f}{used}"
@@ -180,28 +184,40 @@ def existing_network(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     if setting is None or not isinstance(setting.value, dict):
         return
     given = setting.value
-    network = text(given.get("vpcId") or given.get("virtualNetworkId") or given.get("network") or given.get("networkId"))
+    network = text(
+        given.get("vpcId") or given.get("virtualNetworkId") or given.get("network") or given.get("networkId")
+    )
     if not network:
         return
     wrong = list(provider.network_problems(network))
     nodes = text(given.get("nodeSubnetId") or given.get("subnetwork") or given.get("subnetworkId"))
-    others = [text(item) for key in ("serviceSubnetIds", "gpuSubnetworks", "gpuSubnetworkIds") for item in _list(given, key)]
+    lists = ("serviceSubnetIds", "gpuSubnetworks", "gpuSubnetworkIds")
+    others = [text(item) for key in lists for item in _list(given, key)]
     others += [text(given[key]) for key in ("serviceSubnetId", "lustreSubnetId") if given.get(key)]
-    for name in (nodes, *others):
-        found = provider.subnet(name) if name else None
-        if name and found is None:
+    for name in filter(None, (nodes, *others)):
+        found = provider.subnet(name)
+        if found is None:
             wrong.append(f"there is no subnet {name}")
-        elif found is not None and name == nodes:
-            if found.zone and found.zone != subject.zone:
-                wrong.append(f"{name} is in {found.zone}, the nodes are in {subject.zone}")
-            if found.free_addresses is not None and found.free_addresses < (subject.node_count or 0):
-                wrong.append(f"{name} has {found.free_addresses:,} free addresses for {subject.node_count:,} nodes")
-            if found.network and found.network != network:
-                wrong.append(f"{name} is of {found.network}, not of {network}")
+        elif name == nodes:
+            wrong += _unfit(subject, found, network)
     for problem in wrong:
-        yield Outcome(status="FAIL", message=problem, fix="README.md lists what a network must hold", place=setting.place)
+        yield Outcome(
+            status="FAIL", message=problem, fix="README.md lists what a network must hold", place=setting.place
+        )
     if not wrong:
         yield passed(f"{network}: {1 + len(others) if nodes else len(others)} subnets exist", setting.place)
+
+
+def _unfit(subject: Subject, subnet: Subnet, network: str) -> list[str]:
+    """Return why nodes cannot stand in a subnet."""
+    wrong, nodes = [], subject.node_count or 0
+    if subnet.zone and subnet.zone != subject.zone:
+        wrong.append(f"{subnet.id} is in {subnet.zone}, the nodes are in {subject.zone}")
+    if subnet.free_addresses is not None and subnet.free_addresses < nodes:
+        wrong.append(f"{subnet.id} has {subnet.free_addresses:,} free addresses for {nodes:,} nodes")
+    if subnet.network and subnet.network != network:
+        wrong.append(f"{subnet.id} is of {subnet.network}, not of {network}")
+    return wrong
 
 
 def _list(given: dict[str, object], key: str) -> Iterable[object]:
