@@ -88,6 +88,7 @@ _USUAL_REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
 #: What a user types for the keys that a README asks for.
 _TYPED: Mapping[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
+    "accountingPassword": "a-password-of-the-tests-1",
     "gcp:project": "my-training-project",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
@@ -148,7 +149,8 @@ def plan_for(cloud: str, instance: str) -> Plan:
 def has_stack(cloud: str, scheduler: str) -> bool:
     """Tell whether a cloud's stack exists for a scheduler."""
     folder = ROOT / "stacks" / cloud
-    return (folder / scheduler).is_dir() or (scheduler == "slurm" and (folder / "__main__.py").exists())
+    layered = (folder / "base").is_dir() and (folder / scheduler).is_dir()
+    return layered or (scheduler == "slurm" and (folder / "__main__.py").exists())
 
 
 def layers_of(folder: Path) -> tuple[str, ...]:

@@ -278,6 +278,8 @@ def _shape(node: ast.expr, path: Path) -> Shape:
             return Items(item=_shape(parts[0], path))
         if head == "Mapping":
             return Entries(item=_shape(parts[1], path))
+        if head == "Literal":
+            return Scalar(kind=type(ast.literal_eval(parts[0])).__name__)
         if head == "Union":
             return AnyOf(options=tuple(_shape(part, path) for part in parts))
         raise UnknownTypeError(f"{path}: annotation {ast.unparse(node)}")
