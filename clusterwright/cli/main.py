@@ -175,10 +175,27 @@ def stack(
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
-    """Write one cloud's Pulumi project."""
+    """Write one cloud's Pulumi project: foundation, cluster and nodes, for Slurm or Kubernetes."""
     from clusterwright.cli import write
 
     raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
+
+
+@app.command()
+def export(  # noqa: PLR0917 - options of the command line
+    blueprint: Blueprint,
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit or skypilot")],
+    on: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="aws, azure or gcp, where the tool has several")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+    set_values: SetValues = None,
+    force: Force = False,
+) -> None:
+    """Write the plan for another deployment tool."""
+    from clusterwright.cli import export
+
+    raise typer.Exit(export.export(blueprint, to, on, output, set_values, force=force))
 
 
 @app.command()
