@@ -33,6 +33,8 @@ _PROJECT_ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")
 _IAP_RANGE = "35.235.240.0/20"
 _FILE_SYSTEM_NAME_LETTERS = 8
 _FLEX_START_A3_NODES = 256
+#: Types whose groups take a workload policy with flex-start (Google, "placement policy and workload policy").
+_WORKLOAD_POLICY_TYPES = ("a3-ultragpu-8g", "a4-highgpu-8g")
 #: Machines of a zonal managed instance group (Compute Engine reference, instanceGroupManagers).
 _GROUP_NODES = 1000
 _FLEX_START_S = 7 * 24 * 3600
@@ -136,6 +138,11 @@ def _capacity(record: Record, wanted: Wanted) -> Iterator[Problem]:
         run_s = (scheduling.get("maxRunDuration") or {}).get("seconds", 0)
         if model == "FLEX_START" and not 0 < run_s <= _FLEX_START_S:
             yield Problem(id="GCP025", resource=template.name, message=f"flex-start for {run_s} s")
+    if not compact and wanted.capacity in ("on-demand", "spot") and record.of(TEMPLATE):
+        yield Problem(id="GCP028", resource="placement", message="no compact placement: nodes may be far apart")
+    takes_workload_policy = wanted.instance.id in _WORKLOAD_POLICY_TYPES
+    if takes_workload_policy and wanted.capacity == "flex-start" and not workload:
+        yield Problem(id="GCP029", resource="placement", message="no workload policy: nodes may be far apart")
     for one in compact:
         policy = one.inputs["groupPlacementPolicy"]
         distance = policy.get("maxDistance")

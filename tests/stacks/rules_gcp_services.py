@@ -7,6 +7,7 @@ from .rules import Problem, Wanted
 
 SECRET = "gcp:secretmanager/secret:Secret"  # noqa: S105 - a resource type
 SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"  # noqa: S105 - a resource type
+SECRET_VERSION = "gcp:secretmanager/secretVersion:SecretVersion"  # noqa: S105 - a resource type
 DATABASE = "gcp:sql/databaseInstance:DatabaseInstance"
 CUSTOM_ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
@@ -56,6 +57,10 @@ def _secrets(record: Record) -> Iterator[Problem]:
         member = str(one.inputs.get("member"))
         if "password" in one.name and "controller" not in member and "controller" not in one.name:
             yield Problem(id="GCP072", resource=one.name, message=f"lets {member} read the database's password")
+
+    for one in record.of(SECRET_VERSION):
+        if "password" not in str(one.inputs.get("secret")):
+            yield Problem(id="GCP079", resource=one.name, message="holds a value that is made by the controller itself")
 
 
 def _database(record: Record) -> Iterator[Problem]:
