@@ -9,6 +9,7 @@ SECRET = "gcp:secretmanager/secret:Secret"  # noqa: S105 - a resource type
 SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"  # noqa: S105 - a resource type
 SECRET_VERSION = "gcp:secretmanager/secretVersion:SecretVersion"  # noqa: S105 - a resource type
 DATABASE = "gcp:sql/databaseInstance:DatabaseInstance"
+DATABASE_USER = "gcp:sql/user:User"
 CUSTOM_ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 WORKFLOW = "gcp:workflows/workflow:Workflow"
@@ -82,6 +83,10 @@ def _database(record: Record) -> Iterator[Problem]:
             yield Problem(id="GCP077", resource=one.name, message="cannot be restored to a point in time")
         if not str(one.inputs.get("databaseVersion")).startswith("MYSQL_"):
             yield Problem(id="GCP078", resource=one.name, message="is no MySQL, which slurmdbd needs")
+
+    for one in record.of(DATABASE_USER):
+        if not one.inputs.get("password"):
+            yield Problem(id="GCP069", resource=one.name, message="needs no password")
 
 
 def _watchdog(record: Record) -> Iterator[Problem]:
