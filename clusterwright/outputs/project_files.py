@@ -81,6 +81,12 @@ def _with_log_in(workflow: File, cloud: str) -> File:
     return text(written.replace(_CONDITION, how.condition).replace(_STEP, steps))
 
 
+def kept_example(path: str) -> str:
+    """Return where a project keeps a file: a layer's example goes to the tests, whose base case it is."""
+    layer, _, name = path.partition("/")
+    return f"tests/example/{layer}.yaml" if name == "Pulumi.example.yaml" else path
+
+
 def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
     root = assets.root()
     for overlay in ("every_cloud", scheduler, f"{cloud}/base", f"{cloud}/{scheduler}"):
