@@ -12,6 +12,7 @@ import pytest
 
 from gpu_cluster.slurm.user_data import CUSTOM_DATA_LIMIT_BYTES, read_scripts
 from recording import LAYERS, PROJECT, Program, Recorded, changed, run_layer, run_layers
+from rules import RULES
 from test_user_data import files_of
 
 Run = Callable[..., Program]
@@ -252,6 +253,13 @@ def test_user_data(program: Program) -> None:
     assert compute["FABRIC"] == "infiniband"
     assert compute["FABRIC_INTERFACES"] == compute["GPUS_PER_NODE"]
     assert compute["CONTROLLER_ADDRESS"] == "10.40.0.4"
+
+
+def test_the_policy_pack_passes(program: Program) -> None:
+    """The rules that the project ships have nothing against any of its layers."""
+    for resource in program.resources:
+        for rule in RULES:
+            assert rule.check(resource.type, resource.inputs) == [], resource.name
 
 
 # --- sizes and ways of buying
