@@ -209,7 +209,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
-        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric port by port for InfiniBand tools, and for Graphviz |",
+        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
