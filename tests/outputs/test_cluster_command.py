@@ -153,6 +153,32 @@ def test_destroy_with_data_asks_for_the_name(project: Project) -> None:
     ]
 
 
+def test_protection_by_the_cloud_is_lifted_and_restored(project: Project) -> None:
+    """What the cloud would refuse to delete is told so first; a layer that is not up is not brought up for it."""
+    for layer, key in {"foundation": "protectData", "cluster": "deletionProtection"}.items():
+        with (project.folder / layer / "Pulumi.yaml").open("a") as stream:
+            stream.write(f"  {key}:\n    type: boolean\n")
+    destroyed = ["nodes destroy --yes", "cluster destroy --yes", "foundation destroy --exclude-protected --yes"]
+    project.run("destroy", "--", "--yes", OUTPUTS="{}")
+    assert project.changing()[:-1] == destroyed
+    project.run("destroy", "--", "--yes")
+    lifted = ["cluster config set -- deletionProtection false", "cluster up --yes"]
+    assert project.changing()[:-1] == [destroyed[0], *lifted, *destroyed[1:]]
+    with (project.folder / "cluster" / "Pulumi.small.yaml").open("a") as stream:
+        stream.write('  aws-gpu-cluster:deletionProtection: "false"\n')
+    project.run("destroy", "--", "--yes")
+    restored = "cluster config rm -- deletionProtection"
+    assert project.changing()[:-1] == [*destroyed[:2], restored, destroyed[2]]
+    project.run("destroy", "--with-data", typed="gpt3\n")
+    assert project.changing()[3:-1] == [
+        "allow-stand-in",
+        "foundation config set -- protectData false",
+        "foundation up",
+        "foundation state unprotect --all --yes",
+        "foundation destroy",
+    ]
+
+
 @pytest.mark.parametrize("typed", ["", "\n", "gpt\n", "yes\n", "small\n"])
 def test_destroy_with_data_and_a_wrong_name_does_nothing(project: Project, typed: str) -> None:
     """Not even the nodes are removed; no input at all is a wrong answer too."""
@@ -198,17 +224,19 @@ def test_environment_is_installed_once(project: Project) -> None:
 def test_a_value_is_set_where_it_belongs(project: Project) -> None:
     """A key is set in the layers that declare it, a provider's in all; a stack exists before its first value."""
     with (project.folder / "nodes" / "Pulumi.yaml").open("a") as stream:
-        stream.write("  nodeType: {}\n  operators: {}\nbackend:\n  url: file://~\n")
+        stream.write("  nodeType:\n    description: instanceType, image\n  operators: {}\nbackend:\n  url: file://~\n")
     assert project.run("set", "nodeType.image", "ami-1", UNSET="1").returncode == 0
     assert project.calls.read_text().splitlines()[1:] == [
         "-C nodes stack select --create small",
-        "-C nodes config set --stack small --path nodeType.image ami-1",
+        "-C nodes config set --stack small --path -- nodeType.image ami-1",
     ]
     project.run("set", "operators[0]", "user:me@example.com")
-    assert project.changing() == ["nodes config set --path operators[0] user:me@example.com"]
+    assert project.changing() == ["nodes config set --path -- operators[0] user:me@example.com"]
     project.run("set", "gcp:project", "training")
-    assert project.changing() == [f"{layer} config set gcp:project training" for layer in LAYERS]
-    for key in ("url", "nodeTyp"):
+    assert project.changing() == [f"{layer} config set -- gcp:project training" for layer in LAYERS]
+    project.run("set", "operators", "--secret", "-x")
+    assert project.changing() == ["nodes config set --secret -- operators -x"]
+    for key in ("url", "nodeTyp", "nodeType.imag", "clusterName.x"):
         assert f"declares the key {key}" in project.run("set", key, "x").stderr
         assert project.changing() == []
 
