@@ -16,6 +16,7 @@ from clusterwright.facility.racks import Rack
 from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.tables import csv_text
@@ -76,6 +77,7 @@ def documents(
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
         **_fabric_graphs(design),
         "cables.csv": text(cables_csv(cables)),
+        **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
     }
 
@@ -94,6 +96,20 @@ def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
     if inventory.compute_family in FAMILIES.values():
         files["fabric.ibnetdiscover"] = text(graph.text())
     return files
+
+
+def _netbox(
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
+) -> dict[str, File]:
+    gbit_per_s = {family: round(rate * 8 / 1e9) for rate, family in FAMILIES.items()}
+    inventory = design.inventory
+    rates = {
+        "compute": gbit_per_s.get(inventory.compute_family, 0),
+        "storage": gbit_per_s.get(inventory.storage_family, 0),
+        "in-band": 100,
+        "out-of-band": 1,
+    }
+    return netbox_files(standing, cables, catalogue, rates)
 
 
 def cables_csv(cables: Iterable[Cable]) -> str:
@@ -211,6 +227,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
+        "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
