@@ -30,7 +30,7 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
                     status="FAIL",
                     message=f"{other.name} is {_shown(other)} in {other.layer}, but {_shown(found[0])} in "
                     f"{found[0].layer} ({found[0].place})",
-                    fix=f"give both layers the same: (cd {other.layer} && pulumi config set {other.name} …)",
+                    fix=f"give both layers the same: ./cluster.sh set {other.name} …",
                     place=other.place,
                 )
     if not missing:
@@ -66,7 +66,7 @@ def references(subject: Subject) -> Iterator[Outcome]:
                 continue
             wanted_project = f"{subject.cloud}-gpu-{target}"
             wanted = f"organization/{wanted_project}/{by_name[name].stack}"
-            fix = f"(cd {name} && pulumi config set {key} {wanted}), with your organization in place of organization"
+            fix = f"pulumi -C {name} config set {key} {wanted}, with your organization in place of organization"
             setting = given.get(name)
             if setting is None or not text(setting.value):
                 yield Outcome(

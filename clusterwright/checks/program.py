@@ -131,7 +131,7 @@ def keeps_data(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message="protectData is false: `destroy` takes the data",
-            fix="(cd foundation && pulumi config set protectData true)",
+            fix="./cluster.sh set protectData true",
             place=setting.place,
         )
 

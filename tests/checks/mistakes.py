@@ -265,7 +265,7 @@ MISTAKES = (
         set_to("nodes", "capacity", "reservation"),
         "PRE015",
         "FAIL",
-        "no capacity",
+        "no on-demand capacity reservation",
         "capacity:",
     ),
     Mistake(
@@ -290,6 +290,56 @@ MISTAKES = (
         "gcp",
         "placement beside a reservation",
         lambda config: config["nodes"].update(capacity="reservation", reservationId="mine", placementMaxDistance=2),
+        "PRE016",
+        "FAIL",
+        "placementMaxDistance",
+        "placementMaxDistance",
+    ),
+    Mistake(
+        "aws",
+        "65 nodes of one block",
+        lambda config: config["nodes"].update(
+            capacity="capacity-block", reservationId="cr-0123456789abcdef0", nodeCount=65
+        ),
+        "PRE017",
+        "FAIL",
+        "one capacity block holds 64",
+        "65",
+    ),
+    Mistake(
+        "azure",
+        "a reservation of ND",
+        lambda config: config["nodes"].update(
+            capacity="reservation", reservationId="/subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/x"
+        ),
+        "PRE015",
+        "FAIL",
+        "cannot be had by capacity 'reservation'",
+        "capacity:",
+    ),
+    Mistake(
+        "azure", "301 nodes of a scale set", set_to("nodes", "nodeCount", 301), "PRE017", "FAIL", "holds 300", "301"
+    ),
+    Mistake("azure", "101 nodes without asking", set_to("nodes", "nodeCount", 101), "PRE017", "WARN", "100", "101"),
+    Mistake(
+        "gcp",
+        "flex-start for 257 nodes",
+        lambda config: config["nodes"].update(capacity="flex-start", nodeCount=257),
+        "PRE017",
+        "FAIL",
+        "flex-start request holds 256",
+        "257",
+    ),
+    Mistake(
+        "gcp", "nearest A3", set_to("nodes", "placementMaxDistance", 1), "PRE016", "FAIL", "2 to 3, not 1", "Distance"
+    ),
+    Mistake(
+        "gcp", "flex-start for ever", set_to("nodes", "capacity", "flex-start"), "PRE031", "UNKNOWN", "7 days", "flex"
+    ),
+    Mistake(
+        "gcp",
+        "placement beside flex-start",
+        lambda config: config["nodes"].update(capacity="flex-start", placementMaxDistance=2),
         "PRE016",
         "FAIL",
         "placementMaxDistance",
@@ -335,7 +385,7 @@ MISTAKES = (
         set_to("nodes", "nodeType.image", "microsoft-dsvm:ubuntu-hpc:2404-rocm:24.04.1"),
         "PRE019",
         "FAIL",
-        "amd",
+        "for rocm",
         "rocm",
     ),
     Mistake("gcp", "no image", set_to("nodes", "nodeType.image", ""), "PRE019", "FAIL", "no image", "image"),
