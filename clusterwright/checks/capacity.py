@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from clusterwright.blueprint.cloud_places import RESERVATION_IDS
 from clusterwright.blueprint.clouds import RESERVED
-from clusterwright.blueprint.hardware import RESERVATION_IDS
 from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
 from clusterwright.checks.project import Setting
 from clusterwright.checks.results import Outcome, passed
