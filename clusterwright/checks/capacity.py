@@ -1,14 +1,14 @@
 """How nodes are obtained: a kind the type has, one object that decides placement, enough of it for long enough."""
 
-import re
 from collections.abc import Iterator
 
-from clusterwright.blueprint.cloud_places import RESERVATION_IDS
+from clusterwright.blueprint.cloud_places import RESERVATION_IDS, offer_problems, place_problems
 from clusterwright.blueprint.clouds import RESERVED
 from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
 from clusterwright.checks.project import Setting
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import Subject
+from clusterwright.checks.targets import outcomes_of, target_of
 from clusterwright.checks.values import flag, text, whole
 
 #: Settings that ask for placement of one's own; a reservation brings its own.
@@ -27,14 +27,17 @@ def kind(subject: Subject) -> Iterator[Outcome]:
         return
     setting = subject.project.setting("capacity")
     place = setting.place if setting else None
-    found = obtained(subject)
+    found, asked = obtained(subject), target_of(subject)
+    problems = [
+        *place_problems(subject.cloud, asked),
+        *offer_problems(subject.catalogue, subject.cloud, asked, instance),
+    ]
+    yield from outcomes_of(subject, problems, "CAP001", "CAP002")
     if found is None:
-        kinds = [subject.catalogue.capacity_objects[key].kind for key in instance.capacity_objects]
-        yield _outcome(setting, f"{instance.id} cannot be had by capacity {capacity!r}", f"one of {', '.join(kinds)}")
         return
     named = subject.project.setting("reservationId")
     reservation, reserved = subject.reservation, capacity in RESERVED
-    pattern, example = RESERVATION_IDS[subject.cloud]
+    example = RESERVATION_IDS[subject.cloud][1]
     if reserved and not reservation:
         yield _outcome(
             setting,
@@ -47,8 +50,6 @@ def kind(subject: Subject) -> Iterator[Outcome]:
             f"a reservation is named, but capacity is {capacity}",
             "./cluster.sh set capacity reservation, or remove reservationId: one of the two would be ignored",
         )
-    elif reservation and re.fullmatch(pattern, reservation) is None:
-        yield _outcome(named, f"{reservation!r} is not the id of a {found.name}", f"for example {example}")
     elif not found.verified:
         yield Outcome(
             status="WARN",

@@ -72,6 +72,15 @@ _OPEN = (
         argument="cidr_blocks", bad=_holds(*_EVERYBODY), why="lets everybody in", fix="name a group", call="IngressArgs"
     ),
 )
+#: What stops `destroy` until somebody changes the program.
+_STAYS_FOR_EVER = (
+    Forbidden(
+        argument="deletion_protection",
+        bad=_TRUE,
+        why="makes `destroy` fail for good",
+        fix="a setting that can be turned off",
+    ),
+)
 #: What loses data at `destroy`, or by a slip.
 _LOSES_DATA = (
     Forbidden(argument="force_destroy", bad=_TRUE, why="deletes the data with the bucket", fix="False"),
@@ -126,6 +135,7 @@ def closed(subject: Subject) -> Iterator[Outcome]:
 def keeps_data(subject: Subject) -> Iterator[Outcome]:
     """Find what loses data, and what makes `destroy` impossible."""
     yield from _forbidden(subject, _LOSES_DATA, "data are protected; `./cluster.sh destroy` keeps them")
+    yield from _forbidden(subject, _STAYS_FOR_EVER, "")
     setting = subject.project.setting("protectData")
     if setting is not None and flag(setting.value) is False:
         yield Outcome(
@@ -150,7 +160,7 @@ def _forbidden(subject: Subject, rules: tuple[Forbidden, ...], message: str) -> 
                     fix=f"write {rule.argument}={rule.fix}",
                     place=call.place(subject.project.shown(call.file)),
                 )
-    if good and looked_at:
+    if good and looked_at and message:
         yield passed(message)
 
 

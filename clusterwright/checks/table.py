@@ -90,6 +90,7 @@ CHECKS = (
     _offline(29, "the quota to ask for", "ask for it days before", quotas.quota),
     _offline(30, "networks to ask for", "ask for it days before", quotas.networks),
     _offline(31, "capacity lasts as long as the run", "take another capacity", capacity.lasts),
+    _offline(32, "the network has room", "take a larger range", addresses.room),
     _online(101, "the provider takes the login", "log in as for the provider's own command line"),
     _online(102, "the quota suffices", "ask for more, days before"),
     _online(103, "the provider offers the type in the zone", "take a zone that has it"),

@@ -146,7 +146,7 @@ MISTAKES = (
     Mistake(
         "azure", "zone with letters", set_to("nodes", "zone", "eastus-1"), "PRE009", "FAIL", "eastus-1", "eastus-1"
     ),
-    Mistake("gcp", "zone without region", set_to("nodes", "zone", "b"), "PRE009", "FAIL", "zone b", "b"),
+    Mistake("gcp", "zone without region", set_to("nodes", "zone", "b"), "PRE009", "FAIL", "zone 'b'", "b"),
     Mistake(
         "aws", "33 interfaces", set_to("nodes", "nodeType.fabricInterfaces", 33), "PRE010", "FAIL", "says 33", "33"
     ),
@@ -202,6 +202,42 @@ MISTAKES = (
         "aws", "host bits", set_to("foundation", "vpcCidr", "10.64.0.1/16"), "PRE011", "FAIL", "host bits", "10.64.0.1"
     ),
     Mistake(
+        "aws", "few addresses", set_to("foundation", "vpcCidr", "10.64.0.0/25"), "PRE032", "FAIL", "are needed", "/25"
+    ),
+    Mistake("gcp", "many nodes", set_to("nodes", "nodeCount", 1000), "PRE024", "FAIL", "1,000", ""),
+    Mistake(
+        "azure",
+        "small network",
+        set_to("foundation", "vnetAddressSpace", "10.40.0.0/24"),
+        "PRE032",
+        "FAIL",
+        "are",
+        "/24",
+    ),
+    Mistake(
+        "aws", "more than planned", set_to("foundation", "plannedNodes", 7), "PRE004", "FAIL", "made for 7", "nodeCount"
+    ),
+    Mistake(
+        "gcp",
+        "region without the type",
+        lambda config: [
+            layer.update({"gcp:region": "me-central1", "zone": "me-central1-a"}) for layer in config.values()
+        ],
+        "PRE008",
+        "FAIL",
+        "no source lists a3-megagpu-8g",
+        "me-central1",
+    ),
+    Mistake(
+        "gcp",
+        "zone without the type",
+        lambda config: [layer.update({"zone": "us-central1-f"}) for layer in config.values()],
+        "PRE008",
+        "WARN",
+        "us-central1-f",
+        "us-central1-f",
+    ),
+    Mistake(
         "aws",
         "operators everywhere",
         set_to("cluster", "operatorCidrs", ["0.0.0.0/0"]),
@@ -225,8 +261,8 @@ MISTAKES = (
         set_to("foundation", "existingNetwork", {"vpcId": "vpc-0123456789abcdef0"}),
         "PRE014",
         "FAIL",
-        "nodeSubnetId",
-        "existingNetwork",
+        "node_subnet_id and service_subnet_ids missing",
+        "vpcId",
     ),
     Mistake(
         "aws",
@@ -239,7 +275,7 @@ MISTAKES = (
         "PRE014",
         "FAIL",
         "us-west-2",
-        "existingNetwork",
+        "keyArn",
     ),
     Mistake(
         "gcp",
@@ -248,7 +284,7 @@ MISTAKES = (
         "PRE014",
         "FAIL",
         "'default'",
-        "existingNetwork",
+        "network: default",
     ),
     Mistake(
         "azure",
@@ -256,7 +292,7 @@ MISTAKES = (
         set_to("nodes", "capacity", "capacity-block"),
         "PRE015",
         "FAIL",
-        "capacity-block",
+        "capacity blocks are an offer of AWS",
         "capacity:",
     ),
     Mistake(
@@ -314,7 +350,7 @@ MISTAKES = (
         ),
         "PRE015",
         "FAIL",
-        "cannot be had by capacity 'reservation'",
+        "cannot be had as reservation",
         "capacity:",
     ),
     Mistake(
@@ -507,6 +543,9 @@ FILE_MISTAKES = (
         "PRE021",
         "FAIL",
         "blobs",
+    ),
+    FileMistake(
+        "gcp", "undeletable", {"gpu_cluster/k.py": "Cluster(deletion_protection=True)\n"}, "PRE025", "FAIL", "for good"
     ),
     FileMistake(
         "aws", "forced", {"gpu_cluster/bucket.py": "Bucket(force_destroy=True)\n"}, "PRE025", "FAIL", "force_destroy"
