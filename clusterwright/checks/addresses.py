@@ -34,13 +34,13 @@ _RANGE_KEYS = re.compile(r"(?i)cidr|range|prefix|source|network|address|allow")
 
 def ranges(subject: Subject) -> Iterator[Outcome]:
     """Check that the network's range is private IPv4, starts where it says, and lies clear of what is taken."""
+    existing = subject.existing_network
+    if existing is not None:
+        yield passed("an existing network is used", existing.place)
+        return
     setting = subject.project.setting(NETWORK_RANGE[subject.cloud])
     if setting is None:
-        existing = subject.project.setting("existingNetwork")
-        yield passed(
-            "an existing network is used" if existing else "the program's own default range",
-            existing.place if existing else None,
-        )
+        yield Outcome(status="FAIL", message=f"{NETWORK_RANGE[subject.cloud]} is not set")
         return
     try:
         network = ip_network(text(setting.value))
@@ -99,8 +99,8 @@ _SHAPES = {
 
 def existing_network(subject: Subject) -> Iterator[Outcome]:
     """Check the ids of an existing network: of the right form, complete, of one place."""
-    setting = subject.project.setting("existingNetwork")
-    if setting is None or not isinstance(setting.value, dict) or not any(setting.value.values()):
+    setting = subject.existing_network
+    if setting is None:
         return
     shaped = True
     for field, key in existing_keys(subject.cloud).items():
@@ -123,13 +123,11 @@ def existing_network(subject: Subject) -> Iterator[Outcome]:
 def room(subject: Subject) -> Iterator[Outcome]:
     """Check that the network has addresses for nodes and file servers, by the rule of `plan`."""
     setting, nodes = subject.project.setting(NETWORK_RANGE[subject.cloud]), subject.node_count
-    existing = subject.project.setting("existingNetwork")
     try:
         network = ip_network(text(setting.value)) if setting else None
     except ValueError:
         return
-    uses_existing = existing is not None and isinstance(existing.value, dict) and any(existing.value.values())
-    if setting is None or nodes is None or not isinstance(network, IPv4Network) or uses_existing:
+    if setting is None or nodes is None or not isinstance(network, IPv4Network) or subject.existing_network:
         return
     rule, system = RULES[subject.cloud], configured(subject)
     needed = rule.needed(nodes=nodes, file_system_gib=system.capacity_gib if system else 0)

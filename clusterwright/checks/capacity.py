@@ -125,7 +125,7 @@ def limits(subject: Subject) -> Iterator[Outcome]:
             fix="open a support request for the larger one before `up`",
             place=place,
         )
-    shown = ", ".join(f"one {name} holds {most:,}" for name, most in named) or f"no limit of a {found.name} is known"
+    shown = ", ".join(f"one {name} holds {most:,}" for name, most in named) or "no limit is known"
     yield passed(f"{nodes:,} nodes; {shown}", place)
 
 

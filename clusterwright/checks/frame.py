@@ -149,6 +149,10 @@ def policy_pack(subject: Subject) -> Iterator[Outcome]:
     if "policy/PulumiPolicy.yaml" not in project.files or not modules:
         yield Outcome(status="FAIL", message="there is no policy pack", place=Place(file=project.shown("policy")))
         return
+    if "from rules import" in project.files.get("policy/__main__.py", "") and "policy/rules.py" not in project.files:
+        yield Outcome(
+            status="FAIL", message="the policy pack has no rules", place=Place(file=project.shown("policy/rules.py"))
+        )
     requirements = project.files.get("policy/requirements.txt", "")
     if not re.search(r"(?m)^pulumi[_-]policy==", requirements):
         yield Outcome(

@@ -166,7 +166,7 @@ def _forbidden(subject: Subject, rules: tuple[Forbidden, ...], message: str) -> 
 
 def fabric_rules(subject: Subject) -> Iterator[Outcome]:
     """Check that the program still opens what the fabric and Lustre need, and only among the cluster's own machines."""
-    existing = subject.project.setting("existingNetwork")
+    existing = subject.existing_network
     found = list(calls(subject.project.files))
     if not any(file.startswith("gpu_cluster/") and content for file, content in subject.project.files.items()):
         yield Outcome(status="UNKNOWN", message="the project has no program to look at")
@@ -183,7 +183,7 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
     if missing and subject.project.setting("sharedStorage") is not None:
         good = False
         yield Outcome(status="FAIL", message=f"the program opens no port {', '.join(missing)} for Lustre")
-    if good and existing is not None and existing.value:
+    if good and existing is not None:
         yield Outcome(
             status="UNKNOWN",
             message="the network exists already: what it lets through cannot be seen from here",

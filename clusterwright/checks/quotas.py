@@ -76,8 +76,7 @@ def ask(subject: Subject) -> Ask | None:
 def networks_needed(subject: Subject) -> int:
     """Return how many VPC networks the project makes on Google Cloud: one, those of GPUs, and one for RDMA."""
     instance = subject.instance
-    existing = subject.project.setting("existingNetwork")
-    if instance is None or (existing is not None and existing.value):
+    if instance is None or subject.existing_network is not None:
         return 0
     return 1 + (instance.gpu_networks or 0) + (1 if instance.fabric_kind == "roce" else 0)
 

@@ -63,6 +63,9 @@ def end_of_life(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message="nothing stops GPU nodes that are forgotten",
+            fix="write cluster.time_to_live: 7 days, or stop_when_idle: 2 h, into the blueprint"
+            if subject.plan
+            else "",
             place=found[0][0].place if found else None,
         )
         return

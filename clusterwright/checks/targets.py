@@ -58,8 +58,8 @@ def target_of(subject: Subject) -> CloudTarget:
 
 
 def _existing(subject: Subject) -> dict[str, Any]:
-    setting = subject.project.setting("existingNetwork")
-    return setting.value if setting is not None and isinstance(setting.value, dict) else {}
+    setting = subject.existing_network
+    return setting.value if setting is not None else {}
 
 
 def _existing_section(subject: Subject, section: Any) -> Any:  # noqa: ANN401 - of any cloud

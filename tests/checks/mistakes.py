@@ -545,6 +545,14 @@ FILE_MISTAKES = (
         "blobs",
     ),
     FileMistake(
+        "aws",
+        "pack without rules",
+        {"policy/__main__.py": "from rules import RULES\n"},
+        "PRE026",
+        "FAIL",
+        "no rules",
+    ),
+    FileMistake(
         "gcp", "undeletable", {"gpu_cluster/k.py": "Cluster(deletion_protection=True)\n"}, "PRE025", "FAIL", "for good"
     ),
     FileMistake(

@@ -177,8 +177,8 @@ def images(subject: Subject, provider: Provider) -> Iterator[Outcome]:
 
 def existing_network(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     """Check that the ids of an existing network exist, lie in the zone, and have room for the nodes."""
-    setting = subject.project.setting("existingNetwork")
-    if setting is None or not isinstance(setting.value, dict):
+    setting = subject.existing_network
+    if setting is None:
         return
     given = setting.value
     network = text(
