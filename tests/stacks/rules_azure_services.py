@@ -100,16 +100,17 @@ def _secrets(record: Record) -> Iterator[Problem]:
     vaults = {str(one.inputs.get("vaultName")) for one in record.of(SECRET)}
     for one in record.of(GRANT):
         role = str(one.inputs.get("roleDefinitionId")).rpartition("/")[2]
-        scope, controller = str(one.inputs.get("scope")), "-controller-" in one.name
+        scope, controller = str(one.inputs.get("scope")), "-controller-" in str(one.inputs.get("principalId"))
         if role == _SECRETS_OFFICER and not controller:
             yield Problem(id="AZ058", resource=one.name, message="may write the cluster's secret")
         if role not in (_SECRETS_OFFICER, _SECRETS_USER) or controller:
             continue
         if any(f"/{vault}" in scope for vault in vaults):
             yield Problem(id="AZ059", resource=one.name, message="may read the password of the database")
-    for one in record.of(SECRET):
-        if any(not secret for text, secret in texts(one.inputs.get("properties")) if "password-of" in text):
-            yield Problem(id="AZ063", resource=one.name, message="holds its value in plain text")
+    for one in (*record.of(SECRET), *record.of(DATABASE)):
+        value = one.inputs.get("properties") or one.inputs.get("administratorLoginPassword")
+        if any("password-of" in text and not secret for text, secret in texts(value)):
+            yield Problem(id="AZ063", resource=one.name, message="holds the password as plain text")
 
 
 def _watchdog(record: Record) -> Iterator[Problem]:
