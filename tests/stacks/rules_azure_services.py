@@ -97,7 +97,8 @@ def _database(record: Record) -> Iterator[Problem]:
 
 
 def _secrets(record: Record) -> Iterator[Problem]:
-    vaults = {str(one.inputs.get("vaultName")) for one in record.of(SECRET)}
+    guarded = {f"/secrets/{one.name}" for one in record.of(SECRET)}
+    guarded |= {f"/vaults/{one.inputs.get('vaultName')}" for one in record.of(SECRET)}
     for one in record.of(GRANT):
         role = str(one.inputs.get("roleDefinitionId")).rpartition("/")[2]
         scope, controller = str(one.inputs.get("scope")), "-controller-" in str(one.inputs.get("principalId"))
@@ -105,7 +106,7 @@ def _secrets(record: Record) -> Iterator[Problem]:
             yield Problem(id="AZ058", resource=one.name, message="may write the cluster's secret")
         if role not in (_SECRETS_OFFICER, _SECRETS_USER) or controller:
             continue
-        if any(f"/{vault}" in scope for vault in vaults):
+        if any(scope.endswith(end) for end in guarded):
             yield Problem(id="AZ059", resource=one.name, message="may read the password of the database")
     for one in (*record.of(SECRET), *record.of(DATABASE)):
         value = one.inputs.get("properties") or one.inputs.get("administratorLoginPassword")
