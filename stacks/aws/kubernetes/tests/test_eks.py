@@ -26,6 +26,7 @@ STACKS: dict[str, Any] = {
         "file_system_mount_source": "fs-0.fsx.us-east-1.amazonaws.com@tcp:/mount",
         "compute_role_name": "compute",
         "compute_role_arn": "arn:aws:iam::123456789012:role/compute",
+        "alert_topic_arns": ["arn:aws:sns:us-east-1:123456789012:alerts"],
     },
     "organization/aws-gpu-cluster/small": {"cluster_name": "gpt3", "cluster_security_group_id": "sg-kubernetes"},
 }
@@ -184,6 +185,7 @@ def test_groups_are_filled_in_turn(count: int, expected: list[int]) -> None:
         ({"nodeType.instanceType": "trn2.48xlarge"}, "is an image for nvidia"),
         ({"maxNodesPerGroup": 451}, "from 1 to 450"),
         ({"clusterStack": "small"}, "a stack's full name"),
+        ({"stopWhenIdleMinutes": 60}, "do not report busy GPUs"),
         ({"nodeCuont": 3}, "did you mean 'nodeCount'"),
     ],
 )
@@ -206,6 +208,16 @@ def test_wrong_clusters_are_refused(changes: dict[str, Any], said: str) -> None:
     """Before anything is registered."""
     with pytest.raises(ConfigError, match=said):
         settings_cluster.read_settings(raw_settings("cluster", changes))
+
+
+def test_the_watchdog_may_stop_these_groups_only() -> None:
+    """It is there when the nodes have a time to live, and its role names them."""
+    assert not nodes({}).of("aws:lambda/function:Function")
+    run = nodes({"timeToLiveHours": 48})
+    assert run.one("aws:lambda/function:Function")
+    rights = json.loads(run.one("aws:iam/rolePolicy:RolePolicy", "function").inputs["policy"])["Statement"]
+    changes = next(one for one in rights if "eks:UpdateNodegroupConfig" in one["Action"])
+    assert changes["Resource"] == ["arn:gpt3-gpu-group-0"]
 
 
 def test_no_policy_allows_everything() -> None:
