@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # A project per cloud and scheduler, such as aws-slurm; each has its own tests, type check and style check.
-PROJECTS := $(subst /,-,$(patsubst stacks/%,%,$(wildcard stacks/*/slurm stacks/*/kubernetes)))
+PROJECTS := $(subst /,-,$(foreach base,$(wildcard stacks/*/base),$(patsubst stacks/%,%,$(wildcard $(base:base=slurm) $(base:base=kubernetes)))))
 STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 # Stacks that are not in layers yet.
 STACKS := $(patsubst stacks/%/__main__.py,%,$(wildcard stacks/*/__main__.py))
@@ -68,11 +68,11 @@ constraints: .venv/installed-dev ## resolve exact versions again (review the dif
 RESOLVE := $(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url
 STACKS_WANT = cat $(1) | grep -vE '^(-e|\#)'
 constraints-stacks: .venv/installed-dev
-	$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/*/*/requirements.txt stacks/requirements-dev.txt) \
+	$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/*/*/requirements.txt stacks/requirements-dev.txt) \
 		| $(RESOLVE) - -o constraints-stacks.txt
 	sed -i '1i # Exact versions for the environment of the Pulumi stacks (.venv-stacks). Resolve again: make constraints-stacks' constraints-stacks.txt
 	for cloud in aws azure gcp; do \
-		$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/$$cloud/*/requirements.txt) \
+		$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/$$cloud/*/requirements.txt) \
 			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
 		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
 	done

@@ -27,7 +27,7 @@ _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _AWS_NUMBER = r"([0-9a-f]{8}|[0-9a-f]{17})"
 _AZURE_GROUP = rf"/subscriptions/{_UUID}/resourceGroups/[A-Za-z0-9_.()-]{{1,90}}/providers"
 _AZURE_EXAMPLE = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/GROUP/providers"
-_GCP_PROJECT = r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]"
+_GCP_PROJECT = r"projects/([a-z0-9.-]{1,63}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"
 _GCP_NAME = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
 
 SHAPES = {
@@ -50,6 +50,11 @@ SHAPES = {
         what="the id of a subnet",
         pattern=rf"{_AZURE_GROUP}/Microsoft\.Network/virtualNetworks/[A-Za-z0-9_.-]{{2,64}}/subnets/[A-Za-z0-9_.-]{{1,80}}",
         example=f"{_AZURE_EXAMPLE}/Microsoft.Network/virtualNetworks/NAME/subnets/SUBNET",
+    ),
+    "azure-zone": Shape(
+        what="the id of a private DNS zone",
+        pattern=rf"{_AZURE_GROUP}/Microsoft\.Network/privateDnsZones/[A-Za-z0-9_.-]{{1,253}}",
+        example=f"{_AZURE_EXAMPLE}/Microsoft.Network/privateDnsZones/privatelink.vaultcore.azure.net",
     ),
     "azure-vault": Shape(
         what="the id of a key vault",
@@ -123,6 +128,7 @@ AwsKey = Annotated[str, *_field("aws-key")]
 AwsBucket = Annotated[str, *_field("aws-bucket")]
 AzureNetwork = Annotated[str, *_field("azure-network")]
 AzureSubnet = Annotated[str, *_field("azure-subnet")]
+AzureZone = Annotated[str, *_field("azure-zone")]
 AzureVault = Annotated[str, *_field("azure-vault")]
 AzureKey = Annotated[str, *_field("azure-key")]
 AzureStorage = Annotated[str, *_field("azure-storage")]

@@ -61,6 +61,11 @@ class AzureExisting(Section):
     node_subnet_id: ids.AzureSubnet | None = Field(None, description="subnet of the GPU nodes")
     service_subnet_id: ids.AzureSubnet | None = Field(None, description="subnet of controller and private endpoints")
     lustre_subnet_id: ids.AzureSubnet | None = Field(None, description="subnet of the file system alone")
+    vault_zone_id: ids.AzureZone | None = Field(None, description="zone privatelink.vaultcore.azure.net, if linked")
+    blob_zone_id: ids.AzureZone | None = Field(None, description="zone privatelink.blob.core.windows.net, if linked")
+    database_zone_id: ids.AzureZone | None = Field(
+        None, description="zone privatelink.mysql.database.azure.com, if linked"
+    )
     key_vault_id: ids.AzureVault | None = Field(None, description="key vault; needs key_url too")
     key_url: ids.AzureKey | None = Field(None, description="key that encrypts disks, file system and storage")
     storage_account_id: ids.AzureStorage | None = Field(None, description="storage account; needs container_name too")

@@ -11,7 +11,9 @@ from clusterwright.blueprint.networks import node_with_choices
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import OnPremTarget
 from clusterwright.catalog import lookup
+from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
 from clusterwright.catalog.records import Catalogue, Instance, NodeType, System
+from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError
 
 CLOUDS = ("aws", "azure", "gcp")
@@ -43,12 +45,17 @@ class ResolvedTarget:
     Attributes:
         target: `aws`, `azure`, `gcp` or `onprem`.
         instance: for clouds; system: on premises.
+        capacity: kind of capacity that the instances come from; placement: what keeps them close; tpu_slice: what their
+            chips form; None where there is none.
     """
 
     target: str
     node: NodeType
     instance: Instance | None = None
     system: System | None = None
+    capacity: CapacityObject | None = None
+    placement: PlacementObject | None = None
+    tpu_slice: TpuSlice | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,7 +173,14 @@ def _look_up(
     node = attempt(problems, path, lambda: lookup.node_type_of_instance(catalogue, entry.id))
     if node is None:
         return None
-    return ResolvedTarget(target=target, node=_as_asked(problems, target, asked, node), instance=entry)
+    return ResolvedTarget(
+        target=target,
+        node=_as_asked(problems, target, asked, node),
+        instance=entry,
+        capacity=catalogue.capacity(entry, asked.capacity),
+        placement=catalogue.placement(entry),
+        tpu_slice=catalogue.tpu_slice(entry),
+    )
 
 
 def _as_asked(problems: list[Problem], target: str, asked: CloudTarget | OnPremTarget, node: NodeType) -> NodeType:

@@ -2,7 +2,7 @@
 
     python -m clusterwright.outputs.example_project aws slurm FOLDER
 
-Each layer's `Pulumi.example.yaml` becomes `Pulumi.small.yaml`: nothing depends on how a plan sizes and prices.
+Each layer's `Pulumi.example.yaml` becomes `Pulumi.small.yaml` (and stays in `tests/example/`, as in every project): nothing depends on how a plan sizes and prices.
 """
 
 import argparse
@@ -10,17 +10,18 @@ from pathlib import Path
 
 from clusterwright.facility.cloud_bill import CLOUDS
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.project_files import SCHEDULERS, project_files
+from clusterwright.outputs.project_files import SCHEDULERS, kept_example, project_files
 
 STACK = "small"
 
 
 def example_files(cloud: str, scheduler: str) -> dict[str, File]:
     """Return the files of a cloud's example project, by path within it."""
-    return {
-        path.replace("Pulumi.example.yaml", f"Pulumi.{STACK}.yaml"): file
-        for path, file in project_files(cloud, scheduler).items()
+    files = project_files(cloud, scheduler)
+    stacks = {
+        path.replace("example", STACK): file for path, file in files.items() if path.endswith("/Pulumi.example.yaml")
     }
+    return {kept_example(path): file for path, file in files.items()} | stacks
 
 
 def write_example(cloud: str, scheduler: str, folder: Path) -> None:

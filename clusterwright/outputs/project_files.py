@@ -5,8 +5,12 @@ scripts. A path belongs to one overlay, so that it is plain which file a user ge
 exception: each overlay adds its own.
 """
 
+import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+from ruamel.yaml import YAML
 
 from clusterwright import assets
 from clusterwright.errors import ClusterwrightError
@@ -17,7 +21,23 @@ SCHEDULERS = ("slurm", "kubernetes")
 _SKIPPED = ("__pycache__", ".pytest_cache", ".ruff_cache", ".venv", ".venv-policy")
 #: Written one below the other where several overlays have them.
 _JOINED = ("requirements.txt", "requirements-dev.txt", "README.md")
+_WORKFLOW = ".github/workflows/infrastructure.yml"
+#: What stands in the workflow for the cloud's own condition and step.
+_CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogIn:
+    """A cloud's log-in within a workflow.
+
+    Attributes:
+        condition: whether the repository is set up for it; steps: as YAML; variables: their names, in words.
+    """
+
+    condition: str
+    steps: str
+    variables: str
 
 
 def project_files(cloud: str, scheduler: str) -> dict[str, File]:
@@ -43,7 +63,28 @@ def project_files(cloud: str, scheduler: str) -> dict[str, File]:
                 f"{overlay} holds {path}, which another overlay of the project holds too",
                 help="this is a mistake in Clusterwright's stacks; please report it",
             )
+    if _WORKFLOW in files:
+        files[_WORKFLOW] = _with_log_in(files[_WORKFLOW], cloud)
     return dict(sorted(files.items()))
+
+
+def log_in(cloud: str) -> LogIn:
+    """Return how a workflow gets the cloud's credentials without a stored key."""
+    entries = YAML(typ="safe").load(assets.root() / "stacks" / cloud / "log_in.yaml")
+    return LogIn(condition=entries["if"], steps=entries["steps"], variables=entries["variables"])
+
+
+def _with_log_in(workflow: File, cloud: str) -> File:
+    how = log_in(cloud)
+    steps = textwrap.indent(how.steps.rstrip("\n"), " " * 6)
+    written = workflow.content.decode()
+    return text(written.replace(_CONDITION, how.condition).replace(_STEP, steps))
+
+
+def kept_example(path: str) -> str:
+    """Return where a project keeps a file: a layer's example goes to the tests, whose base case it is."""
+    layer, _, name = path.partition("/")
+    return f"tests/example/{layer}.yaml" if name == "Pulumi.example.yaml" else path
 
 
 def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:

@@ -19,7 +19,8 @@ from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CLOUDS
 from clusterwright.outputs import stack_configuration
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.project_files import project_files
+from clusterwright.outputs.project_files import kept_example, project_files
+from clusterwright.outputs.project_readme import project_readme
 from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
 from clusterwright.outputs.stack_fill_ins import fill_ins
 from clusterwright.outputs.stack_readme import FillIn, stack_readme, to_fill_in
@@ -69,18 +70,24 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
 def layered_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of a project in three layers, each a Pulumi project with its own stack."""
     files = {
-        path: file
-        for path, file in project_files(option.target, option.scheduler).items()
-        if not path.endswith("/Pulumi.example.yaml")
+        kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()
     }
-    instance = catalogue.instances[option.instance]
-    missing = fill_ins(option, instance, declared_keys(files))
-    for layer, values in stack_configuration.configuration(plan, option, catalogue).items():
-        commands = [command for entry in missing if entry.required for command in entry.commands]
-        unset = [command for command in commands if f" -C {layer} " in command]
+    missing = fill_ins(option, catalogue.instances[option.instance], declared_keys(files))
+    layers = stack_configuration.configuration(plan, option, catalogue)
+    for layer, values in layers.items():
+        unset = [entry.command for entry in missing if entry.required and layer in entry.layers]
         files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, values, unset))
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
-    return dict(sorted(files.items()))
+    pages = files.get("README.md", text("")).content.decode().strip()
+    page = project_readme(plan, option, missing, zone=_zone(option, layers), pages=pages)
+    return dict(sorted((files | {"README.md": text(page)}).items()))
+
+
+def _zone(option: Option, layers: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the zone as written for the first layer that names one."""
+    key = "availabilityZone" if option.target == "aws" else "zone"
+    named = (value for values in layers.values() for name, value in values.items() if name.endswith(f":{key}"))
+    return str(next(named, option.zone))
 
 
 def declared_keys(files: Mapping[str, File]) -> dict[str, frozenset[str]]:

@@ -33,11 +33,13 @@ class FillIn:
     required: bool = True
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """The commands that set it, one per layer."""
-        nested = "." in self.key or "[" in self.key
-        path, key = ("--path ", f"'{self.key}'" if "[" in self.key else self.key) if nested else ("", self.key)
-        return tuple(f"pulumi -C {layer} config set {path}{key} {self.value}" for layer in self.layers)
+    def command(self) -> str:
+        """The command that sets it, in every layer that needs it."""
+        return f"./cluster.sh set {_quoted(self.key)} {self.value}"
+
+
+def _quoted(key: str) -> str:
+    return f"'{key}'" if "[" in key else key
 
 
 def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[FillIn, ...]:
@@ -62,7 +64,12 @@ def _placed(entry: FillIn, declared: Declared) -> FillIn:
 def _account(option: Option) -> tuple[FillIn, ...]:
     if option.target == "azure":
         why = "Azure wants a public key on every machine; Bastion is the only way to use it"
-        return (FillIn(key="adminSshPublicKey", value='"$(cat ~/.ssh/id_ed25519.pub)"', why=why),)
+        password = FillIn(
+            key="accountingPassword",
+            value='--secret "$(openssl rand -hex 24)Aa1"',
+            why="the password of the database of finished jobs; it goes from here into the key vault",
+        )
+        return (FillIn(key="adminSshPublicKey", value='"$(cat ~/.ssh/id_ed25519.pub)"', why=why), password)
     if option.target == "gcp":
         return (FillIn(key="gcp:project", value="YOUR-PROJECT", why="the project that everything is created in"),)
     return ()

@@ -22,6 +22,9 @@ class AzureExistingIds:
     node_subnet_id: str | None
     service_subnet_id: str | None
     lustre_subnet_id: str | None
+    vault_zone_id: str | None
+    blob_zone_id: str | None
+    database_zone_id: str | None
     key_vault_id: str | None
     key_url: str | None
     storage_account_id: str | None

@@ -9,6 +9,7 @@ usage() {
   cat <<'TEXT'
 usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF PULUMI]
 
+  set KEY VALUE        set a value of the configuration in every layer that has the key
   preview              show what `up` would change, as far as the layers before are up
   up                   bring up foundation, cluster and nodes
   down                 remove the GPU nodes; data, network and the cluster's head stay
@@ -82,15 +83,19 @@ install_environment() {
   printf '%s' "$wanted" >"$stamp"
 }
 
-# Everything that would make a layer fail halfway is looked at before the first one starts.
-check_ready() {
+check_pulumi() {
   command -v pulumi >/dev/null ||
     fail "pulumi is not on PATH: install the Pulumi command line, https://www.pulumi.com/docs/install/"
   choose_stack
+  pulumi -C foundation whoami >/dev/null 2>&1 ||
+    fail "pulumi cannot reach the place of its state: log in to it, or correct backend.url in every layer's Pulumi.yaml"
+}
+
+# Everything that would make a layer fail halfway is looked at before the first one starts.
+check_ready() {
+  check_pulumi
   install_environment .venv constraints.txt requirements.txt
   .venv/bin/python -m gpu_cluster.unset_values "$stack" "${LAYERS[@]}" || exit 1
-  pulumi -C foundation whoami >/dev/null 2>&1 ||
-    fail "pulumi cannot reach the place of its state: run \`pulumi login\`, or set backend.url in every layer's Pulumi.yaml"
   if declare -F require_credentials >/dev/null; then
     require_credentials || fail "no valid credentials for the cloud: log in first"
   fi
@@ -107,6 +112,26 @@ select_stack() {
   provider=$(sed -n 's/^secretsprovider: *//p' "$1/Pulumi.$stack.yaml")
   [ -z "$provider" ] || options=(--secrets-provider "$provider")
   run pulumi -C "$1" stack select --create "$stack_name" "${options[@]}" >/dev/null
+}
+
+# Tells whether a layer's Pulumi.yaml declares a key; keys of the provider, such as aws:region, belong to every layer.
+declares() {
+  case $2 in
+    *:*) true ;;
+    *) sed -n '/^config:/,/^[^ #]/p' "$1/Pulumi.yaml" | grep -q "^  $2:" ;;
+  esac
+}
+
+set_value() {
+  local layer head=${key%%[.[]*} path=() found=no
+  [ "$head" = "$key" ] || path=(--path)
+  for layer in "${LAYERS[@]}"; do
+    declares "$layer" "$head" || continue
+    found=yes
+    select_stack "$layer"
+    run pulumi -C "$layer" config set --stack "$stack_name" "${path[@]}" "$key" "$value"
+  done
+  [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $head"
 }
 
 has_outputs() { [ "$(pulumi -C "$1" stack output --stack "$stack_name" --json 2>/dev/null || echo '{}')" != '{}' ]; }
@@ -182,7 +207,7 @@ status() {
   done
 }
 
-command='' stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
+command='' key='' value='' stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
 policy_options=() pulumi_options=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -201,9 +226,14 @@ while [ $# -gt 0 ]; do
       pulumi_options=("$@")
       break
       ;;
-    preview | up | down | destroy | reimage | status)
+    set | preview | up | down | destroy | reimage | status)
       [ -z "$command" ] || fail "one command at a time: $command or $1"
       command=$1
+      if [ "$command" = set ]; then
+        [ $# -gt 2 ] || fail "set needs a key and a value"
+        key=$2 value=$3
+        shift 2
+      fi
       ;;
     *)
       usage >&2
@@ -222,5 +252,10 @@ if [ -f cloud.sh ]; then
   # shellcheck source=/dev/null
   . ./cloud.sh
 fi
-check_ready
-"$command"
+if [ "$command" = set ]; then
+  check_pulumi
+  set_value
+else
+  check_ready
+  "$command"
+fi

@@ -82,7 +82,7 @@ def project(tmp_path: Path) -> Project:
     folder = tmp_path / "project"
     for layer in LAYERS:
         (folder / layer).mkdir(parents=True)
-        (folder / layer / "Pulumi.yaml").write_text(f"name: aws-gpu-{layer}\n")
+        (folder / layer / "Pulumi.yaml").write_text(f"name: aws-gpu-{layer}\nconfig:\n  clusterName: {{}}\n")
         (folder / layer / "Pulumi.small.yaml").write_text(
             f"config:\n  aws-gpu-{layer}:clusterName: gpt3\n"
             f"  aws-gpu-{layer}:foundationStack: organization/aws-gpu-foundation/small\n"
@@ -195,6 +195,24 @@ def test_environment_is_installed_once(project: Project) -> None:
     assert "pip install" in project.calls.read_text()
 
 
+def test_a_value_is_set_where_it_belongs(project: Project) -> None:
+    """A key is set in the layers that declare it, a provider's in all; a stack exists before its first value."""
+    with (project.folder / "nodes" / "Pulumi.yaml").open("a") as stream:
+        stream.write("  nodeType: {}\n  operators: {}\nbackend:\n  url: file://~\n")
+    assert project.run("set", "nodeType.image", "ami-1", UNSET="1").returncode == 0
+    assert project.calls.read_text().splitlines()[1:] == [
+        "-C nodes stack select --create small",
+        "-C nodes config set --stack small --path nodeType.image ami-1",
+    ]
+    project.run("set", "operators[0]", "user:me@example.com")
+    assert project.changing() == ["nodes config set --path operators[0] user:me@example.com"]
+    project.run("set", "gcp:project", "training")
+    assert project.changing() == [f"{layer} config set gcp:project training" for layer in LAYERS]
+    for key in ("url", "nodeTyp"):
+        assert f"declares the key {key}" in project.run("set", key, "x").stderr
+        assert project.changing() == []
+
+
 def test_reimage_is_the_clouds_own(project: Project) -> None:
     """The replacement of nodes is a rolling operation of the cloud, not of Pulumi."""
     assert project.run("reimage").returncode == 0
@@ -250,6 +268,7 @@ def test_what_is_missing_is_said_before_anything_starts(
     [
         (["up", "down"], "one command at a time"),
         (["down", "--with-data"], "--with-data belongs to destroy"),
+        (["set", "nodeCount"], "set needs a key and a value"),
         (["ups"], "ups is not a command"),
         (["up", "--stack"], "--stack needs a value"),
     ],

@@ -88,6 +88,7 @@ _USUAL_REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
 #: What a user types for the keys that a README asks for.
 _TYPED: Mapping[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
+    "accountingPassword": "a-password-of-the-tests-1",
     "gcp:project": "my-training-project",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],

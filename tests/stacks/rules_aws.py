@@ -36,7 +36,8 @@ _BLOCK_NODES = 64
 _BLOCK_FAMILIES = ("p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300", "trn1", "trn2")
 #: FSx for Lustre User Guide, "Increasing storage capacity": step with EFA by tier, and without.
 _EFA_STEP_GIB = {125: 38400, 250: 19200, 500: 9600, 1000: 4800}
-_LUSTRE_PORTS = {(988, 988), (1018, 1023)}
+#: FSx for Lustre User Guide, "File system access control": these have to be open, and nothing outside their range.
+_LUSTRE_PORTS = {988, *range(1018, 1024)}
 
 
 def expected_interfaces(wanted: Wanted) -> list[tuple[int, int, str]]:
@@ -106,7 +107,7 @@ def _type(record: Record, sdk: Sdk, wanted: Wanted) -> Iterator[Problem]:
 
 
 def _fabric_rules(record: Record) -> Iterator[Problem]:
-    groups = {one.name.rpartition("-")[2]: f"{one.name}-id" for one in record.of(SECURITY_GROUP)}
+    groups = {one.name.rpartition("-")[2]: f"{one.name}-security-group-id" for one in record.of(SECURITY_GROUP)}
     cluster, lustre = groups.get("cluster"), groups.get("lustre")
     own = {"securityGroupId": cluster, "referencedSecurityGroupId": cluster, "ipProtocol": "-1"}
     for kind in (INGRESS, EGRESS):
@@ -116,14 +117,16 @@ def _fabric_rules(record: Record) -> Iterator[Problem]:
     for source, target in pairs:
         for kind, owner, peer in ((EGRESS, source, target), (INGRESS, target, source)):
             ports = {
-                (rule.inputs.get("fromPort"), rule.inputs.get("toPort"))
+                port
                 for rule in record.of(kind)
                 if rule.inputs.get("securityGroupId") == owner
                 and rule.inputs.get("referencedSecurityGroupId") == peer
                 and rule.inputs.get("ipProtocol") == "tcp"
+                for port in range(rule.inputs.get("fromPort", 0), rule.inputs.get("toPort", -1) + 1)
             }
-            if ports != _LUSTRE_PORTS:
-                yield Problem(id="AWS021", resource=str(owner), message=f"Lustre ports {sorted(ports, key=str)}")
+            if not ports >= _LUSTRE_PORTS or not ports <= set(range(min(_LUSTRE_PORTS), max(_LUSTRE_PORTS) + 1)):
+                missing, more = sorted(_LUSTRE_PORTS - ports), len(ports)
+                yield Problem(id="AWS021", resource=str(owner), message=f"Lustre ports: of {more}, lacks {missing}")
     for rule in record.of(INGRESS):
         if "cidrIpv4" in rule.inputs or "cidrIpv6" in rule.inputs:
             yield Problem(id="AWS022", resource=rule.name, message="accepts traffic from an address range")
@@ -199,9 +202,12 @@ def _lustre(record: Record) -> Iterator[Problem]:
 
 
 def _network(record: Record, wanted: Wanted) -> Iterator[Problem]:
-    zones = {subnet.inputs.get("availabilityZone") for subnet in record.of(SUBNET)}
-    if len(zones) != 1:
+    zones = {subnet.inputs.get("availabilityZone") for subnet in record.of(SUBNET) if "-services-" not in subnet.name}
+    if record.of(SUBNET) and len(zones) != 1:
         yield Problem(id="AWS060", resource="subnets", message=f"are in {sorted(map(str, zones))}")
+    services = {subnet.inputs.get("availabilityZone") for subnet in record.of(SUBNET) if "-services-" in subnet.name}
+    if record.of(SUBNET) and len(services) != 2:
+        yield Problem(id="AWS065", resource="service subnets", message=f"are in {sorted(map(str, services))}")
     for subnet in record.of(SUBNET):
         if subnet.inputs.get("mapPublicIpOnLaunch") is not False:
             yield Problem(id="AWS061", resource=subnet.name, message="gives public addresses")

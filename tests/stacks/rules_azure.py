@@ -14,6 +14,7 @@ SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
 FILE_SYSTEM = "azure-native:storagecache:AmlFilesystem"
 ACCOUNT = "azure-native:storage:StorageAccount"
 VAULT = "azure-native:keyvault:Vault"
+DATABASE = "azure-native:dbformysql:Server"
 GRANT = "azure-native:authorization:RoleAssignment"
 
 KEPT = {
@@ -184,9 +185,14 @@ def _data(record: Record) -> Iterator[Problem]:
         scope = str(one.inputs.get("scope"))
         if role in (_OWNER, _CONTRIBUTOR) or scope.count("/") <= 4:
             yield Problem(id="AZ053", resource=one.name, message=f"grants {role} on {scope}")
-    locks = record.of("azure-native:authorization:ManagementLockByScope")
-    if [lock.inputs.get("level") for lock in locks] != ["CanNotDelete"]:
-        yield Problem(id="AZ054", resource="data", message="can be deleted by hand")
+    locked = {
+        lock.name.removeprefix("small-").removesuffix("-lock")
+        for lock in record.of("azure-native:authorization:ManagementLockByScope")
+        if lock.inputs.get("level") == "CanNotDelete"
+    }
+    for what in ["data", *(["accounting"] if record.of(DATABASE) else [])]:
+        if what not in locked:
+            yield Problem(id="AZ054", resource=what, message="can be deleted by hand")
 
 
 def _budget(record: Record) -> Iterator[Problem]:

@@ -70,7 +70,7 @@ def test_options_and_dependencies_arrive(ran) -> None:  # noqa: ANN001
     assert topic.provider.startswith("urn:pulumi:small::probe::pulumi:providers:aws::here::")
     assert mail.property_dependencies["topic"] == (topic.urn,)
     assert mail.inputs["endpoint"] == {"$secret": "me"}
-    assert mail.inputs["topic"] == "arn:aws:sns:us-east-1:123456789012:topic"
+    assert mail.inputs["topic"] == "arn:aws:sns:us-east-1:123456789012:topic/topic"
 
 
 def test_a_preview_knows_no_outputs(ran) -> None:  # noqa: ANN001
@@ -145,7 +145,7 @@ def layered(tmp_path: Path) -> Path:
 def test_a_layer_reads_what_an_earlier_one_exported(layered: Path) -> None:
     """Values arrive, secrets stay secret, and every output that was asked for is written down."""
     record = run(layered).layers["cluster"]
-    topic = "arn:aws:sns:us-east-1:123456789012:topic"
+    topic = "arn:aws:sns:us-east-1:123456789012:topic/topic"
     assert record.error is None
     assert record.outputs["plain"] == topic
     assert record.outputs["hidden"] == {"$secret": "inside"}

@@ -2,7 +2,7 @@
 
     python -m gpu_cluster.unset_values STACK LAYER...
 
-A line `# Still to set: pulumi ... config set KEY VALUE` in a layer's `Pulumi.<stack>.yaml` asks for a value; once the
+A line `# Still to set: ./cluster.sh set KEY VALUE` in a layer's `Pulumi.<stack>.yaml` asks for a value; once the
 key is there, the line is settled.
 """
 
@@ -14,7 +14,7 @@ from typing import cast
 
 import yaml
 
-_ASKED = re.compile(r"^# Still to set: (?P<command>.* config set (?:--path )?'?(?P<key>[^ ']+)'? .*)$", re.MULTILINE)
+_ASKED = re.compile(r"^# Still to set: (?P<command>\S+ set '?(?P<key>[^ ']+)'? .*)$", re.MULTILINE)
 
 
 def unset_values(layer: Path, stack: str) -> Iterator[str]:
@@ -38,7 +38,8 @@ def _mapping(value: object) -> Mapping[str, object]:
 def main() -> int:
     """Print the commands that are left to run; 1 if there are any."""
     _, stack, *layers = sys.argv
-    commands = [command for layer in layers for command in unset_values(Path(layer), stack)]
+    # Several layers ask for the same value, which one command sets.
+    commands = dict.fromkeys(command for layer in layers for command in unset_values(Path(layer), stack))
     if commands:
         listing = "\n".join(f"  {command}" for command in commands)
         sys.stderr.write(f"Still to be set (README.md says what each is):\n{listing}\n")

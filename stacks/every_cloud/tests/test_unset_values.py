@@ -7,10 +7,10 @@ import pytest
 from gpu_cluster.unset_values import unset_values
 
 ASKED = """\
-# Still to set: pulumi -C nodes config set gcp:project YOUR-PROJECT
-# Still to set: pulumi -C nodes config set --path nodeType.image projects/YOUR-PROJECT/global/images/YOUR-IMAGE
-# Still to set: pulumi -C nodes config set --path 'operators[0]' user:YOU@EXAMPLE.COM
-# Still to set: pulumi -C nodes config set adminSshPublicKey "$(cat ~/.ssh/id_ed25519.pub)"
+# Still to set: ./cluster.sh set gcp:project YOUR-PROJECT
+# Still to set: ./cluster.sh set nodeType.image projects/YOUR-PROJECT/global/images/YOUR-IMAGE
+# Still to set: ./cluster.sh set 'operators[0]' user:YOU@EXAMPLE.COM
+# Still to set: ./cluster.sh set adminSshPublicKey "$(cat ~/.ssh/id_ed25519.pub)"
 """
 SET = {
     "gcp:project": "  gcp:project: training\n",

@@ -1,9 +1,12 @@
 """Stands in for the cloud: ids and outputs of what is created, and answers to look-ups."""
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import existing_aws
 
 #: Occurs in every secret answer; whoever finds it outside a secret mark has found a leak.
 CANARY = "canary-of-a-secret"
@@ -37,6 +40,9 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
         "identities": [{"oidcs": [{"issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0"}]}],
         "certificateAuthority": {"data": "Y2VydGlmaWNhdGU="},
     },
+    "aws:rds/cluster:Cluster": {
+        "masterUserSecrets": [{"secretArn": f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret:rds!cluster-0"}]
+    },
     "gcp:compute/globalAddress:GlobalAddress": {"address": "10.200.0.0"},
 }
 
@@ -61,13 +67,24 @@ class Cloud:
         self._sdk = outputs.Sdk(site_packages=site_packages)
 
     def id_of(self, type_: str, name: str) -> str:
-        """Return the id that a resource gets: none in a preview, except for providers, which are the engine's own."""
-        if self.dry_run and not type_.startswith("pulumi:providers:"):
+        """Return the id that a resource gets: none in a preview, except for providers, which are the engine's own.
+
+        It says what it is the id of, so that the id of something else in its place is seen.
+        """
+        if type_.startswith("pulumi:providers:"):
+            return f"{name}-id"
+        if self.dry_run:
             return ""
+        _, module, resource = type_.split(":")
         if type_.startswith("azure-native:"):
-            kind = type_.split(":")[1]
-            return f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers/Microsoft.{kind}/{name}"
-        return f"{name}-id"
+            group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
+            kind = f"{resource[0].lower()}{resource[1:]}s"
+            return (
+                f"{group}/{name}"
+                if kind == "resourceGroups"
+                else f"{group}/rg/providers/Microsoft.{module}/{kind}/{name}"
+            )
+        return f"{name}-{_kebab(resource)}-id"
 
     def created(self, type_: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
         """Return the outputs: the inputs, and outside a preview an example of everything else that the type has.
@@ -87,9 +104,10 @@ class Cloud:
         }
         if self.dry_run:
             return given
+        service, resource = type_.split(":")[1].partition("/")[0], type_.rpartition(":")[2]
         named = {
             "name": name,
-            "arn": f"arn:aws:{type_.split(':')[1].split('/', maxsplit=1)[0]}:us-east-1:{ACCOUNT}:{name}",
+            "arn": f"arn:aws:{service}:us-east-1:{ACCOUNT}:{_kebab(resource)}/{name}",
         }
         examples = {
             key: named[key] if key in named else self._outputs.example_output(shape, f"{name}-{key}")
@@ -119,7 +137,11 @@ class Cloud:
         name = token.rpartition(":")[2]
         examples = {key: self._outputs.example_output(shape, f"{name}-{key}") for key, shape in shapes.items()}
         asked = {key: value for key, value in arguments.items() if key in shapes and value is not None}
-        return {**examples, **asked, **_LOOK_UPS.get(token, {})}
+        return {**examples, **asked, **_LOOK_UPS.get(token, {}), **existing_aws.look_up(token, arguments)}
+
+
+def _kebab(resource: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", resource).lower()
 
 
 def _marked(value: Any) -> bool:  # noqa: ANN401 - JSON

@@ -48,11 +48,9 @@ class Programs:
     """The process that runs programs, kept for as many of them as there are."""
 
     def __init__(self) -> None:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(_FOREIGN)}
-        # The SDKs are compiled once; what a user's project leaves behind is none of the test's business.
-        self._environment = environment | {"PYTHONDONTWRITEBYTECODE": "1"}
+        self._environment = {key: value for key, value in os.environ.items() if not key.startswith(_FOREIGN)}
         self._process = subprocess.Popen(
-            [sys.executable, _RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [sys.executable, _RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
         )
 
     def run(self, job: dict[str, Any]) -> tuple[str | None, list[list[str]]]:

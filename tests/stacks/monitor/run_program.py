@@ -57,6 +57,8 @@ def _run(job: dict[str, Any]) -> int:
     """Run a program to its end and return its exit code; what it dies of is the last thing it prints."""
     os.environ.clear()
     os.environ.update(job["environment"])
+    # A program that is edited and run again within a second must not meet its own compiled past.
+    sys.dont_write_bytecode = True
     os.chdir(job["folder"])
     sys.path[:0] = [job["folder"], *job["path"]]
     sys.argv = [str(Path(job["folder"]) / "__main__.py")]
