@@ -15,7 +15,7 @@ demo: .venv/installed ## size, price and write everything for the shipped bluepr
 	@echo
 	@echo "Open out/tco/report.html in a browser; out/README.md says what the rest is."
 
-test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed ## install what the tests need, run them all
+test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## install what the tests need, run them all
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine -q
@@ -76,11 +76,13 @@ constraints-stacks: .venv/installed-dev
 			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
 		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
 	done
+	printf 'aws-parallelcluster\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
+	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
 	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
 	sed -i '1i # Exact versions that this policy pack was tested with.' stacks/every_cloud/policy/constraints.txt
 
 clean: ## remove everything that these targets made
-	rm -rf .venv .venv-stacks .venv-policy out dist build
+	rm -rf .venv .venv-stacks .venv-policy .venv-exports out dist build
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Clusterwright needs Python 3.11 or newer; set PYTHON=...")'
@@ -103,4 +105,10 @@ clean: ## remove everything that these targets made
 .venv-policy/installed: stacks/every_cloud/policy/constraints.txt stacks/every_cloud/policy/requirements.txt
 	$(PYTHON) -m venv .venv-policy
 	.venv-policy/bin/python -m pip install -q --disable-pip-version-check -c $< -r stacks/every_cloud/policy/requirements.txt
+	touch $@
+
+# AWS ParallelCluster and SkyPilot themselves, whose schemas read the exports.
+.venv-exports/installed: constraints-exports.txt | .venv/installed-dev
+	$(PYTHON) -m venv .venv-exports
+	$(BIN)/uv pip install -q --python .venv-exports/bin/python -r constraints-exports.txt
 	touch $@

@@ -182,6 +182,23 @@ def stack(
 
 
 @app.command()
+def export(  # noqa: PLR0917 - options of the command line
+    blueprint: Blueprint,
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit or skypilot")],
+    on: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="aws, azure or gcp, where the tool has several")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+    set_values: SetValues = None,
+    force: Force = False,
+) -> None:
+    """Write the plan for another deployment tool."""
+    from clusterwright.cli import export
+
+    raise typer.Exit(export.export(blueprint, to, on, output, set_values, force=force))
+
+
+@app.command()
 def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
     """Write the on-premises files.
 

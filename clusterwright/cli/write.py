@@ -33,7 +33,7 @@ def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, fo
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
-    loaded, plan = _without_failures(path, set_values, on)
+    loaded, plan = without_failures(path, set_values, on)
     return _write(loaded, plan, output, cloud_files(plan, plan.options[0], load_catalogue()), force=force)
 
 
@@ -41,7 +41,7 @@ def onprem(path: Path, output: Path, set_values: list[str] | None, *, force: boo
     """Write the on-premises documents; return the exit code."""
     from clusterwright.outputs.deliverables import onprem_files
 
-    loaded, plan = _without_failures(path, set_values, "onprem")
+    loaded, plan = without_failures(path, set_values, "onprem")
     return _write(loaded, plan, output, onprem_files(plan, plan.options[0], load_catalogue()), force=force)
 
 
@@ -53,7 +53,7 @@ def report(path: Path, output: Path, set_values: list[str] | None, *, force: boo
     return _write(loaded, plan, output, report_files(plan), force=force)
 
 
-def _without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
+def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
     """Return a plan; refuse to write files of a cluster that does not do what was asked.
 
     Raises:
