@@ -4,8 +4,6 @@ BIN := .venv/bin
 # A project per cloud and scheduler, such as aws-slurm; each has its own tests, type check and style check.
 PROJECTS := $(subst /,-,$(foreach base,$(wildcard stacks/*/base),$(patsubst stacks/%,%,$(wildcard $(base:base=slurm) $(base:base=kubernetes)))))
 STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
-# Stacks that are not in layers yet.
-STACKS := $(patsubst stacks/%/__main__.py,%,$(wildcard stacks/*/__main__.py))
 
 .DELETE_ON_ERROR:
 .PHONY: demo test check schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
@@ -20,7 +18,6 @@ test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-ex
 	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
-	for stack in $(STACKS); do (cd stacks/$$stack && ../../.venv-stacks/bin/python -m pytest -q) || exit 1; done
 	for project in $(PROJECTS); do $(MAKE) --no-print-directory test-$$project || exit 1; done
 
 # The user's own tests of a generated project, in a process of their own: module names repeat between clouds.
@@ -51,7 +48,6 @@ check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: s
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml
-	for stack in $(STACKS); do (cd stacks/$$stack && ../../.venv-stacks/bin/basedpyright --pythonpath ../../.venv-stacks/bin/python) || exit 1; done
 	for project in $(PROJECTS); do $(MAKE) --no-print-directory check-$$project || exit 1; done
 	$(BIN)/python tests/packaging/check_wheel.py
 
@@ -68,11 +64,11 @@ constraints: .venv/installed-dev ## resolve exact versions again (review the dif
 RESOLVE := $(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url
 STACKS_WANT = cat $(1) | grep -vE '^(-e|\#)'
 constraints-stacks: .venv/installed-dev
-	$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/*/*/requirements.txt stacks/requirements-dev.txt) \
+	$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/*/base/requirements.txt stacks/requirements-dev.txt) \
 		| $(RESOLVE) - -o constraints-stacks.txt
 	sed -i '1i # Exact versions for the environment of the Pulumi stacks (.venv-stacks). Resolve again: make constraints-stacks' constraints-stacks.txt
 	for cloud in aws azure gcp; do \
-		$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/$$cloud/*/requirements.txt) \
+		$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/$$cloud/base/requirements.txt) \
 			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
 		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
 	done

@@ -30,11 +30,16 @@ def build(path: Path, output: Path, set_values: list[str] | None, *, force: bool
 def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
     """Write one cloud's project; return the exit code."""
     from clusterwright.outputs.deliverables import cloud_files
+    from clusterwright.outputs.stack import project_lines
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
     loaded, plan = without_failures(path, set_values, on)
-    return _write(loaded, plan, output, cloud_files(plan, plan.options[0], load_catalogue()), force=force)
+    files = cloud_files(plan, plan.options[0], load_catalogue())
+    code = _write(loaded, plan, output, files, force=force)
+    for line in project_lines(plan.options[0], files):
+        print(line)  # noqa: T201
+    return code
 
 
 def onprem(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:

@@ -2,7 +2,8 @@
 
     python -m clusterwright.outputs.example_project aws slurm FOLDER
 
-Each layer's `Pulumi.example.yaml` becomes `Pulumi.small.yaml` (and stays in `tests/example/`, as in every project): nothing depends on how a plan sizes and prices.
+Each layer's `Pulumi.example.yaml` becomes `Pulumi.small.yaml` (and stays in `tests/example/`, as in every project):
+nothing depends on how a plan sizes and prices.
 """
 
 import argparse

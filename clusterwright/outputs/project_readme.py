@@ -16,7 +16,7 @@ from clusterwright.tco.records import PricedLine
 
 _FOUNDATION = "network, keys, roles, bucket, parallel file system, budget, alerts, logs"
 #: What each layer holds, by scheduler.
-_HOLDS = {
+HOLDS = {
     "slurm": {
         "foundation": _FOUNDATION,
         "cluster": "Slurm controller, login machine, accounting database",
@@ -74,7 +74,7 @@ def project_readme(plan: Plan, option: Option, missing: Sequence[FillIn], *, zon
         zone=_zone(option, zone),
         layers=[
             {"name": layer, "holds": holds, "configuration": f"{layer}/Pulumi.{plan.cluster.name}.yaml"}
-            for layer, holds in _HOLDS[option.scheduler].items()
+            for layer, holds in HOLDS[option.scheduler].items()
         ],
         look=_LOOK[option.scheduler],
         drain=_DRAIN[option.scheduler],

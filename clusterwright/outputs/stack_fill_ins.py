@@ -1,5 +1,6 @@
 """What only the user knows of a cloud's project: account, keys, images without a public default."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from clusterwright.plan.record import Option
 _OWN_IMAGE = "projects/YOUR-PROJECT/global/images/YOUR-IMAGE"
 _UBUNTU_HPC = "microsoft-dsvm:ubuntu-hpc"
 
-#: Layer to the keys that its `Pulumi.yaml` declares.
-Declared = Mapping[str, frozenset[str]]
+#: Layer to the keys that its `Pulumi.yaml` declares, and what it says of them: of an object, its fields.
+Declared = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,14 +51,20 @@ def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[Fi
         instance: its instance type.
         declared: keys of the layers; a key that no layer declares is not asked for.
     """
-    entries = (*_account(option), *_image(option.target, instance), *_optional(option.target))
+    # The services of managed Kubernetes choose the image that fits their version.
+    image = _image(option.target, instance) if option.scheduler == "slurm" else ()
+    entries = (*_account(option), *image, *_optional(option.target))
     placed = (_placed(entry, declared) for entry in entries)
     return tuple(entry for entry in placed if entry.layers)
 
 
 def _placed(entry: FillIn, declared: Declared) -> FillIn:
-    head = entry.key.partition(".")[0].partition("[")[0]
-    layers = tuple(layer for layer, keys in declared.items() if ":" in head or head in keys)
+    head, _, field = entry.key.partition("[")[0].partition(".")
+    layers = tuple(
+        layer
+        for layer, keys in declared.items()
+        if ":" in head or (head in keys and re.search(rf"\b{field}\b", keys[head]) is not None)
+    )
     return FillIn(key=entry.key, value=entry.value, why=entry.why, layers=layers, required=entry.required)
 
 

@@ -128,8 +128,14 @@ def _contents(plan: Plan) -> list[str]:
         if option.target == "onprem":
             lines.append("- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, Slurm files")
         else:
-            lines.append(f"- `{option.target}/`: Pulumi project; its README says how to bring it up and clean up")
-        lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")
+            lines.append(
+                f"- `{option.target}/`: Pulumi project in three layers (foundation, cluster, nodes); "
+                "its README says how to bring it up and clean up"
+            )
+        if option.scheduler == "kubernetes":
+            lines.append(f"- `{option.target}/examples/`: a job for Kubernetes, to start from")
+        else:
+            lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")
     lines.append(
         "- `tco/report.html`: comparison with charts, one file without network requests; `tco/tco.xlsx`: the same"
     )
@@ -140,9 +146,7 @@ def _next(plan: Plan) -> list[str]:
     option = plan.option(plan.recommended)
     lines = ["- open `tco/report.html`"]
     if option is not None and option.target != "onprem":
-        lines.append(
-            f"- follow *Bring it up* in `{option.target}/README.md`: what to set, `pulumi preview`, `pulumi up`"
-        )
+        lines.append(f"- follow *Bring it up* in `{option.target}/README.md`: what to set, then `./cluster.sh up`")
     if plan.option("onprem") is not None:
         lines.append("- send `onprem/bill_of_materials.xlsx` to a vendor; items marked assumed need a quote")
     lines.append("- `clusterwright explain BLUEPRINT run_usd` shows where a number comes from")

@@ -9,7 +9,8 @@ usage() {
   cat <<'TEXT'
 usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF PULUMI]
 
-  set KEY VALUE        set a value of the configuration in every layer that has the key
+  set KEY [--secret] VALUE
+                       set a value of the configuration in every layer that has the key
   preview              show what `up` would change, as far as the layers before are up
   up                   bring up foundation, cluster and nodes
   down                 remove the GPU nodes; data, network and the cluster's head stay
@@ -114,24 +115,32 @@ select_stack() {
   run pulumi -C "$1" stack select --create "$stack_name" "${options[@]}" >/dev/null
 }
 
-# Tells whether a layer's Pulumi.yaml declares a key; keys of the provider, such as aws:region, belong to every layer.
+# What a layer's Pulumi.yaml says of a key of the configuration; nothing where it does not declare the key.
+description_of() {
+  sed -n '/^config:/,/^[^ #]/p' "$1/Pulumi.yaml" | sed -n "/^  $2:/,/^  [^ ]/p"
+}
+
+# Tells whether a key, or a field of an object, belongs to a layer; keys of the provider (aws:region) belong to every one.
 declares() {
-  case $2 in
+  local path=${2%%[[]*} field=''
+  case $path in *.*) field=${path#*.} ;; esac
+  case $path in
     *:*) true ;;
-    *) sed -n '/^config:/,/^[^ #]/p' "$1/Pulumi.yaml" | grep -q "^  $2:" ;;
+    *) description_of "$1" "${path%%.*}" | grep -qw -- "$field" ;;
   esac
 }
 
 set_value() {
-  local layer head=${key%%[.[]*} path=() found=no
-  [ "$head" = "$key" ] || path=(--path)
+  local layer options=() found=no
+  case $key in *[.[]*) options=(--path) ;; esac
+  [ "$secret" = no ] || options+=(--secret)
   for layer in "${LAYERS[@]}"; do
-    declares "$layer" "$head" || continue
+    declares "$layer" "$key" || continue
     found=yes
     select_stack "$layer"
-    run pulumi -C "$layer" config set --stack "$stack_name" "${path[@]}" "$key" "$value"
+    run pulumi -C "$layer" config set --stack "$stack_name" "${options[@]}" -- "$key" "$value"
   done
-  [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $head"
+  [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
 }
 
 has_outputs() { [ "$(pulumi -C "$1" stack output --stack "$stack_name" --json 2>/dev/null || echo '{}')" != '{}' ]; }
@@ -207,7 +216,7 @@ status() {
   done
 }
 
-command='' key='' value='' stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
+command='' key='' value='' secret=no stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
 policy_options=() pulumi_options=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -230,6 +239,10 @@ while [ $# -gt 0 ]; do
       [ -z "$command" ] || fail "one command at a time: $command or $1"
       command=$1
       if [ "$command" = set ]; then
+        if [ "${3:-}" = --secret ]; then
+          secret=yes
+          set -- "$1" "$2" "${@:4}"
+        fi
         [ $# -gt 2 ] || fail "set needs a key and a value"
         key=$2 value=$3
         shift 2

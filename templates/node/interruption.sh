@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Asks the metadata service every few seconds whether the cloud takes this spot machine back. Once it does, the node takes
-# no further job and its jobs get SIGUSR1, so that training has the notice (AWS 2 min, Azure and GCP 30 s) to save.
+# no further job, its jobs get SIGTERM, so that training has the notice (AWS 2 min, Azure and GCP 30 s) to save, and go
+# back into the queue.
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=environment.sh
@@ -32,10 +33,23 @@ taken_back() {
     esac
 }
 
+restarts() { scontrol show job "$1" -o | grep --only-matching 'Restarts=[0-9]*'; }
+is_running() { [ "$(squeue --noheader --jobs="$1" --format=%T 2>/dev/null)" = RUNNING ]; }
+
+# Ends one job in order and queues it again, unless the notice of another of its nodes has done so already.
+hand_back() {
+    local job="$1" before deadline=$((SECONDS + ${CLUSTER_SAVE_WITHIN_S:-25}))
+    before="$(restarts "$job")"
+    scancel --signal=TERM "$job" || return 0
+    while is_running "$job" && [ "$SECONDS" -lt "$deadline" ]; do sleep 0.5; done
+    if [ "$(restarts "$job")" = "$before" ]; then scontrol requeue "$job" || say "job $job cannot be queued again"; fi
+}
+
 name="$(node_name)"
 until taken_back; do sleep "${CLUSTER_INTERRUPTION_POLL_S:-5}"; done
 say "the cloud takes this machine back"
 scontrol update nodename="$name" state=drain reason="spot: taken back by the cloud"
-scancel --nodelist="$name" --signal=USR1 --full || say "no job to warn"
+for job in $(squeue --noheader --nodelist="$name" --states=RUNNING --format=%A); do hand_back "$job" & done
+wait
 # Nothing more to do; a daemon that ended would be started again.
 exec sleep infinity

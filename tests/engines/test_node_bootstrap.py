@@ -69,7 +69,16 @@ def sign(folder: Path) -> Authority:
         check=True,
         capture_output=True,
     )
-    signed: list[str | Path] = ["-CA", own.authority, "-CAkey", ca_key, "-addext", "subjectAltName=DNS:database", "-subj", "/CN=database"]
+    signed: list[str | Path] = [
+        "-CA",
+        own.authority,
+        "-CAkey",
+        ca_key,
+        "-addext",
+        "subjectAltName=DNS:database",
+        "-subj",
+        "/CN=database",
+    ]
     subprocess.run([*openssl, "-keyout", own.key, "-out", own.certificate, *signed], check=True, capture_output=True)
     for file in (own.authority, own.certificate, own.key):
         file.chmod(0o644)
@@ -329,31 +338,35 @@ SLURM_CONF={folder}/slurm.conf timeout 3 setpriv --reuid=slurm --regid=slurm --c
     assert "certificate" in log
 
 
-def test_a_spot_node_that_is_taken_back_drains_and_warns_its_job(cluster: dict[str, Machine], tmp_path: Path) -> None:
-    """The notice takes the node out of service with its reason, and the job on it gets the signal to save."""
-    node, saved = cluster["node3"], Path("/var/saved")
-    script = f"trap 'touch {saved}; exit 0' USR1; while true; do sleep 0.1; done"
-    submit = ["sbatch", "--nodelist=node3", "--output=/dev/null", f"--wrap={script}"]
-    job = cluster["head"].run(*submit).stdout.split()[-1]
-    for _ in range(50):
-        if cluster["head"].run("squeue", "-h", "-j", job, "-o", "%T").stdout == "RUNNING\n":
-            break
-        time.sleep(0.1)
+def test_a_spot_node_that_is_taken_back_drains_and_hands_its_job_back(cluster: dict[str, Machine]) -> None:
+    """The notice takes the node out of service; its job saves on SIGTERM, as Megatron-LM does, and is queued again."""
+    node, head, saved = cluster["node3"], cluster["head"], "/var/saved"
+    step = f"trap 'touch {saved}; exit 0' TERM; while true; do sleep 0.1; done"
+    submit = ["sbatch", "--requeue", "--nodelist=node3", "--output=/dev/null", f'--wrap=srun bash -c "{step}"']
+    job = head.run(*submit).stdout.split()[-1]
+
+    def until(done: Callable[[], bool]) -> bool:
+        for _ in range(150):
+            if done():
+                return True
+            time.sleep(0.1)
+        return False
+
+    assert until(lambda: head.run("squeue", "-h", "-s", "-j", job, "-o", "%i").stdout.startswith(f"{job}.0"))
     watch = f"CLUSTER_INTERRUPTION_POLL_S=0.1 setsid bash {NODE_SCRIPTS}/interruption.sh >/dev/null 2>&1 </dev/null &"
     node.run("bash", "-c", watch)
-    quiet = cluster["head"].run("sinfo", "-h", "-n", "node3", "-o", "%T").stdout
     time.sleep(1)
+    quiet = head.run("sinfo", "-h", "-n", "node3", "-o", "%T").stdout
+    node.run("mkdir", "-p", "/run/gpu-cluster")
     node.run("touch", "/run/gpu-cluster/interruption")
-    for _ in range(100):
-        if node.run("test", "-e", str(saved)).returncode == 0:
-            break
-        time.sleep(0.1)
-    reason = cluster["head"].run("sinfo", "--noheader", "--list-reasons", "--format=%N %E").stdout
-    cluster["head"].run("scancel", job)
+    queued = until(lambda: "Restarts=1" in head.run("scontrol", "show", "job", job, "-o").stdout)
+    reason = head.run("sinfo", "--noheader", "--list-reasons", "--format=%N %E").stdout
+    head.run("scancel", job)
     node.run("pkill", "-f", "sleep infinity")
-    cluster["head"].run("scontrol", "update", "nodename=node3", "state=resume")
+    head.run("scontrol", "update", "nodename=node3", "state=resume")
     assert "drain" not in quiet
-    assert node.run("test", "-e", str(saved)).returncode == 0
+    assert queued
+    assert node.run("test", "-e", saved).returncode == 0
     assert reason == "node3 spot: taken back by the cloud\n"
 
 

@@ -91,14 +91,12 @@ def test_the_readme_lists_every_script() -> None:
     assert [script.name for script in SCRIPTS if f"`{script.name}`" not in readme] == []
 
 
-@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
-def test_scripts_fit_into_the_user_data_of_ec2(cloud: str) -> None:
-    """What a machine gets, without the other clouds' scripts, is below 14 KB packed, as the README promises."""
+def test_scripts_fit_into_the_user_data_of_ec2() -> None:
+    """What a machine of AWS gets is below 14 KB packed, as the README promises; the other clouds take 48 KB and more."""
     packed = io.BytesIO()
-    foreign = tuple(f"_{other}.sh" for other in ("aws", "azure", "gcp", "local") if other != cloud)
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for script in SCRIPTS:
-            if not script.name.endswith(foreign):
+            if not script.name.endswith(("_azure.sh", "_gcp.sh", "_local.sh")):
                 archive.add(script, arcname=script.name)
     assert len(packed.getvalue()) < 14_000
 

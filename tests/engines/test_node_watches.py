@@ -134,14 +134,15 @@ def start(tmp_path: Path, cloud: tuple[type[Cloud], str]) -> Iterator[Callable[.
 
 
 @pytest.mark.parametrize("name", ["aws", "azure", "gcp"])
-def test_a_notice_drains_the_node_and_warns_its_jobs(
+def test_a_notice_drains_the_node_and_hands_its_jobs_back(
     start: Callable[..., subprocess.Popen[str]], cloud: tuple[type[Cloud], str], tmp_path: Path, name: str
 ) -> None:
-    """Nothing happens while there is no notice; then the node is drained and its jobs are signalled, once."""
+    """Nothing happens while there is no notice; then the node drains, and its job may save and is queued again."""
     log, polls = tmp_path / "log", tmp_path / "polls"
     programs = {
-        "scontrol": f'echo "scontrol $*" >>{log}',
-        "scancel": f'echo "scancel $*" >>{log}',
+        "scontrol": f'[ "$1" = show ] && echo Restarts=0 || echo "scontrol $*" >>{log}',
+        "scancel": f'echo "scancel $*" >>{log}; touch {tmp_path}/ended',
+        "squeue": f'case "$*" in *nodelist=gpu-7*) echo 42 ;; *) [ -e {tmp_path}/ended ] || echo RUNNING ;; esac',
         # `sleep infinity` is the end of the watch.
         "sleep": f'if [ "$1" = infinity ]; then exit 0; fi; echo >>{polls}; exec /bin/sleep "$1"',
         "hostname": "echo gpu-7",
@@ -156,8 +157,27 @@ def test_a_notice_drains_the_node_and_warns_its_jobs(
     assert not quiet
     assert log.read_text().splitlines() == [
         "scontrol update nodename=gpu-7 state=drain reason=spot: taken back by the cloud",
-        "scancel --nodelist=gpu-7 --signal=USR1 --full",
+        "scancel --signal=TERM 42",
+        "scontrol requeue 42",
     ]
+
+
+def test_a_job_that_was_queued_again_already_is_left_alone(
+    start: Callable[..., subprocess.Popen[str]], cloud: tuple[type[Cloud], str], tmp_path: Path
+) -> None:
+    """Of two nodes of one job that are taken back, the second must not end the job's new life."""
+    log = tmp_path / "log"
+    programs = {
+        "scontrol": f'[ "$1" = show ] && cat {tmp_path}/restarts || echo "scontrol $*" >>{log}',
+        "scancel": f"echo Restarts=1 >{tmp_path}/restarts",
+        "squeue": 'case "$*" in *nodelist=gpu-7*) echo 42 ;; *) echo PENDING ;; esac',
+        "sleep": 'if [ "$1" = infinity ]; then exit 0; fi; exec /bin/sleep "$1"',
+        "hostname": "echo gpu-7",
+    }
+    (tmp_path / "restarts").write_text("Restarts=0\n")
+    cloud[0].interrupted = True
+    start("interruption.sh", programs_=programs, CLOUD="aws").communicate(timeout=30)
+    assert "requeue" not in log.read_text()
 
 
 def test_a_metadata_service_that_does_not_answer_is_no_notice(

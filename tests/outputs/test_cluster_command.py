@@ -198,17 +198,19 @@ def test_environment_is_installed_once(project: Project) -> None:
 def test_a_value_is_set_where_it_belongs(project: Project) -> None:
     """A key is set in the layers that declare it, a provider's in all; a stack exists before its first value."""
     with (project.folder / "nodes" / "Pulumi.yaml").open("a") as stream:
-        stream.write("  nodeType: {}\n  operators: {}\nbackend:\n  url: file://~\n")
+        stream.write("  nodeType:\n    description: instanceType, image\n  operators: {}\nbackend:\n  url: file://~\n")
     assert project.run("set", "nodeType.image", "ami-1", UNSET="1").returncode == 0
     assert project.calls.read_text().splitlines()[1:] == [
         "-C nodes stack select --create small",
-        "-C nodes config set --stack small --path nodeType.image ami-1",
+        "-C nodes config set --stack small --path -- nodeType.image ami-1",
     ]
     project.run("set", "operators[0]", "user:me@example.com")
-    assert project.changing() == ["nodes config set --path operators[0] user:me@example.com"]
+    assert project.changing() == ["nodes config set --path -- operators[0] user:me@example.com"]
     project.run("set", "gcp:project", "training")
-    assert project.changing() == [f"{layer} config set gcp:project training" for layer in LAYERS]
-    for key in ("url", "nodeTyp"):
+    assert project.changing() == [f"{layer} config set -- gcp:project training" for layer in LAYERS]
+    project.run("set", "operators", "--secret", "-x")
+    assert project.changing() == ["nodes config set --secret -- operators -x"]
+    for key in ("url", "nodeTyp", "nodeType.imag", "clusterName.x"):
         assert f"declares the key {key}" in project.run("set", key, "x").stderr
         assert project.changing() == []
 

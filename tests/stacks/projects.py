@@ -24,7 +24,6 @@ from clusterwright.catalog.load import load
 from clusterwright.outputs import example_project
 from clusterwright.outputs.stack import declared_keys, stack_files
 from clusterwright.outputs.stack_fill_ins import fill_ins
-from clusterwright.outputs.stack_readme import to_fill_in
 from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Plan
 
@@ -168,10 +167,7 @@ def write(case: Case, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
     instance = load().instances[case.instance]
-    if layers_of(folder) == LAYERS:
-        asked = {entry.key.partition("[")[0]: entry.value for entry in fill_ins(option, instance, declared_keys(files))}
-    else:
-        asked = {entry.key: entry.command for entry in to_fill_in(option, instance)}
+    asked = {entry.key.partition("[")[0]: entry.value for entry in fill_ins(option, instance, declared_keys(files))}
     typed = {key: _TYPED[key] if key in _TYPED else _filled(text) for key, text in asked.items()}
     set_config(folder, {**typed, **dict(case.changes)})
 
