@@ -182,6 +182,25 @@ def stack(
 
 
 @app.command()
+def preflight(
+    *,
+    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a generated project, or a blueprint")],
+    on: Annotated[str, typer.Option(metavar="TARGET", help="of a blueprint: aws, azure, gcp or all")] = "all",
+    stack: Annotated[str | None, typer.Option(metavar="NAME", help="of a project: which of its stacks")] = None,
+    online: Annotated[bool, typer.Option("--online", help="ask the provider too, read-only, with your login")] = False,
+    every: Annotated[bool, typer.Option("--all", help="also show the checks that passed")] = False,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a cloud project before `pulumi up`."""
+    from clusterwright.cli import preflight as command
+
+    raise typer.Exit(
+        command.preflight(path, on=on, stack=stack, set_values=set_values, online=online, as_json=as_json, every=every)
+    )
+
+
+@app.command()
 def export(  # noqa: PLR0917 - options of the command line
     blueprint: Blueprint,
     to: Annotated[str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit or skypilot")],

@@ -23,6 +23,7 @@ COMMANDS = (
     "build",
     "stack",
     "onprem",
+    "preflight",
     "compare",
     "report",
     "explain",

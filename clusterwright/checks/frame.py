@@ -1,0 +1,240 @@
+"""Is the project whole: parts, keys of the configuration, what only its owner knows, policy pack, workflow, state."""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from clusterwright.blueprint.document import parse
+from clusterwright.checks.project import LAYERS, PROVIDERS, Layer
+from clusterwright.checks.results import Outcome, Place, passed
+from clusterwright.checks.subject import Subject
+from clusterwright.errors import ClusterwrightError
+
+WORKFLOW = ".github/workflows/infrastructure.yml"
+_PARTS = (
+    *(f"{layer}/{name}" for layer in LAYERS for name in ("Pulumi.yaml", "__main__.py")),
+    "cluster.sh", "cloud.sh", "pyproject.toml", "requirements.txt", "gpu_cluster/__init__.py",
+    "policy/PulumiPolicy.yaml", "policy/__main__.py", WORKFLOW,
+)  # fmt: skip
+_PLACEHOLDER = re.compile(
+    r"\b(YOUR-[A-Z-]+|YOU@EXAMPLE\.COM|ami-YOUR-\w+|TODO|FIXME|CHANGE-?ME|replace@me)\b|EXAMPLEexample|:VERSION\b"
+)
+_LONG_LIVED = re.compile(
+    r"secrets\.(AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY|AZURE_CREDENTIALS|ARM_CLIENT_SECRET|AZURE_CLIENT_SECRET|"
+    r"GCP_CREDENTIALS|GOOGLE_CREDENTIALS|GCP_SA_KEY|GOOGLE_APPLICATION_CREDENTIALS)"
+)
+
+
+def parts(subject: Subject) -> Iterator[Outcome]:
+    """Name what is missing of a project, and what its owner changed."""
+    project = subject.project
+    missing = [part for part in _PARTS if part not in project.files]
+    read = {layer.name for layer in project.layers}
+    missing += [
+        f"{layer}/Pulumi.{project.layers[0].stack}.yaml"
+        for layer in LAYERS
+        if layer not in read and f"{layer}/Pulumi.yaml" in project.files
+    ]
+    for part in missing:
+        yield Outcome(
+            status="FAIL",
+            message=f"{part} is missing",
+            fix="write the project again into another folder with `clusterwright stack`, and copy the file from there",
+            place=Place(file=project.shown(part)),
+        )
+    if project.changed:
+        shown = ", ".join(sorted(project.changed)[:8])
+        more = len(project.changed) - 8
+        yield passed(f"changed by hand: {shown}{f' and {more} more' if more > 0 else ''}")
+    if not missing:
+        yield passed(f"{len(project.files)} files, {len(project.layers)} layers, stack {project.layers[0].stack}")
+
+
+def keys(subject: Subject) -> Iterator[Outcome]:
+    """Hold every key against what `Pulumi.yaml` declares: none unknown, none needed and missing."""
+    known = 0
+    for layer in subject.project.layers:
+        for full in layer.config:
+            namespace, _, key = full.rpartition(":")
+            if namespace in PROVIDERS.values() or namespace == "pulumi":
+                continue
+            if namespace not in {"", layer.project}:
+                yield _outcome(
+                    subject,
+                    layer,
+                    full,
+                    f"{full} is of another project than {layer.project}",
+                    f"write {layer.project}:{key}, or remove it",
+                )
+            elif key not in layer.declared:
+                close = get_close_matches(key, list(layer.declared), n=1)
+                hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(layer.declared)}"
+                yield _outcome(subject, layer, full, f"{layer.name} has no setting {key}", hint)
+            else:
+                known += 1
+        given = {full.rpartition(":")[2] for full in layer.config}
+        for key, declared in layer.declared.items():
+            if isinstance(declared, dict) and "default" not in declared and key not in given and _needed(declared):
+                what = str(declared.get("description", "")).strip()
+                yield _outcome(
+                    subject,
+                    layer,
+                    f"{layer.project}:{key}",
+                    f"{layer.name} needs {key}{f': {what}' if what else ''}",
+                    f"(cd {layer.name} && pulumi config set {key} …)",
+                )
+    yield passed(f"{known} settings, each declared")
+
+
+def _needed(declared: dict[str, object]) -> bool:
+    """Tell whether a declared key without default has to be set: objects may be left out, their parts have defaults."""
+    return declared.get("type") != "object"
+
+
+def _outcome(subject: Subject, layer: Layer, full: str, message: str, fix: str) -> Outcome:
+    return Outcome(status="FAIL", message=message, fix=fix, place=subject.project.place(layer, full))
+
+
+def filled_in(subject: Subject) -> Iterator[Outcome]:
+    """Find what only the owner knows and has not set: lines that say so, and placeholders left as they were."""
+    open_points = 0
+    for layer in subject.project.layers:
+        given = {full.rpartition(":")[2]: value for full, value in layer.config.items()}
+        for number, line in enumerate(layer.document.text.splitlines(), start=1):
+            asked = re.match(r"#\s*Still to set:\s*(.*)", line)
+            key = re.search(r"config set (?:--\S+ )*'?([A-Za-z0-9:._-]+)", asked.group(1)) if asked else None
+            if asked is None or (key is not None and _is_given(key.group(1), given)):
+                continue
+            open_points += 1
+            yield Outcome(
+                status="FAIL",
+                message=f"{layer.name} still needs {key.group(1) if key else 'a value'}",
+                fix=asked.group(1).strip(),
+                place=Place(file=subject.project.shown(layer.file), line=number, column=1),
+            )
+    for setting in subject.project.leaves():
+        if isinstance(setting.value, str) and _PLACEHOLDER.search(setting.value):
+            open_points += 1
+            yield Outcome(
+                status="FAIL",
+                message=f"{setting.name} is still the placeholder {setting.value!r}",
+                fix=f"(cd {setting.layer} && pulumi config set {'--path ' if setting.path else ''}{setting.name} …)",
+                place=setting.place,
+            )
+    if not open_points:
+        yield passed("nothing is left to fill in")
+
+
+def _is_given(key: str, given: dict[str, object]) -> bool:
+    value: object = {**given, **{f"{name}": item for name, item in given.items()}}
+    for part in key.rpartition(":")[2].split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value not in (None, "") and not (isinstance(value, str) and _PLACEHOLDER.search(value))
+
+
+def policy_pack(subject: Subject) -> Iterator[Outcome]:
+    """Check that the policy pack is there, has rules, pins its SDK, and is used by the workflow."""
+    project = subject.project
+    modules = [file for file in project.files if file.startswith("policy/") and file.endswith(".py")]
+    if "policy/PulumiPolicy.yaml" not in project.files or not modules:
+        yield Outcome(status="FAIL", message="there is no policy pack", place=Place(file=project.shown("policy")))
+        return
+    requirements = project.files.get("policy/requirements.txt", "")
+    if not re.search(r"(?m)^pulumi[_-]policy==", requirements):
+        yield Outcome(
+            status="WARN",
+            message="the policy pack does not pin pulumi-policy",
+            fix="write pulumi-policy==<version> into policy/requirements.txt",
+            place=Place(file=project.shown("policy/requirements.txt")),
+        )
+    users = [file for file in (WORKFLOW, "cluster.sh") if "--policy-pack" in project.files.get(file, "")]
+    if not users:
+        yield Outcome(
+            status="FAIL",
+            message="neither the workflow nor cluster.sh runs the policy pack",
+            fix="add --policy-pack policy to `pulumi preview` and `pulumi up`",
+            place=Place(file=project.shown(WORKFLOW)),
+        )
+    else:
+        yield passed(f"{len(modules)} modules, run by {' and '.join(users)}")
+
+
+def workflow(subject: Subject) -> Iterator[Outcome]:
+    """Check the continuous integration: a preview on pull requests, least permissions, no long-lived credentials."""
+    project = subject.project
+    content, shown = project.files.get(WORKFLOW), project.shown(WORKFLOW)
+    if content is None:
+        yield Outcome(status="WARN", message="there is no workflow", place=Place(file=shown))
+        return
+    try:
+        value = parse(content, name=shown).value
+    except ClusterwrightError as error:
+        yield Outcome(status="FAIL", message=f"the workflow cannot be read: {error.message}", place=Place(file=shown))
+        return
+    found = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        stored = _LONG_LIVED.search(line)
+        if stored:
+            found.append(
+                Outcome(
+                    status="FAIL",
+                    message=f"the workflow logs in with the stored credential {stored.group(1)}",
+                    fix="log in by OpenID Connect: permissions id-token: write, and a role that trusts the repository",
+                    place=Place(file=shown, line=number, column=1),
+                )
+            )
+        if re.search(r"permissions:\s*write-all", line):
+            found.append(
+                Outcome(
+                    status="FAIL",
+                    message="the workflow may write everything",
+                    fix="grant contents: read and id-token: write only",
+                    place=Place(file=shown, line=number, column=1),
+                )
+            )
+    if not isinstance(value, dict) or ("permissions" not in value and not _every_job_has(value, "permissions")):
+        found.append(
+            Outcome(
+                status="WARN",
+                message="the workflow leaves its permissions to the repository's default",
+                fix="add permissions: contents: read, id-token: write",
+                place=Place(file=shown, line=1, column=1),
+            )
+        )
+    if not re.search(r"pulumi preview|cluster\.sh preview|command:\s*preview", content):
+        found.append(
+            Outcome(
+                status="WARN",
+                message="the workflow runs no preview",
+                fix="run ./cluster.sh preview on pull requests",
+                place=Place(file=shown, line=1, column=1),
+            )
+        )
+    yield from found
+    if not found:
+        yield passed("preview on pull requests, no stored credentials")
+
+
+def _every_job_has(value: dict[str, object], key: str) -> bool:
+    jobs = value.get("jobs")
+    return isinstance(jobs, dict) and bool(jobs) and all(isinstance(job, dict) and key in job for job in jobs.values())
+
+
+def state(subject: Subject) -> Iterator[Outcome]:
+    """Check that the state lies where a team can reach it and is encrypted by a key of its own."""
+    local = 0
+    for layer in subject.project.layers:
+        content = subject.project.files[f"{layer.name}/Pulumi.yaml"]
+        backend = re.search(r"(?m)^backend:\s*\n\s+url:\s*(\S+)", content)
+        url = backend.group(1).strip("'\"") if backend else ""
+        place = Place(file=subject.project.shown(f"{layer.name}/Pulumi.yaml"), line=1, column=1)
+        if url.startswith("file:"):
+            local += 1
+            yield Outcome(
+                status="WARN",
+                message=f"the state of {layer.name} lies on one machine ({url})",
+                fix="set targets.<cloud>.state.url to a bucket or Pulumi Cloud, so that nobody works on an old state",
+                place=place,
+            )
+    if not local:
+        yield passed("no state on a single machine")

@@ -1,0 +1,118 @@
+"""Do the layers of one project belong together: names, tags, places, and references from one to the other."""
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.checks.project import LAYERS, Setting
+from clusterwright.checks.results import Outcome, passed
+from clusterwright.checks.subject import REGION, ZONE, Subject
+from clusterwright.checks.values import text
+
+#: Which layers each reference is needed by, and the layer it leads to.
+_REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("clusterStack", ("nodes",), "cluster"))
+_ZONES = {
+    "aws": (r"{region}[a-z]", "the region and a letter, for example {region}a"),
+    "azure": (r"[123]", "1, 2 or 3"),
+    "gcp": (r"{region}-[a-z]", "the region and a letter, for example {region}-a"),
+}
+
+
+def agreement(subject: Subject) -> Iterator[Outcome]:
+    """Compare what every layer must say alike: cluster name, tags, region, zone, provider project, node type."""
+    cloud, project = subject.cloud, subject.project
+    keys = ("clusterName", "tags", REGION[cloud], ZONE[cloud], "gcp:project", "nodeType", "partition", "nodeCount")
+    missing = [layer for layer in LAYERS if layer not in {entry.name for entry in project.layers}]
+    for key in keys:
+        found = list(project.settings(key))
+        for other in found[1:]:
+            if _alike(other) != _alike(found[0]):
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{other.name} is {_shown(other)} in {other.layer}, but {_shown(found[0])} in "
+                    f"{found[0].layer} ({found[0].place})",
+                    fix=f"give both layers the same: (cd {other.layer} && pulumi config set {other.name} …)",
+                    place=other.place,
+                )
+    if not missing:
+        names = {text(entry.value) for entry in project.settings("clusterName")}
+        yield passed(f"{len(project.layers)} layers of {', '.join(sorted(names)) or 'a cluster without a name'}")
+
+
+def _alike(setting: Setting) -> object:
+    value = setting.value
+    if isinstance(value, dict):
+        return {key: text(item) if not isinstance(item, dict) else item for key, item in value.items()}
+    return text(value)
+
+
+def _shown(setting: Setting) -> str:
+    value = setting.value
+    return (
+        "{" + ", ".join(f"{key}: {item}" for key, item in value.items()) + "}"
+        if isinstance(value, dict)
+        else repr(value)
+    )
+
+
+def references(subject: Subject) -> Iterator[Outcome]:
+    """Hold every stack reference against the layer that it should lead to: project and stack."""
+    project = subject.project
+    by_name = {layer.name: layer for layer in project.layers}
+    good = []
+    for key, needed_by, target in _REFERENCES:
+        given = {setting.layer: setting for setting in project.settings(key)}
+        for name in needed_by:
+            if name not in by_name:
+                continue
+            wanted_project = f"{subject.cloud}-gpu-{target}"
+            wanted = f"organization/{wanted_project}/{by_name[name].stack}"
+            fix = f"(cd {name} && pulumi config set {key} {wanted}), with your organization in place of organization"
+            setting = given.get(name)
+            if setting is None or not text(setting.value):
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{name} does not say which {target} it stands on: {key} is missing",
+                    fix=fix,
+                    place=project.place(by_name[name], f"{by_name[name].project}:{key}"),
+                )
+                continue
+            value = text(setting.value)
+            problem = _wrong_reference(value, wanted_project, by_name[name].stack)
+            if problem:
+                yield Outcome(status="FAIL", message=f"{key} of {name} {problem}", fix=fix, place=setting.place)
+            else:
+                good.append(value)
+    if good:
+        yield passed(f"references lead to {', '.join(dict.fromkeys(good))}")
+
+
+def _wrong_reference(value: str, project: str, stack: str) -> str:
+    parts = value.split("/")
+    if len(parts) != 3 or not all(parts):  # noqa: PLR2004 - organization/project/stack
+        return f"is {value!r}, not organization/project/stack"
+    if parts[1] != project:
+        return f"leads to project {parts[1]!r}, not {project!r}"
+    if parts[2] != stack:
+        return f"leads to stack {parts[2]!r}, but this configuration is of stack {stack!r}"
+    return ""
+
+
+def zone(subject: Subject) -> Iterator[Outcome]:
+    """Check that the zone is one of the region: nodes and file system share it, fabrics do not cross it."""
+    pattern, words = _ZONES[subject.cloud]
+    setting = subject.zone_setting
+    if setting is None:
+        yield Outcome(
+            status="FAIL",
+            message=f"{ZONE[subject.cloud]} is not set",
+            fix=f"set the zone that your capacity is in: {words.format(region=subject.region or 'REGION')}",
+        )
+    elif re.fullmatch(pattern.format(region=re.escape(subject.region)), subject.zone) is None:
+        yield Outcome(
+            status="FAIL",
+            message=f"zone {subject.zone} is not of region {subject.region or '(none)'}",
+            fix=f"write {words.format(region=subject.region or 'REGION')}, or change the region in every layer",
+            place=setting.place,
+        )
+    else:
+        yield passed(f"{subject.zone} in {subject.region}", setting.place)
