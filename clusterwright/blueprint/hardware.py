@@ -1,11 +1,12 @@
 """The hardware that a target names, looked up in the catalogue, with its place: region, zone, capacity."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from clusterwright.blueprint.cloud_places import offer_problems, place_problems
 from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.existing import existing_problems
 from clusterwright.blueprint.fields import ANY
 from clusterwright.blueprint.networks import node_with_choices
 from clusterwright.blueprint.problems import Path, Problem
@@ -17,24 +18,6 @@ from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError
 
 CLOUDS = ("aws", "azure", "gcp")
-#: How each cloud names a reservation of capacity: (pattern, example).
-RESERVATION_IDS = {
-    "aws": (r"cr-[0-9a-f]{8,17}", "cr-0123456789abcdef0"),
-    "azure": (
-        r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+",
-        "/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/capacityReservationGroups/NAME",
-    ),
-    "gcp": (
-        r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?",
-        "my-reservation, or projects/PROJECT/reservations/NAME",
-    ),
-}
-#: Kinds of capacity that one cloud alone has: its name, and what to say of them elsewhere.
-_OFFERS = {
-    "capacity-block": ("aws", "capacity blocks are an offer of AWS"),
-    "block-reservation": ("azure", "block capacity reservations are an offer of Azure"),
-    "flex-start": ("gcp", "flex-start is an offer of Google Cloud"),
-}
 _T = TypeVar("_T")
 
 
@@ -98,8 +81,10 @@ def hardware_of(
         asked: the section of the blueprint.
     """
     if isinstance(asked, CloudTarget):
-        problems += _place_problems(target, asked)
+        problems += place_problems(target, asked)
     allowed = _allowed(asked)
+    if isinstance(asked, CloudTarget) and allowed is not None:
+        problems += existing_problems(target, asked, None)
     if allowed is None:
         field = "instance" if isinstance(asked, CloudTarget) else "system"
         name = (asked.instance if isinstance(asked, CloudTarget) else asked.system) or ""
@@ -169,7 +154,9 @@ def _look_up(
         return ResolvedTarget(target=target, node=node, system=entry)
     if entry is None or not isinstance(asked, CloudTarget):
         return None
-    problems += _offer_problems(target, asked, entry)
+    problems += offer_problems(catalogue, target, asked, entry)
+    if path:
+        problems += existing_problems(target, asked, entry)
     node = attempt(problems, path, lambda: lookup.node_type_of_instance(catalogue, entry.id))
     if node is None:
         return None
@@ -185,74 +172,3 @@ def _look_up(
 
 def _as_asked(problems: list[Problem], target: str, asked: CloudTarget | OnPremTarget, node: NodeType) -> NodeType:
     return node_with_choices(problems, ("targets", target), node, network=asked.network, power_cap_w=asked.power_cap)
-
-
-def _place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
-    """Return what is wrong with zone and capacity, whatever the instance type."""
-    path: Path = ("targets", cloud)
-    problems = []
-    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
-        problems.append(
-            Problem(
-                path=(*path, "zone"),
-                message=f"zone {asked.zone!r} is not in region {asked.region!r}",
-                help="the GPU nodes, their fabric and the file system share one zone of the region",
-            )
-        )
-    shape, example = RESERVATION_IDS[cloud]
-    owner, offer = _OFFERS.get(asked.capacity, (cloud, ""))
-    if owner != cloud:
-        problems.append(
-            Problem(
-                path=(*path, "capacity"),
-                message=f"{offer}, not of {cloud}",
-                help="choose on-demand, spot or reservation",
-            )
-        )
-    elif asked.reservation is not None and re.fullmatch(shape, asked.reservation) is None:
-        problems.append(
-            Problem(
-                path=(*path, "reservation"),
-                message=f"{asked.reservation!r} is not the id of a reservation of {cloud}",
-                help=f"for example {example}",
-            )
-        )
-    return problems
-
-
-def _offer_problems(cloud: str, asked: CloudTarget, instance: Instance) -> list[Problem]:
-    """Return why an instance type cannot be had where and as the target asks."""
-    path: Path = ("targets", cloud)
-    problems = []
-    if asked.capacity == "reservation" and cloud == "azure" and instance.fabric_kind == "infiniband":
-        problems.append(
-            Problem(
-                path=(*path, "capacity"),
-                message=f"Azure reserves no capacity for sizes with InfiniBand such as {instance.id}",
-                help="choose on-demand or spot",
-            )
-        )
-    regions = sorted({_region_of(cloud, region) for region in instance.regions})
-    if regions and asked.region not in regions:
-        problems.append(
-            Problem(
-                path=(*path, "region"),
-                message=f"no source lists {instance.id} in {asked.region!r}",
-                help=f"it is listed in {', '.join(regions)}",
-            )
-        )
-    return problems
-
-
-def _zone_in_region(cloud: str, zone: str, region: str) -> bool:
-    """Tell whether a zone's name fits its region: `us-east-1a`, `us-central1-a`; Azure zones are 1, 2 and 3."""
-    if cloud == "azure":
-        return zone in ("1", "2", "3")
-    suffix = zone.removeprefix(region)
-    return suffix != zone and suffix.lstrip("-").isalnum()
-
-
-def _region_of(cloud: str, place: str) -> str:
-    """Return the region of a place that may be a GCP zone such as `us-central1-a`."""
-    head, _, tail = place.rpartition("-")
-    return head if cloud == "gcp" and len(tail) == 1 else place

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clusterwright.blueprint.hardware import RESERVATION_IDS
+from clusterwright.blueprint.cloud_places import RESERVATION_IDS
 from clusterwright.checks.project import Setting
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import CAPACITY_OBJECT, Subject

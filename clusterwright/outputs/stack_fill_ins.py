@@ -69,16 +69,17 @@ def _placed(entry: FillIn, declared: Declared) -> FillIn:
 
 
 def _account(option: Option) -> tuple[FillIn, ...]:
+    password = FillIn(
+        key="accountingPassword",
+        value='--secret "$(openssl rand -hex 24)Aa1"',
+        why="the password of the database of finished jobs; it goes from here into the cloud's secret store",
+    )
     if option.target == "azure":
         why = "Azure wants a public key on every machine; Bastion is the only way to use it"
-        password = FillIn(
-            key="accountingPassword",
-            value='--secret "$(openssl rand -hex 24)Aa1"',
-            why="the password of the database of finished jobs; it goes from here into the key vault",
-        )
         return (FillIn(key="adminSshPublicKey", value='"$(cat ~/.ssh/id_ed25519.pub)"', why=why), password)
     if option.target == "gcp":
-        return (FillIn(key="gcp:project", value="YOUR-PROJECT", why="the project that everything is created in"),)
+        why = "the project that everything is created in"
+        return (FillIn(key="gcp:project", value="YOUR-PROJECT", why=why), password)
     return ()
 
 

@@ -143,7 +143,11 @@ set_value() {
   [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
 }
 
-has_outputs() { [ "$(pulumi -C "$1" stack output --stack "$stack_name" --json 2>/dev/null || echo '{}')" != '{}' ]; }
+has_outputs() {
+  case $(pulumi -C "$1" stack output --stack "$stack_name" --json 2>/dev/null) in
+    '' | '{}') false ;;
+  esac
+}
 
 preview() {
   local layer before=''

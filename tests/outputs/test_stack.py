@@ -68,10 +68,11 @@ TYPED: dict[str, Any] = {
     "operators": ["user:me@example.com"],
     "billingAccount": "012345-6789AB-CDEF01",
 }
-IMAGES = {
-    "aws": "ami-0123456789abcdef0",
-    "azure": "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901",
-    "gcp": "projects/my-training-project/global/images/gpu-nodes",
+#: What stands in an image's name for what the user chooses.
+PLACEHOLDERS = {
+    ":VERSION": ":24.04.2026072901",
+    "ami-YOUR-IMAGE": "ami-0123456789abcdef0",
+    "projects/YOUR-PROJECT/global/images/YOUR-IMAGE": "projects/my-training-project/global/images/gpu-nodes",
 }
 OWN_KEYS = ("aws:region", "gcp:region", "gcp:project")
 
@@ -135,6 +136,13 @@ def asked(cloud: str, scheduler: str, instance: str) -> tuple[FillIn, ...]:
     return fill_ins(option, load().instances[instance], declared_keys(example(cloud, scheduler)))
 
 
+def filled(value: str) -> str:
+    """Return a value with its placeholder filled in."""
+    for placeholder, real in PLACEHOLDERS.items():
+        value = value.replace(placeholder, real)
+    return value
+
+
 def completed(cloud: str, scheduler: str, instance: str, **more: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
     """Return each layer's configuration with what the user types, keys without prefix, as its program collects them."""
     layers = {
@@ -144,7 +152,7 @@ def completed(cloud: str, scheduler: str, instance: str, **more: Any) -> dict[st
     for entry in asked(cloud, scheduler, instance):
         for layer in entry.layers:
             if entry.key == "nodeType.image":
-                layers[layer]["nodeType"] = {**layers[layer]["nodeType"], "image": IMAGES[cloud]}
+                layers[layer]["nodeType"] = {**layers[layer]["nodeType"], "image": filled(entry.value)}
             else:
                 key = entry.key.partition("[")[0]
                 layers[layer][key.rpartition(":")[2]] = TYPED[key]

@@ -13,7 +13,11 @@ from .shapes import Entries, Sdk, UnknownTypeError
 #: Contained in every secret answer of the stand-in cloud.
 CANARY = "canary-of-a-secret"
 #: Passwords that the service wants from whoever makes the resource; they stay under secret marks.
-MADE_BY_THE_USER = (("azure-native:dbformysql:Server", "administrator_login_password"),)
+MADE_BY_THE_USER = (
+    ("azure-native:dbformysql:Server", "administrator_login_password"),
+    ("gcp:secretmanager/secretVersion:SecretVersion", "secret_data"),
+    ("gcp:sql/user:User", "password"),
+)
 _NOT_TEXT = ("Calling __str__ on an Output", "<pulumi.", "object at 0x")
 
 

@@ -7,7 +7,7 @@ from gpu_cluster import roles
 from gpu_cluster.encryption import KeyUse
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
-from gpu_cluster.settings_cluster import DATABASE_PASSWORD, config_values, read_settings
+from gpu_cluster.settings_cluster import ACCOUNTING_PASSWORD, config_values, read_settings
 from gpu_cluster.slurm.database import AccountingDatabase, AccountingDatabaseArgs
 from gpu_cluster.slurm.head_machines import Head, HeadAddress, HeadMachineArgs
 from gpu_cluster.slurm.login_account import LoginAccount, LoginAccountArgs
@@ -28,7 +28,7 @@ subnetwork_id = foundation.text("subnetwork_id")
 
 provider = gcp_provider(place)
 in_gcp = pulumi.ResourceOptions(providers=[provider])
-password = pulumi.Config().require_secret(DATABASE_PASSWORD) if settings.database_tier else None
+password = pulumi.Config().require_secret(ACCOUNTING_PASSWORD) if settings.database_tier else None
 services = roles.ProjectServices(
     "services",
     roles.ProjectServicesArgs(

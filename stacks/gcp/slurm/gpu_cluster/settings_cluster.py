@@ -12,14 +12,14 @@ from gpu_cluster.place import NAME, PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, 
 MEMBER = r"(user|group|serviceAccount):[^@\s,]+@[^@\s,]+"
 DATABASE_TIER = r"db-[a-z0-9-]+"
 MAX_DISK_GB = 65_536
-DATABASE_PASSWORD = "databasePassword"  # noqa: S105 - the name of a key
+ACCOUNTING_PASSWORD = "accountingPassword"  # noqa: S105 - the name of a key
+PASSWORD_LETTERS = (16, 128)
 SCALAR_KEYS = (
     *PLACE_KEYS, "foundationStack", "nodeCount", "partition", "sharedPath", "controllerInstanceType",
     "controllerImage", "controllerBootDiskGb", "loginInstanceType", "accountingDatabase", "databaseTier",
-    "grantKeyUse", "protectData",
+    ACCOUNTING_PASSWORD, "grantKeyUse", "protectData",
 )  # fmt: skip
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operators")
-SECRET_KEYS = (DATABASE_PASSWORD,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,10 +50,8 @@ class ClusterSettings:
 
 
 def config_values() -> dict[str, object]:
-    """Collect the raw configuration of the selected stack; of a secret only whether it is set."""
-    values = collect(SCALAR_KEYS, OBJECT_KEYS, of_provider=PROVIDER_VALUES)
-    config = pulumi.Config()
-    return values | {key: "set" for key in SECRET_KEYS if config.get_secret(key) is not None}
+    """Collect the raw configuration of the selected stack, `project` and `region` of Google Cloud among it."""
+    return collect(SCALAR_KEYS, OBJECT_KEYS, of_provider=PROVIDER_VALUES)
 
 
 def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
@@ -64,12 +62,8 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
     disk_gb = values.whole("controllerBootDiskGb", 50, MAX_DISK_GB, default=100)
     with_database = values.flag("accountingDatabase", default=True)
     tier = values.text("databaseTier", DATABASE_TIER, "a Cloud SQL tier", default="db-custom-2-7680")
-    if with_database and not values.has(DATABASE_PASSWORD):
-        values.fail(
-            DATABASE_PASSWORD,
-            "is not set, and the accounting database needs one: "
-            'pulumi config set --secret databasePassword "$(openssl rand -hex 24)"',
-        )
+    if with_database:
+        _check_password(values)
     settings = ClusterSettings(
         place=place,
         foundation_stack=read_stack(values, "foundation"),
@@ -90,7 +84,7 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
         grant_key_use=values.flag("grantKeyUse", default=True),
         protect_data=values.flag("protectData", default=True),
     )
-    values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS, *SECRET_KEYS, *PROVIDER_VALUES))
+    values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS, *PROVIDER_VALUES))
     if values.problems:
         raise ConfigError(values.problems)
     return settings
@@ -98,3 +92,20 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
 
 def _machine(values: Values, key: str, default: str) -> str:
     return values.text(key, MACHINE_TYPE, "a machine type", default=default)
+
+
+def _check_password(values: Values) -> None:
+    values.asked.add(ACCOUNTING_PASSWORD)
+    password = values.values.get(ACCOUNTING_PASSWORD)
+    least, most = PASSWORD_LETTERS
+    # The value itself must not be shown, not even in a complaint.
+    if (
+        not isinstance(password, str)
+        or not least <= len(password) <= most
+        or any(sign in password for sign in "\"'\\#\n")
+    ):
+        values.fail(
+            ACCOUNTING_PASSWORD,
+            f"needs {least} to {most} characters without quotation marks, backslash and #; make one with "
+            '`pulumi config set --secret accountingPassword "$(openssl rand -hex 24)Aa1"`',
+        )

@@ -20,7 +20,7 @@ for warning in settings.warnings:
 scripts = read_scripts(Path(__file__).parent.parent / "node")
 place = settings.place
 cluster, labels = place.cluster_name, {**place.labels, "role": "compute"}
-foundation, head = OtherLayer(settings.foundation_stack), OtherLayer(settings.cluster_stack)
+foundation = OtherLayer(settings.foundation_stack)
 
 provider = gcp_provider(place)
 in_gcp = pulumi.ResourceOptions(providers=[provider])
@@ -64,6 +64,7 @@ def make_tpu_nodes(settings: NodesSettings) -> None:
 
 def make_gpu_nodes(settings: NodesSettings) -> None:
     """Instance groups, their alert, and the watchdog where something may end them."""
+    head = OtherLayer(settings.cluster_stack)
     nodes = GpuNodes(
         "nodes",
         GpuNodesArgs(

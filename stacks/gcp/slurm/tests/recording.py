@@ -188,7 +188,7 @@ def example_values(project: Path, layer: str, changes: Mapping[str, Any]) -> dic
     namespace = f"gcp-gpu-{layer}"
     path = next(path for path in sorted((project / layer).glob("Pulumi.*.yaml")) if path.name != "Pulumi.yaml")
     values: dict[str, Any] = yaml.safe_load(path.read_text())["config"]
-    declared = {*yaml.safe_load((project / layer / "Pulumi.yaml").read_text())["config"], "databasePassword"}
+    declared = {*yaml.safe_load((project / layer / "Pulumi.yaml").read_text())["config"], "accountingPassword"}
     for change, value in changes.items():
         if change == "machine":
             defaults = {"rdma": False, "rdmaSubnets": 0, "nicType": "GVNIC"}
@@ -231,7 +231,7 @@ def run_layer(
     values = example_values(project, layer, changes)
     pulumi.runtime.set_all_config(
         {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()},
-        secret_keys=[key for key in values if key.endswith(":databasePassword")],
+        secret_keys=[key for key in values if key.endswith(":accountingPassword")],
     )
     exports: dict[str, Any] = {}
 

@@ -14,6 +14,7 @@ USER = "slurm"
 # slurmdbd's own advice: archiving a month of jobs holds locks for longer than MySQL's 50 s.
 FLAGS = {"innodb_lock_wait_timeout": "900"}
 KEPT_BACKUPS = 14
+FINAL_BACKUP_DAYS = 30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +55,10 @@ class AccountingDatabase(pulumi.ComponentResource):
                 disk_type="PD_SSD",
                 disk_autoresize=True,
                 deletion_protection_enabled=args.protect,
+                retain_backups_on_delete=True,
+                final_backup_config=sql.DatabaseInstanceSettingsFinalBackupConfigArgs(
+                    enabled=True, retention_days=FINAL_BACKUP_DAYS
+                ),
                 ip_configuration=sql.DatabaseInstanceSettingsIpConfigurationArgs(
                     ipv4_enabled=False,
                     private_network=args.network_id,
@@ -74,7 +79,7 @@ class AccountingDatabase(pulumi.ComponentResource):
                 ],
                 user_labels=args.labels,
             ),
-            opts=pulumi.ResourceOptions(parent=self, protect=args.protect, depends_on=encryption),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=encryption),
         )
         database = sql.Database(
             f"{args.cluster_name}-accounting", name=DATABASE, instance=self.instance.name, opts=child
