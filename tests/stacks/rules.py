@@ -61,8 +61,8 @@ def text_problems(record: Record) -> Iterator[Problem]:
                 yield Problem(id="TXT001", resource=one.name, message=f"an output was turned into text: {text[:60]}")
 
 
-#: Where Azure's own word for nothing stands: a container that nobody may read without a grant, nodes that nobody upgrades,
-#: and GPUs whose driver somebody else installs.
+#: Where Azure's own word for nothing stands: a container that nobody may read without a grant, nodes that nobody
+#: upgrades, and GPUs whose driver somebody else installs.
 _AZURES_NONE = ("publicAccess", "nodeOSUpgradeChannel", "driver")
 
 

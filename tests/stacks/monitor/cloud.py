@@ -1,7 +1,7 @@
 """Stands in for the cloud: ids and outputs of what is created, and answers to look-ups."""
 
-import re
 import base64
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 _KUBECONFIG = base64.b64encode(b"""\
 apiVersion: v1
 kind: Config
-clusters: [{name: small, cluster: {server: "https://small.privatelink.azmk8s.io:443", certificate-authority-data: YQ==}}]
+clusters: [{name: small, cluster: {server: "https://small.azmk8s.io:443", certificate-authority-data: YQ==}}]
 contexts: [{name: small, context: {cluster: small, user: clusterUser}}]
 current-context: small
 users: [{name: clusterUser, user: {exec: {command: kubelogin}}}]
