@@ -175,7 +175,7 @@ def stack(
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
-    """Write one cloud's Pulumi project: foundation, cluster and nodes, for Slurm or Kubernetes."""
+    """Write one cloud's Pulumi project, in three layers."""
     from clusterwright.cli import write
 
     raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
