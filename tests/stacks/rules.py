@@ -132,12 +132,16 @@ def kept_problems(record: Record, kept: Mapping[str, int], layer: str) -> Iterat
             yield Problem(id="KEP001", resource=kind, message=message)
 
 
+#: What each provider calls its tags; `labels` of an EKS node group are Kubernetes' own.
+_TAGS = {"aws": ("tags",), "azure-native": ("tags",), "gcp": ("labels", "resourceLabels", "userLabels")}
+
+
 def tag_problems(record: Record, sdk: Sdk, wanted: Wanted, layer: str) -> Iterator[Problem]:
     """The cluster's tags are on everything that can carry tags, by the provider or by the resource itself."""
     tags = {**wanted.tags, "layer": layer} if layer else wanted.tags
     default: Mapping[str, Any] = {}
     for one in record.resources:
-        if one.type.startswith("pulumi:providers:"):
+        if one.type in ("pulumi:providers:aws", "pulumi:providers:gcp"):
             given = one.inputs.get("defaultTags") or one.inputs.get("defaultLabels") or "{}"
             default = _json(given).get("tags", _json(given))
     if wanted.own_tags_reach_by_provider and not tags.items() <= default.items():
@@ -147,7 +151,7 @@ def tag_problems(record: Record, sdk: Sdk, wanted: Wanted, layer: str) -> Iterat
             properties = sdk.inputs(one.type).properties
         except UnknownTypeError:
             continue
-        for name in ("tags", "labels"):
+        for name in _TAGS.get(one.type.partition(":")[0], ()):
             known = properties.get(name)
             if known is None or not isinstance(known.shape, Entries):
                 continue

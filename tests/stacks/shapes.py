@@ -104,6 +104,7 @@ class Sdk:
 
     site_packages: Path
 
+    @cache  # noqa: B019 - one Sdk lives as long as the process
     def inputs(self, token: str) -> ObjectShape:
         """Return what a resource type takes.
 
@@ -125,6 +126,7 @@ class Sdk:
         path, resource = self._resource(token)
         return _getters(path, resource)
 
+    @cache  # noqa: B019 - as above
     def secret_inputs(self, token: str) -> frozenset[str]:
         """Return the inputs that the SDK marks secret by itself, in Python's spelling."""
         path, _ = self._resource(token)
@@ -146,6 +148,7 @@ class Sdk:
             raise UnknownTypeError(f"no such look-up in the installed SDK: {token}")
         return _getters(path, f"{name[0].upper()}{name[1:]}Result")
 
+    @cache  # noqa: B019 - as above
     def _resource(self, token: str) -> tuple[Path, str]:
         if token.startswith("pulumi:providers:"):
             return self._package(token.rpartition(":")[2]) / "provider.py", "Provider"
