@@ -147,7 +147,7 @@ def _token(value: Any, kinds: Mapping[str, str]) -> str:  # noqa: ANN401 - JSON
         if value in kinds:
             return f"→ {kinds[value]}"
         # What holds the cluster's own name, an account, a place or a whole document is somebody's choice.
-        if re.search(r"small|[0-9]{6}|/|\{|\n|@|-[a-z]+-?[0-9]", value) or len(value) > 40:  # noqa: PLR2004
+        if re.search(r"small|[0-9]{6}|/|\{|\n|@|-[a-z]+-?[0-9]", value) or len(value) > 40:
             return _GIVEN
     return json.dumps(value)
 

@@ -71,7 +71,7 @@ def _template(one: Resource, sdk: Sdk, wanted: Wanted) -> Iterator[Problem]:
     found = [(nic.get("networkCardIndex"), nic.get("deviceIndex"), nic.get("interfaceType")) for nic in interfaces]
     if found != expected_interfaces(wanted):
         yield Problem(id="EKS011", resource=one.name, message=f"{len(found)} interfaces: {found[:3]}")
-    if any(len(nic.get("securityGroups") or []) != 2 for nic in interfaces):  # noqa: PLR2004 - EFA's and the cluster's
+    if any(len(nic.get("securityGroups") or []) != 2 for nic in interfaces):
         yield Problem(id="EKS012", resource=one.name, message="not every interface is in both security groups")
     if any(nic.get("associatePublicIpAddress") == "true" for nic in interfaces):
         yield Problem(id="EKS013", resource=one.name, message="asks for a public address")
@@ -109,7 +109,7 @@ def _groups(record: Record, wanted: Wanted) -> Iterator[Problem]:
         inputs, scaling = one.inputs, one.inputs.get("scalingConfig", {})
         if len(inputs.get("subnetIds") or []) != 1:
             yield Problem(id="EKS030", resource=one.name, message="nodes of one fabric are in several subnets")
-        if not 1 <= scaling.get("maxSize", 0) <= 450 or scaling.get("minSize") != scaling.get("desiredSize"):  # noqa: PLR2004
+        if not 1 <= scaling.get("maxSize", 0) <= 450 or scaling.get("minSize") != scaling.get("desiredSize"):
             yield Problem(id="EKS031", resource=one.name, message=f"sizes are {dict(scaling)}")
         if not str(inputs.get("amiType")).endswith(variant):
             yield Problem(id="EKS032", resource=one.name, message=f"{inputs.get('amiType')} lacks the {variant} driver")

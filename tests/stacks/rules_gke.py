@@ -78,7 +78,7 @@ def _pool(one: Resource, wanted: Wanted) -> Iterator[Problem]:
         yield Problem(id="GKE021", resource=one.name, message=f"is a {config.get('machineType')}")
     counts = [gpu.get("count") for gpu in config.get("guestAccelerators") or []]
     tpu = wanted.instance.id.startswith("ct")
-    if counts != ([] if tpu else [wanted.instance.accelerators]):
+    if counts != ([] if tpu else [wanted.instance.gpus]):
         yield Problem(id="GKE022", resource=one.name, message=f"{counts} accelerators")
     if (inputs.get("nodeCount") or 0) > _MOST_NODES and not tpu:
         yield Problem(id="GKE023", resource=one.name, message=f"a pool holds {_MOST_NODES} nodes in a zone")
@@ -88,7 +88,7 @@ def _pool(one: Resource, wanted: Wanted) -> Iterator[Problem]:
     if tpu and (inputs.get("nodeCount") or 0) > 1:
         topology = str((inputs.get("placementPolicy") or {}).get("tpuTopology") or "0")
         chips = math.prod(int(side) for side in topology.split("x"))
-        if chips != inputs.get("nodeCount", 0) * (wanted.instance.accelerators or 0):
+        if chips != inputs.get("nodeCount", 0) * (wanted.instance.gpus or 0):
             yield Problem(id="GKE025", resource=one.name, message=f"topology {topology} is not that of the slice")
 
 

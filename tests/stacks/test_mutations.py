@@ -1,11 +1,8 @@
 """Mistakes that nobody listed: made by rule in every resource, and the share of them that some check notices."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
-
-import pytest
 
 from .cases import stacks
 from .inputs import resource_findings

@@ -96,7 +96,8 @@ def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, A
         "maxNodesPerScaleSet": largest
         if instance.placement_max_nodes is None
         else min(largest, instance.placement_max_nodes),
-        "image": instance.image,
+        # The services of managed Kubernetes choose the image that fits their version.
+        "image": instance.image if option.scheduler == "slurm" else None,
     }
 
 

@@ -80,7 +80,7 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
         kubernetes_version=values.text(
             "kubernetesVersion", r"1\.[0-9]{2}(\.[0-9]+)?", "a version such as 1.34", "1.34"
         ),
-        node_type=node_type(values),
+        node_type=node_type(values, with_image=False),
         api_server_cidr=values.private_network(
             "apiServerCidr", 8, _LONGEST_API_SERVER_PREFIX, default="10.40.255.240/28"
         ),

@@ -61,7 +61,7 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
     # Pulumi.yaml declares optional texts with the default "", because a key without a default is required there.
     values = Values(values={key: value for key, value in given.items() if value not in (None, "")})
     values.refuse_unknown((*SCALARS, *OBJECTS))
-    kind = node_type(values)
+    kind = node_type(values, with_image=False)
     # Microsoft, "Quotas, SKUs and regions in AKS": nodes of one cluster.
     nodes = values.whole("nodeCount", 0, _MOST_NODES)
     settings = NodesSettings(
