@@ -229,6 +229,14 @@ def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, f
 
 
 @app.command()
+def prove(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+    """Route the planned fabric with the real subnet manager, and check it."""
+    from clusterwright.cli.prove import prove_blueprint
+
+    raise typer.Exit(prove_blueprint(blueprint, set_values, as_json=as_json))
+
+
+@app.command()
 def report(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
     """Write the cost report (HTML) and the workbook (XLSX)."""
     from clusterwright.cli import write
