@@ -13,9 +13,11 @@ from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
 from clusterwright.facility.links import compute_links
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.racks import Rack
+from clusterwright.outputs.acceptance import acceptance
 from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.tables import csv_text
@@ -42,13 +44,23 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         )
         for priced in option.lines
     }
-    return documents(
-        replace(option.facility, inventory=inventory),
+    design = replace(option.facility, inventory=inventory)
+    standing, cables = _drawn(design, catalogue)
+    runbook = acceptance(plan, option, catalogue.systems[inventory.system], standing=standing, cables=cables)
+    return _documents(
+        design,
         catalogue,
         title=plan.name,
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
-    )
+        drawn=(standing, cables),
+    ) | {"acceptance.md": text(runbook)}
+
+
+def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
+    """Return the racks and cables of a design that is in counts."""
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    return standing, wire(design.inventory, standing, site=design.site, rules=design.rules)
 
 
 def documents(
@@ -63,8 +75,20 @@ def documents(
         made_on: date in the workbook's properties.
         prices: by price key; every price is unknown if None.
     """
-    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
-    cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
+    drawn = _drawn(design, catalogue)
+    return _documents(design, catalogue, title=title, made_on=made_on, prices=prices, drawn=drawn)
+
+
+def _documents(
+    design: OnPremDesign,
+    catalogue: Catalogue,
+    *,
+    title: str,
+    made_on: dt.date,
+    prices: Prices | None,
+    drawn: tuple[Sequence[Rack], Sequence[Cable]],
+) -> dict[str, File]:
+    standing, cables = drawn
     known = prices or {}
     return {
         "README.md": text(_readme(design, standing, cables, title)),
@@ -76,6 +100,7 @@ def documents(
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
         **_fabric_graphs(design),
         "cables.csv": text(cables_csv(cables)),
+        **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
     }
 
@@ -94,6 +119,20 @@ def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
     if inventory.compute_family in FAMILIES.values():
         files["fabric.ibnetdiscover"] = text(graph.text())
     return files
+
+
+def _netbox(
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
+) -> dict[str, File]:
+    gbit_per_s = {family: round(rate * 8 / 1e9) for rate, family in FAMILIES.items()}
+    inventory = design.inventory
+    rates = {
+        "compute": gbit_per_s.get(inventory.compute_family, 0),
+        "storage": gbit_per_s.get(inventory.storage_family, 0),
+        "in-band": 100,
+        "out-of-band": 1,
+    }
+    return netbox_files(standing, cables, catalogue, rates)
 
 
 def cables_csv(cables: Iterable[Cable]) -> str:
@@ -211,7 +250,9 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
+        "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
         "## What was decided",
