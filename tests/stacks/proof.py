@@ -20,7 +20,7 @@ from .shapes import Sdk
 
 _KEPT: Mapping[str, Mapping[str, int]] = {"aws": rules_aws.KEPT, "azure": rules_azure.KEPT, "gcp": rules_gcp.KEPT}
 #: Rules that count nodes in groups of the cloud itself.
-_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP030")
+_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP029", "GCP030")
 #: What a program may warn of: the facts that its configuration cannot settle.
 WARNINGS = (
     "not on-demand; Google may refuse the nodes",
