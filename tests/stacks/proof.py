@@ -29,7 +29,7 @@ _NOT_MADE: Mapping[str, Mapping[str, int]] = {
 #: What is the account's own business where its network is used.
 _OF_OWN_NETWORK = ("AWS063", "AWS064")
 #: Rules that count nodes in groups of the cloud itself.
-_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP030")
+_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP029", "GCP030", "GCP090")
 #: What a program may warn of: the facts that its configuration cannot settle.
 WARNINGS = (
     "not on-demand; Google may refuse the nodes",

@@ -30,6 +30,7 @@ _MEANT = {
     "storage": "storage account",
     "workspace resource": "workspace",
     "encryption key": "key",
+    "service account": "account",
 }
 #: What a right is granted on, or a lock holds, may be of any kind.
 _ANYTHING = ("scope", "member")

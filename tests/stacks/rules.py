@@ -58,11 +58,21 @@ class Wanted:
 def text_problems(record: Record) -> Iterator[Problem]:
     """No value that is known only later was turned into text too early."""
     for one in record.resources:
-        # Azure's word for a container that nobody may read without a grant.
-        inputs = {key: value for key, value in one.inputs.items() if (key, value) != ("publicAccess", "None")}
-        for text, _ in texts(inputs):
+        for text, _ in texts(_without_azures_none(one.inputs)):
             if text == "None" or any(sign in text for sign in _NOT_TEXT):
                 yield Problem(id="TXT001", resource=one.name, message=f"an output was turned into text: {text[:60]}")
+
+
+#: Where Azure's own word for nothing stands: a container that nobody may read without a grant, nodes that nobody
+#: upgrades, and GPUs whose driver somebody else installs.
+_AZURES_NONE = ("publicAccess", "nodeOSUpgradeChannel", "driver")
+
+
+def _without_azures_none(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        kept = {key: item for key, item in value.items() if not (key in _AZURES_NONE and item == "None")}
+        return {key: _without_azures_none(item) for key, item in kept.items()}
+    return [_without_azures_none(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def secret_problems(record: Record, sdk: Sdk) -> Iterator[Problem]:
@@ -76,8 +86,6 @@ def secret_problems(record: Record, sdk: Sdk) -> Iterator[Problem]:
             value = one.inputs.get(head + "".join(word.capitalize() for word in rest))
             if value is not None:
                 marked = isinstance(value, Mapping) and SECRET in value
-                if marked and (one.type, name) in MADE_BY_THE_USER:
-                    continue
                 where = "in the state" if marked else "as plain text"
                 yield Problem(id="SEC002", resource=one.name, message=f"{name} is held {where}")
     for text, secret in texts(record.outputs):

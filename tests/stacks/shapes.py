@@ -19,6 +19,8 @@ PACKAGES = {
     "gcp": "pulumi_gcp",
     "kubernetes": "pulumi_kubernetes",
 }
+#: An object of a kind that a cluster learns from somebody: all of them have one shape, whose `spec` is free.
+_CUSTOM_KIND = re.compile(r"kubernetes:[a-z0-9-]+(\.[a-z0-9-]+)+/v[0-9a-z]+:[A-Z]\w+")
 _SCALARS = ("str", "int", "float", "bool")
 _TRANSPARENT = ("Input", "Output", "Optional", "Awaitable", "NotRequired", "InputType")
 
@@ -152,6 +154,8 @@ class Sdk:
             return self._package(token.rpartition(":")[2]) / "provider.py", "Provider"
         package = token.partition(":")[0]
         found = self._registry.get(token) if package in PACKAGES else None
+        if found is None and package == "kubernetes" and _CUSTOM_KIND.fullmatch(token):
+            found = "pulumi_kubernetes.apiextensions", "CustomResource"
         if found is None:
             raise UnknownTypeError(f"no such type in the installed SDK: {token}")
         module, resource = found
@@ -295,11 +299,11 @@ def _named(name: str, path: Path) -> Shape:
     if not module or module == "outputs":
         return Nested(module=path.parent, name=short)
     # A class of another module of the same SDK: `from .. import ec2 as _ec2`, then `_ec2.InstanceType`.
-    alias = module.split(".")[0]
-    imported = re.search(rf"^from \.\. import (\w+) as {alias}$", _text(path), re.MULTILINE)
+    alias, *inner = module.split(".")
+    imported = re.search(rf"^from (\.\.+) import (\w+) as {alias}$", _text(path), re.MULTILINE)
     if imported is None:
         return Anything()
-    return Nested(module=path.parent.parent / imported.group(1), name=short)
+    return Nested(module=path.parents[len(imported.group(1)) - 1].joinpath(imported.group(2), *inner), name=short)
 
 
 def _snake(name: str) -> str:

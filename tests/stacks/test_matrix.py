@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from .cases import TYPICAL, beyond, chosen, compact, limit_of, stacks
+from .kubernetes_nodes import AKS_POOL, EKS_GROUP, GKE_POOL, is_gpu_group
 from .projects import INSTANCES, SCHEDULERS, Case, has_stack, record_all, recorded, run, write
 from .proof import problems
 from .records import UNKNOWN, Record, texts
@@ -26,8 +27,14 @@ def _recorded(request: pytest.FixtureRequest) -> None:
 
 def of_groups(record: Record) -> int:
     """Count what comes once for each group of nodes."""
-    kinds = ("aws:autoscaling/group:Group", "azure-native:compute:VirtualMachineScaleSet")
-    return sum(len(record.of(kind)) for kind in kinds)
+    kinds = (
+        "aws:autoscaling/group:Group",
+        "azure-native:compute:VirtualMachineScaleSet",
+        EKS_GROUP,
+        GKE_POOL,
+        AKS_POOL,
+    )
+    return sum(len([one for one in record.of(kind) if is_gpu_group(one)]) for kind in kinds)
 
 
 @pytest.mark.usefixtures("_recorded")
