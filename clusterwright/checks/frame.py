@@ -102,7 +102,7 @@ def filled_in(subject: Subject) -> Iterator[Outcome]:
         given = {full.rpartition(":")[2]: value for full, value in layer.config.items()}
         for number, line in enumerate(layer.document.text.splitlines(), start=1):
             asked = re.match(r"#\s*Still to set:\s*(.*)", line)
-            key = re.search(r"config set (?:--\S+ )*'?([A-Za-z0-9:._-]+)", asked.group(1)) if asked else None
+            key = re.search(r"\bset (?:--\S+ )*'?([A-Za-z0-9:._-]+)", asked.group(1)) if asked else None
             if asked is None or (key is not None and _is_given(key.group(1), given)):
                 continue
             open_points += 1

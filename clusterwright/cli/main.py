@@ -175,7 +175,7 @@ def stack(
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
-    """Write one cloud's Pulumi project: foundation, cluster and nodes, for Slurm or Kubernetes."""
+    """Write one cloud's Pulumi project, in three layers."""
     from clusterwright.cli import write
 
     raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
@@ -226,6 +226,14 @@ def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, f
     from clusterwright.cli import write
 
     raise typer.Exit(write.onprem(blueprint, output, set_values, force=force))
+
+
+@app.command()
+def prove(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+    """Route the planned fabric with the real subnet manager, and check it."""
+    from clusterwright.cli.prove import prove_blueprint
+
+    raise typer.Exit(prove_blueprint(blueprint, set_values, as_json=as_json))
 
 
 @app.command()

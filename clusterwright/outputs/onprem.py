@@ -9,11 +9,14 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
-from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH
+from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
+from clusterwright.facility.links import compute_links
+from clusterwright.facility.netlist import netlist
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.tables import csv_text
@@ -72,9 +75,41 @@ def documents(
         "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
         "fabric.csv": text(fabric_csv(design)),
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
+        **_fabric_graphs(design),
         "cables.csv": text(cables_csv(cables)),
+        **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
     }
+
+
+def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
+    """Return the compute fabric as `ibnetdiscover` would print it (InfiniBand only), and as a Graphviz graph."""
+    inventory = design.inventory
+    links = compute_links(
+        fabric=inventory.fabric,
+        family=inventory.compute_family,
+        hosts=inventory.hosts(),
+        managers=inventory.compute_manager_names(),
+    )
+    graph = netlist(links=links, radix=inventory.fabric.radix)
+    files = {"fabric.dot": text(graph.dot())}
+    if inventory.compute_family in FAMILIES.values():
+        files["fabric.ibnetdiscover"] = text(graph.text())
+    return files
+
+
+def _netbox(
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
+) -> dict[str, File]:
+    gbit_per_s = {family: round(rate * 8 / 1e9) for rate, family in FAMILIES.items()}
+    inventory = design.inventory
+    rates = {
+        "compute": gbit_per_s.get(inventory.compute_family, 0),
+        "storage": gbit_per_s.get(inventory.storage_family, 0),
+        "in-band": 100,
+        "out-of-band": 1,
+    }
+    return netbox_files(standing, cables, catalogue, rates)
 
 
 def cables_csv(cables: Iterable[Cable]) -> str:
@@ -190,7 +225,9 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
+        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
+        "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",

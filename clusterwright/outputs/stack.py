@@ -42,8 +42,10 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     missing = fill_ins(option, catalogue.instances[option.instance], declared_keys(files))
     layers = configuration(plan, option, catalogue)
     for layer, values in layers.items():
-        unset = [entry.command for entry in missing if entry.required and layer in entry.layers]
-        files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, values, unset))
+        unset = [entry for entry in missing if entry.required and layer in entry.layers]
+        known = without(values, [entry.key for entry in unset])
+        commands = [entry.command for entry in unset]
+        files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, known, commands))
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     pages = files["README.md"].content.decode().strip()
     page = project_readme(plan, option, missing, zone=_zone(option, layers), pages=pages)
@@ -57,6 +59,23 @@ def declared_keys(files: Mapping[str, File]) -> Declared:
         layer: {key: entry.get("description", "") for key, entry in project.get("config", {}).items()}
         for layer, project in projects.items()
     }
+
+
+def without(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return a layer's values without those that its owner has to choose, such as an image's version.
+
+    Args:
+        values: by full key.
+        keys: without prefix; `section.field` within an object.
+    """
+    left: dict[str, Any] = {}
+    for full, value in values.items():
+        name = full.rpartition(":")[2]
+        if full in keys or name in keys:
+            continue
+        fields = {key.removeprefix(f"{name}.") for key in keys if key.startswith(f"{name}.")}
+        left[full] = {key: item for key, item in value.items() if key not in fields} if fields else value
+    return left
 
 
 def project_lines(option: Option, files: Mapping[str, File]) -> list[str]:

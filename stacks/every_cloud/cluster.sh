@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly LAYERS=(foundation cluster nodes)
+# Keys that make the cloud itself refuse a deletion, where a layer has them.
+readonly PROTECTIONS=(protectData deletionProtection accountingDatabaseDeletionProtection)
 
 usage() {
   cat <<'TEXT'
@@ -177,6 +179,30 @@ destroy_layer() {
   run pulumi -C "$layer" destroy --stack "$stack_name" "$@" "${pulumi_options[@]}"
 }
 
+# Tells the cloud that a layer may be deleted. What was lifted already is left alone, so that a second run goes on from
+# where the first one stopped instead of bringing up again what that one removed.
+lift_protection() {
+  local layer=$1 key lifted=no
+  has_outputs "$layer" || return 0
+  for key in "${PROTECTIONS[@]}"; do
+    if declares "$layer" "$key" && [ "$(configured "$layer" "$(project_of "$layer"):$key")" != false ]; then
+      run pulumi -C "$layer" config set --stack "$stack_name" -- "$key" false
+      lifted=yes
+    fi
+  done
+  [ "$lifted" = no ] || run pulumi -C "$layer" up --stack "$stack_name" "${pulumi_options[@]}"
+}
+
+# The next `up` is protected again.
+restore_protection() {
+  local layer=$1 key
+  for key in "${PROTECTIONS[@]}"; do
+    if declares "$layer" "$key" && [ "$(configured "$layer" "$(project_of "$layer"):$key")" = false ]; then
+      run pulumi -C "$layer" config rm --stack "$stack_name" -- "$key"
+    fi
+  done
+}
+
 down() {
   destroy_layer nodes
   say "The GPU nodes are gone. Data, network and the cluster's head stay, and are paid for."
@@ -194,15 +220,19 @@ confirm_data() {
 destroy() {
   [ "$with_data" = no ] || confirm_data
   destroy_layer nodes
+  lift_protection cluster
   destroy_layer cluster
+  restore_protection cluster
   if [ "$with_data" = no ]; then
     destroy_layer foundation --exclude-protected
     say "Protected data stays, and is paid for; ./cluster.sh destroy --with-data removes it too."
   else
     if declare -F allow_deleting_data >/dev/null; then allow_deleting_data; fi
+    lift_protection foundation
     select_stack foundation
     run pulumi -C foundation state unprotect --all --yes --stack "$stack_name"
     destroy_layer foundation
+    restore_protection foundation
   fi
   if declare -F show_leftovers >/dev/null; then show_leftovers; fi
 }

@@ -92,7 +92,7 @@ def test_the_readme_lists_every_script() -> None:
 
 
 def test_scripts_fit_into_the_user_data_of_ec2() -> None:
-    """What a machine of AWS gets is below 14 KB packed, as the README promises; the other clouds take 48 KB and more."""
+    """What a machine of AWS gets is below 14 KB packed, as the README promises; other clouds take 48 KB and more."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for script in SCRIPTS:

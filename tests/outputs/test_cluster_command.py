@@ -153,6 +153,32 @@ def test_destroy_with_data_asks_for_the_name(project: Project) -> None:
     ]
 
 
+def test_protection_by_the_cloud_is_lifted_and_restored(project: Project) -> None:
+    """What the cloud would refuse to delete is told so first; a layer that is not up is not brought up for it."""
+    for layer, key in {"foundation": "protectData", "cluster": "deletionProtection"}.items():
+        with (project.folder / layer / "Pulumi.yaml").open("a") as stream:
+            stream.write(f"  {key}:\n    type: boolean\n")
+    destroyed = ["nodes destroy --yes", "cluster destroy --yes", "foundation destroy --exclude-protected --yes"]
+    project.run("destroy", "--", "--yes", OUTPUTS="{}")
+    assert project.changing()[:-1] == destroyed
+    project.run("destroy", "--", "--yes")
+    lifted = ["cluster config set -- deletionProtection false", "cluster up --yes"]
+    assert project.changing()[:-1] == [destroyed[0], *lifted, *destroyed[1:]]
+    with (project.folder / "cluster" / "Pulumi.small.yaml").open("a") as stream:
+        stream.write('  aws-gpu-cluster:deletionProtection: "false"\n')
+    project.run("destroy", "--", "--yes")
+    restored = "cluster config rm -- deletionProtection"
+    assert project.changing()[:-1] == [*destroyed[:2], restored, destroyed[2]]
+    project.run("destroy", "--with-data", typed="gpt3\n")
+    assert project.changing()[3:-1] == [
+        "allow-stand-in",
+        "foundation config set -- protectData false",
+        "foundation up",
+        "foundation state unprotect --all --yes",
+        "foundation destroy",
+    ]
+
+
 @pytest.mark.parametrize("typed", ["", "\n", "gpt\n", "yes\n", "small\n"])
 def test_destroy_with_data_and_a_wrong_name_does_nothing(project: Project, typed: str) -> None:
     """Not even the nodes are removed; no input at all is a wrong answer too."""

@@ -22,7 +22,7 @@ from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.example_project import example_files, write_example
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.project_files import SCHEDULERS
-from clusterwright.outputs.stack import declared_keys, stack_files
+from clusterwright.outputs.stack import declared_keys, stack_files, without
 from clusterwright.outputs.stack_configuration import LAYERS, configuration
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd
 from clusterwright.outputs.stack_fill_ins import FillIn, fill_ins
@@ -230,6 +230,15 @@ def test_what_the_readme_asks_for_is_needed(cloud: str, scheduler: str, tmp_path
     assert [layer for (layer, _), said in zip(cases, refusals(tmp_path, cases), strict=True) if said is None] == []
 
 
+def test_what_the_owner_has_to_choose_is_left_out() -> None:
+    """A version that moves is not written beside the line that asks for a fixed one."""
+    values = {"gcp:project": "p", "gcp-gpu-nodes:nodeType": {"image": "x:latest", "cpus": 8}, "a:zone": "z"}
+    assert without(values, ["nodeType.image", "gcp:project"]) == {"gcp-gpu-nodes:nodeType": {"cpus": 8}, "a:zone": "z"}
+    plan = plan_for("azure", "slurm", "Standard_ND96isr_H100_v5")
+    files = stack_files(plan, plan.options[0], load())
+    assert not [name for name, file in files.items() if name.endswith("small.yaml") and b":latest" in file.content]
+
+
 def test_labels_of_google_are_lower_case() -> None:
     """Tags become labels that Google takes; the other clouds get them as they are written."""
     tags = (("Cost_Center", "Research Lab 7"), ("owner", "me@example.com"))
@@ -281,11 +290,13 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
     """The project holds three layers with their configuration, and for Slurm the node scripts, which are programs."""
     plan = plan_for(cloud, scheduler, INSTANCES[cloud][2])
     files = stack_files(plan, plan.options[0], load())
+    entries = asked(cloud, scheduler, INSTANCES[cloud][2])
     for layer, values in written(cloud, scheduler, INSTANCES[cloud][2]).items():
         assert {f"{layer}/Pulumi.yaml", f"{layer}/__main__.py"} <= files.keys()
         target = tmp_path / "config.yaml"
         target.write_bytes(files[f"{layer}/Pulumi.small.yaml"].content)
-        assert YAML(typ="safe").load(target)["config"] == values
+        chosen = [entry.key for entry in entries if entry.required and layer in entry.layers]
+        assert YAML(typ="safe").load(target)["config"] == without(values, chosen)
     assert {
         "README.md",
         "cluster.sh",

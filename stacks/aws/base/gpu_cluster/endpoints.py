@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-# AWS services that machines reach without leaving the network; each takes one address of the node subnet and costs by the
-# hour. What is called rarely goes out through NAT.
+# AWS services that machines reach without leaving the network; each takes one address of the node subnet and costs by
+# the hour. What is called rarely goes out through NAT.
 INTERFACE_ENDPOINTS = ("ec2messages", "secretsmanager", "ssm", "ssmmessages")
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-# TCP ports of Lustre are 988 and 1018 to 1023 (Amazon FSx for Lustre User Guide, "File system access control with Amazon
-# VPC"); one range holds both, and only between these groups.
+# TCP ports of Lustre are 988 and 1018 to 1023 (Amazon FSx for Lustre User Guide, "File system access control with
+# Amazon VPC"); one range holds both, and only between these groups.
 LUSTRE_PORTS = (988, 1023)
 ALL_PROTOCOLS = "-1"
 

@@ -23,7 +23,7 @@ def shape_problems(recording: Recording) -> list[str]:
         if resource.type.startswith("aws:"):
             module = resource.type.split(":")[1].split("/")[0]
             name = resource.type.split(":")[2]
-            service = getattr(aws, module)
+            service = getattr(aws, "lambda_" if module == "lambda" else module)
             # Where a nested type already has the name, the SDK calls the resource's arguments InitArgs.
             arguments = getattr(sys.modules[getattr(service, name).__module__], f"{name}InitArgs", None)
             arguments = arguments or getattr(service, f"{name}Args")
@@ -44,7 +44,7 @@ def _object_problems(value: Mapping[str, Any], arguments: type, path: str) -> li
     return problems
 
 
-def _value_problems(value: Any, expected: Any, path: str) -> list[str]:  # noqa: ANN401
+def _value_problems(value: Any, expected: Any, path: str) -> list[str]:
     """Accept a value that fits one of the alternatives of a type; else give the problems of the last one tried."""
     problems = [f"{path}: no type to check against"]
     for kind in _alternatives(expected):
@@ -54,7 +54,7 @@ def _value_problems(value: Any, expected: Any, path: str) -> list[str]:  # noqa:
     return problems
 
 
-def _alternatives(expected: Any) -> list[Any]:  # noqa: ANN401
+def _alternatives(expected: Any) -> list[Any]:
     """Take an input type apart, leaving out None, awaitables and outputs: recorded values are plain."""
     if typing.get_origin(expected) in (typing.Union, types.UnionType):
         return [kind for part in typing.get_args(expected) for kind in _alternatives(part)]
@@ -65,7 +65,7 @@ def _alternatives(expected: Any) -> list[Any]:  # noqa: ANN401
     return [expected] if plain else []
 
 
-def _kind_problems(value: Any, kind: Any, path: str) -> list[str]:  # noqa: ANN401, PLR0911 - one per kind
+def _kind_problems(value: Any, kind: Any, path: str) -> list[str]:  # noqa: PLR0911 - one per kind
     origin = typing.get_origin(kind)
     if origin is Sequence:
         if not isinstance(value, list):

@@ -2,27 +2,26 @@
 
 import ipaddress
 
-from addresses import addresses_needed, divide
+from gpu_cluster.addresses import addresses_needed, divide
 
 
 def test_halves_do_not_overlap() -> None:
-    """Nodes get the lower half, the NAT gateway a /28 of the upper one."""
+    """Nodes get the lower half, the NAT gateway a /28 of the upper one, services two quarters of it."""
     plan = divide(ipaddress.IPv4Network("10.64.0.0/16"))
     assert str(plan.nodes) == "10.64.0.0/17"
     assert str(plan.public) == "10.64.128.0/28"
-    assert not plan.nodes.overlaps(plan.public)
+    assert [str(one) for one in plan.services] == ["10.64.160.0/19", "10.64.192.0/19"]
+    parts = (plan.nodes, plan.public, *plan.services)
+    assert not any(one.overlaps(other) for one in parts for other in parts if one is not other)
     assert plan.node_subnet_addresses == 2**15 - 5 - 16
 
 
 def test_smallest_network() -> None:
-    """A /25 is still divided into subnets that AWS accepts, with the controller in the kept range."""
+    """A /25 is still divided into subnets that AWS accepts."""
     plan = divide(ipaddress.IPv4Network("10.0.0.0/25"))
     assert (plan.nodes.prefixlen, plan.public.prefixlen) == (26, 28)
-    assert str(plan.kept) == "10.0.0.16/28"
-    assert plan.kept.subnet_of(plan.nodes)
-    assert plan.controller in plan.kept
-    # AWS keeps the first four addresses of a subnet.
-    assert int(plan.controller) - int(plan.nodes.network_address) >= 4
+    assert [one.prefixlen for one in plan.services] == [28, 28]
+    assert all(one.subnet_of(plan.vpc) for one in (plan.nodes, plan.public, *plan.services))
 
 
 def test_fabric_interfaces_take_no_address() -> None:

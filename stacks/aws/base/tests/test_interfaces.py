@@ -2,7 +2,7 @@
 
 import pytest
 
-from interfaces import FabricFacts, fabric_problems, interface_slots
+from gpu_cluster.interfaces import FabricFacts, fabric_problems, interface_slots
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lustre_sizes import capacity_problem
+from gpu_cluster.lustre_sizes import capacity_problem
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from recording import Recording, Registration, every_text
-from settings import CLUSTER_TAG
+from gpu_cluster.layer import CLUSTER_TAG, LAYER_TAG
+from recording import LAYERS, Recording, Registration, every_text
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 INSTANCE = "aws:ec2/instance:Instance"
@@ -24,6 +24,9 @@ SUBNET = "aws:ec2/subnet:Subnet"
 LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 KEY = "aws:kms/key:Key"
 BUCKET = "aws:s3/bucket:Bucket"
+DATABASE = "aws:rds/cluster:Cluster"
+DATABASE_SERVER = "aws:rds/clusterInstance:ClusterInstance"
+ADDRESS = "aws:ec2/networkInterface:NetworkInterface"
 MARKET_RESERVED = "capacity-block"
 
 
@@ -74,7 +77,7 @@ def lustre_rule_problems(recording: Recording) -> list[str]:
                 and rule.inputs.get("referencedSecurityGroupId") == groups[peer]
                 and rule.inputs["ipProtocol"] == "tcp"
             }
-            if ports != {(988, 988), (1018, 1023)}:
+            if ports != {(988, 1023)}:
                 problems.append(f"{source} to {target}: {kind} opens {sorted(ports)}")
     if groups["lustre"] not in recording.one(LUSTRE).inputs["securityGroupIds"]:
         problems.append("the file system is not in its own security group")
@@ -135,16 +138,20 @@ def text_problems(recording: Recording) -> list[str]:
 
 
 def tag_problems(recording: Recording, expected: dict[str, str]) -> list[str]:
-    """Tags reach everything: by the provider, and by themselves where the provider's do not reach."""
-    wanted = expected.items()
-    default = json.loads(recording.one("pulumi:providers:aws").inputs["defaultTags"])["tags"]
-    problems = [] if wanted <= default.items() else ["the provider's default tags lack some"]
-    provider = recording.one("pulumi:providers:aws").urn
-    problems += [
-        f"{one.name} does not use the tagging provider"
-        for one in recording.resources
-        if one.type.startswith("aws:") and not one.provider.startswith(provider)
-    ]
+    """Tags reach everything: by the provider of each layer, and by themselves where the provider's do not reach."""
+    problems: list[str] = []
+    for layer in LAYERS:
+        wanted = {**expected, LAYER_TAG: layer}.items()
+        provider = recording.one("pulumi:providers:aws", layer=layer)
+        default = json.loads(provider.inputs["defaultTags"])["tags"]
+        problems += [] if wanted <= default.items() else [f"the provider's default tags of {layer} lack some"]
+        problems += [] if CLUSTER_TAG in default else ["no tag tells which cluster a resource belongs to"]
+        problems += [
+            f"{one.name} does not use the tagging provider"
+            for one in recording.resources
+            if one.layer == layer and one.type.startswith("aws:") and not one.provider.startswith(provider.urn)
+        ]
+    wanted = {**expected, LAYER_TAG: "nodes"}.items()
     launched = {one["resourceType"]: one["tags"] for one in recording.one(TEMPLATE).inputs["tagSpecifications"]}
     problems += [
         f"launched {kind} lacks tags"
@@ -155,8 +162,6 @@ def tag_problems(recording: Recording, expected: dict[str, str]) -> list[str]:
         given = {tag["key"]: tag["value"] for tag in group.inputs["tags"] if tag["propagateAtLaunch"]}
         if not wanted <= given.items():
             problems.append(f"{group.name} does not hand on tags")
-    if CLUSTER_TAG not in default:
-        problems.append("no tag tells which cluster a resource belongs to")
     return problems
 
 
@@ -164,40 +169,49 @@ def protection_problems(recording: Recording) -> list[str]:
     """Key, bucket and file system are protected from deletion; nothing else is, so that the rest can go."""
     kept = sorted(one.type for one in recording.resources if one.protected)
     problems = [] if kept == sorted([KEY, BUCKET, LUSTRE]) else [f"protected are {kept}"]
+    problems += [
+        f"{one.name} is protected" for one in recording.resources if one.protected and one.layer != "foundation"
+    ]
     if recording.one(BUCKET).inputs.get("forceDestroy") is not False:
         problems.append("the bucket can be deleted with its content")
-    data = recording.one("clusterwright:aws:Data").urn
-    nodes = recording.one("clusterwright:aws:Nodes").urn
+    for one in recording.of(DATABASE):
+        if one.inputs.get("deletionProtection") is not True or one.inputs.get("skipFinalSnapshot") is not False:
+            problems.append("the accounting records can be lost")
+    parts = {BUCKET: "Bucket", LUSTRE: "FileSystem", TEMPLATE: "Nodes", GROUP: "Nodes"}
     for one in recording.resources:
-        if one.type in (BUCKET, LUSTRE) and one.parent != data:
-            problems.append(f"{one.name} is not part of the data component")
-        if one.type in (TEMPLATE, GROUP) and one.parent != nodes:
-            problems.append(f"{one.name} is not part of the nodes component")
+        if one.type in parts and f"gpucluster:aws:{parts[one.type]}" not in one.parent:
+            problems.append(f"{one.name} is not part of {parts[one.type]}")
+        if one.type in (TEMPLATE, GROUP) and one.layer != "nodes":
+            problems.append(f"{one.name} is not in the nodes layer")
+        if one.layer == "nodes" and one.type in (BUCKET, LUSTRE, KEY, DATABASE):
+            problems.append(f"{one.name} is data in the nodes layer")
     return problems
 
 
 def order_problems(recording: Recording) -> list[str]:
-    """Machines wait for their way out, endpoints and permissions; the file system waits for its ports."""
+    """Machines wait for their permissions and database; the file system waits for its ports and way out."""
     needed = Counter[str]()
-    way_out = [one.urn for one in recording.of("aws:ec2/route:Route") if "nodes" in one.name]
-    endpoints = [one.urn for one in recording.of("aws:ec2/vpcEndpoint:VpcEndpoint")]
-    permissions = [
-        one.urn
-        for kind in ("aws:iam/rolePolicy:RolePolicy", "aws:iam/rolePolicyAttachment:RolePolicyAttachment")
-        for one in recording.of(kind)
-        if "role" in one.name
-    ]
-    for machine in (*recording.of(INSTANCE), *recording.of(GROUP)):
-        for urn in (*way_out, *endpoints, *permissions):
+    permissions = [one.urn for one in recording.of("aws:iam/rolePolicy:RolePolicy", "cluster")]
+    databases = [one.urn for one in recording.of(DATABASE)]
+    for machine in recording.of(INSTANCE):
+        for urn in (*permissions, *databases):
             needed[f"{machine.name} does not wait for {urn}"] += urn not in machine.dependencies
-    kept = recording.one("aws:ec2/subnetCidrReservation:SubnetCidrReservation")
     links = recording.of("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation")
-    for taker in (*recording.of(INSTANCE), *recording.of(GROUP), *recording.of(LUSTRE)):
-        needed[f"{taker.name} may take the controller's address"] += kept.urn not in taker.dependencies
+    access = [one.urn for one in recording.of("aws:s3/bucketPolicy:BucketPolicy")]
+    for link in links:
+        for urn in access:
+            needed[f"{link.name} does not wait for {urn}"] += urn not in link.dependencies
     # FSx fails links that are made at the same time.
     chained = sum(one.urn in other.dependencies for one in links for other in links)
     needed["links to the bucket are made at once"] += chained != len(links) - 1
     rules = [rule.urn for kind in (INGRESS, EGRESS) for rule in recording.of(kind) if "lustre" in rule.name]
     for urn in rules:
         needed[f"Lustre does not wait for {urn}"] += urn not in recording.one(LUSTRE).dependencies
+    for gateway in recording.of("aws:ec2/natGateway:NatGateway"):
+        ways = [one.urn for one in recording.of("aws:ec2/routeTableAssociation:RouteTableAssociation")]
+        needed["the NAT gateway does not wait for its way out"] += not set(ways) <= gateway.dependencies
+    functions = recording.of("aws:lambda/function:Function")
+    for function in functions:
+        own = [one.urn for one in recording.of("aws:iam/rolePolicy:RolePolicy") if "watchdog-function" in one.name]
+        needed["the watchdog does not wait for its permissions"] += not set(own) <= function.dependencies
     return [problem for problem, count in needed.items() if count]

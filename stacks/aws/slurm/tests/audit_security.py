@@ -4,15 +4,33 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from audit import GROUP, INGRESS, INSTANCE, KEY, LUSTRE, SECURITY_GROUP, SUBNET, TEMPLATE, user_data
+from audit import (
+    ADDRESS,
+    DATABASE,
+    DATABASE_SERVER,
+    GROUP,
+    INGRESS,
+    INSTANCE,
+    KEY,
+    LUSTRE,
+    SECURITY_GROUP,
+    SUBNET,
+    TEMPLATE,
+    user_data,
+)
 from recording import Recording, Registration, every_text
 
 # Calls that know no resource in IAM; they may name `*` when a condition holds them to the region.
 DESCRIBE_ONLY = {
+    "autoscaling:DescribeAutoScalingGroups",
+    "cloudwatch:GetMetricStatistics",
     "ec2:DescribeInstances",
     "ec2:DescribeTags",
     "fsx:DescribeFileSystems",
 }
+
+# Knows no resource either, but a name space.
+PUBLISH = "cloudwatch:PutMetricData"
 
 
 def exposure_problems(recording: Recording) -> list[str]:
@@ -30,10 +48,14 @@ def exposure_problems(recording: Recording) -> list[str]:
     problems += [
         f"{one.name} gives public addresses" for one in recording.of(SUBNET) if one.inputs["mapPublicIpOnLaunch"]
     ]
-    private = recording.one(SUBNET, "nodes").name + "-id"
+    private = recording.outputs["foundation"]["node_subnet_id"]
+    addresses = {f"{one.name}-id": one.inputs["subnetId"] for one in recording.of(ADDRESS)}
     for instance in recording.of(INSTANCE):
-        if instance.inputs.get("associatePublicIpAddress") is not False or instance.inputs["subnetId"] != private:
+        own = instance.inputs.get("primaryNetworkInterface", {}).get("networkInterfaceId")
+        if instance.inputs.get("associatePublicIpAddress") or addresses.get(own) != private:
             problems.append(f"{instance.name} is reachable from outside")
+    if any(one.inputs.get("publiclyAccessible") is not False for one in recording.of(DATABASE_SERVER)):
+        problems.append("the database has a public address")
     problems += [
         f"{group.name} is not in the private subnet"
         for group in recording.of(GROUP)
@@ -52,18 +74,28 @@ def encryption_problems(recording: Recording) -> list[str]:
     """Everything at rest is encrypted with the cluster's own key, and that key rotates."""
     key_resource = recording.one(KEY)
     key = f"arn:aws:kms:us-east-1:123456789012:{key_resource.name}"
-    root = recording.one(INSTANCE).inputs["rootBlockDevice"]
     disk = recording.one(TEMPLATE).inputs["blockDeviceMappings"][0]["ebs"]
     rule = recording.one(
         "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
     ).inputs["rules"][0]["applyServerSideEncryptionByDefault"]
     checks = [
         ("key rotation", key_resource.inputs.get("enableKeyRotation") is True),
-        ("controller disk", root.get("encrypted") is True and root.get("kmsKeyId") == key),
         ("node disk", disk.get("encrypted") == "true" and disk.get("kmsKeyId") == key),
         ("Lustre", recording.one(LUSTRE).inputs.get("kmsKeyId") == key),
         ("bucket", rule.get("sseAlgorithm") == "aws:kms" and rule.get("kmsMasterKeyId") == key),
         ("secret", recording.one("aws:secretsmanager/secret:Secret").inputs.get("kmsKeyId") == key),
+    ]
+    for machine in recording.of(INSTANCE):
+        root = machine.inputs["rootBlockDevice"]
+        checks.append((f"{machine.name} disk", root.get("encrypted") is True and root.get("kmsKeyId") == key))
+    for database in recording.of(DATABASE):
+        given = database.inputs
+        checks.append((database.name, given.get("storageEncrypted") is True and given.get("kmsKeyId") == key))
+        checks.append((f"password of {database.name}", given.get("masterUserSecretKmsKeyId") == key))
+    checks += [
+        (function.name, function.inputs.get("kmsKeyArn") == key)
+        for kind in ("aws:lambda/function:Function", "aws:scheduler/schedule:Schedule")
+        for function in recording.of(kind)
     ]
     checks += [
         (log.name, log.inputs.get("kmsKeyId") == key) for log in recording.of("aws:cloudwatch/logGroup:LogGroup")
@@ -106,7 +138,8 @@ def permission_problems(recording: Recording) -> list[str]:
             problems.append(f"{where} allows every action of a service")
         if "*" in resources and not in_key_policy:
             regional = "aws:RequestedRegion" in condition.get("StringEquals", {})
-            if not (set(actions) <= DESCRIBE_ONLY and regional):
+            one_name_space = "cloudwatch:namespace" in condition.get("StringEquals", {})
+            if not ((set(actions) <= DESCRIBE_ONLY and regional) or (actions == [PUBLISH] and one_name_space)):
                 problems.append(f"{where} allows {actions} on everything")
         if principal.get("AWS") == "*":
             narrow = "kms:CallerAccount" in condition.get("StringEquals", {}) and "ArnLike" in condition
@@ -120,6 +153,11 @@ def permission_problems(recording: Recording) -> list[str]:
 def secret_problems(recording: Recording) -> list[str]:
     """No secret value is in any input: the secret is an empty container, and user-data only names it."""
     problems = [f"{one.name} puts a value into state" for one in recording.resources if "SecretVersion" in one.type]
+    problems += [
+        f"{one.name} has a password in state"
+        for one in recording.of(DATABASE)
+        if "masterPassword" in one.inputs or one.inputs.get("manageMasterUserPassword") is not True
+    ]
     for resource in recording.resources:
         texts = list(every_text(resource.inputs))
         if resource.type in (TEMPLATE, INSTANCE):

@@ -9,11 +9,11 @@ import pytest
 
 import audit
 import audit_security
-from recording import Recording, run_program
+from recording import Recording, RecordingMonitor, example_configs, run_layer, scenario
 from shapes import shape_problems
 
 P5 = [(0, 0, "interface"), (0, 1, "efa-only"), *((card, 0, "efa-only") for card in range(1, 32))]
-TAGS = {"project": "gpt3-175b", "owner": "ml-platform", "clusterwright-cluster": "gpt3"}
+TAGS = {"project": "gpt3-175b", "owner": "ml-platform", "gpu-cluster": "gpt3"}
 
 
 def interfaces(recording: Recording) -> list[str]:
@@ -33,72 +33,107 @@ def tags(recording: Recording) -> list[str]:
 
 # (file, text to replace, replacement, rule that has to notice)
 FAULTS: list[tuple[str, str, str, Callable[[Recording], list[str]]]] = [
-    ("interfaces.py", "network_card=card, device=0", "network_card=card, device=1", interfaces),
-    ("interfaces.py", "range(1, facts.network_cards)", "range(1, facts.network_cards - 1)", interfaces),
-    ("interfaces.py", 'network_card=0, device=1, interface_type="efa-only"', 'network_card=0, device=1, interface_type="efa"', interfaces),
-    ("nodes.py", "security_groups=[security_group_id],", "", interfaces),
-    ("nodes.py", 'delete_on_termination="true",\n            # EC2', 'delete_on_termination="false",\n            # EC2', interfaces),
-    ("nodes.py", '"false" if len(slots) == 1 else None', '"false"', interfaces),
-    ("security.py", 'self._allow("cluster-self", ALL_PROTOCOLS, None, source=cluster, target=cluster)', "", audit.fabric_rule_problems),
-    ("security.py", 'ALL_PROTOCOLS = "-1"', 'ALL_PROTOCOLS = "tcp"', audit.fabric_rule_problems),
-    ("security.py", "(1018, 1023)", "(1021, 1023)", audit.lustre_rule_problems),
-    ("security.py", 'self._allow(f"lustre-cluster-{first}", "tcp", (first, last), source=lustre, target=cluster)', "", audit.lustre_rule_problems),
-    ("security.py", 'referenced_security_group_id=cluster.id,\n            ip_protocol="tcp"', 'cidr_ipv4="0.0.0.0/0",\n            ip_protocol="tcp"', audit_security.exposure_problems),
-    ("network.py", "map_public_ip_on_launch=False", "map_public_ip_on_launch=True", audit_security.exposure_problems),
-    ("controller.py", "associate_public_ip_address=False", "associate_public_ip_address=True", audit_security.exposure_problems),
-    ("data.py", "restrict_public_buckets=True", "restrict_public_buckets=False", audit_security.exposure_problems),
-    ("nodes.py", 'encrypted="true"', 'encrypted="false"', audit_security.encryption_problems),
-    ("controller.py", "encrypted=True", "encrypted=False", audit_security.encryption_problems),
-    ("data.py", 'sse_algorithm="aws:kms"', 'sse_algorithm="AES256"', audit_security.encryption_problems),
-    ("data.py", "            kms_key_id=args.key_arn,\n            # Backups", "            # Backups", audit_security.encryption_problems),
-    ("keys.py", "enable_key_rotation=True", "enable_key_rotation=False", audit_security.encryption_problems),
-    ("keys.py", "kms_key_id=key.arn,", "", audit_security.encryption_problems),
-    ("controller.py", 'http_tokens="required"', 'http_tokens="optional"', audit_security.metadata_problems),
-    ("nodes.py", 'http_tokens="required"', 'http_tokens="optional"', audit_security.metadata_problems),
-    ("nodes.py", "return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)", "return None", audit.placement_problems),
-    ("nodes.py", "max_size=size", "max_size=size + 1", groups),
-    ("nodes.py", 'suspended_processes=["AZRebalance"]', "suspended_processes=[]", groups),
-    ("nodes.py", "version=template.latest_version.apply(str)", 'version="$Latest"', groups),
-    ("roles.py", '"s3:GetObject"', '"s3:*"', audit_security.permission_problems),
-    ("roles.py", '"fsx:DescribeFileSystems"', '"ec2:TerminateInstances"', audit_security.permission_problems),
-    ("roles.py", "resources=[args.secret_arn]", 'resources=["*"]', audit_security.permission_problems),
-    ("roles.py", "if args.is_controller:", "if True:", audit_security.permission_problems),
-    ("keys.py", 'conditions={"StringEquals": in_account, "ArnLike": scaling},', "", audit_security.permission_problems),
-    ("nodes.py", 'tags = {**args.tags, "Name": name}', 'tags = {"Name": name}', tags),
-    ("nodes.py", '("instance", "volume", "network-interface")', '("instance",)', tags),
-    ("nodes.py", "propagate_at_launch=True", "propagate_at_launch=False", tags),
-    ("__main__.py", "default_tags=aws.ProviderDefaultTagsArgs(tags=tags)", "default_tags=aws.ProviderDefaultTagsArgs(tags={})", tags),
-    ("data.py", "opts=pulumi.ResourceOptions(parent=self, protect=True, depends_on=args.after)", "opts=pulumi.ResourceOptions(parent=self, depends_on=args.after)", audit.protection_problems),
-    ("data.py", "force_destroy=False", "force_destroy=True", audit.protection_problems),
-    ("data.py", "protect=True, depends_on=args.after", "protect=True", audit.order_problems),
-    ("controller.py", "depends_on=args.after,", "", audit.order_problems),
-    ("nodes.py", "parent=self, depends_on=args.after", "parent=self", audit.order_problems),
-    ("network.py", "pulumi.Output.all(nodes.id, kept.id).apply(lambda ids: ids[0])", "nodes.id", audit.order_problems),
-    ("data.py", "depends_on=[access, datasets]", "depends_on=[access]", audit.order_problems),
-    ("nodes.py", 'ebs_optimized="true"', "ebs_optimized=True", shape_problems),
-    ("data.py", "storage_capacity=args.storage.capacity_gib", "storage_capacity=str(args.storage.capacity_gib)", shape_problems),
-    ("network.py", 'tags={"Name": name}', 'tags={"Name": 1}', shape_problems),
+    ("gpu_cluster/interfaces.py", "network_card=card, device=0", "network_card=card, device=1", interfaces),
+    ("gpu_cluster/interfaces.py", "range(1, facts.network_cards)", "range(1, facts.network_cards - 1)", interfaces),
+    ("gpu_cluster/interfaces.py", 'network_card=0, device=1, interface_type="efa-only"', 'network_card=0, device=1, interface_type="efa"', interfaces),
+    ("gpu_cluster/launch_interfaces.py", "security_groups=[security_group_id],", "", interfaces),
+    ("gpu_cluster/launch_interfaces.py", 'delete_on_termination="true",\n            # EC2', 'delete_on_termination="false",\n            # EC2', interfaces),
+    ("gpu_cluster/launch_interfaces.py", '"false" if len(slots) == 1 else None', '"false"', interfaces),
+    ("gpu_cluster/security.py", 'self._allow("cluster-self", ALL_PROTOCOLS, None, source=cluster, target=cluster)', "", audit.fabric_rule_problems),
+    ("gpu_cluster/security.py", 'ALL_PROTOCOLS = "-1"', 'ALL_PROTOCOLS = "tcp"', audit.fabric_rule_problems),
+    ("gpu_cluster/security.py", "(988, 1023)", "(988, 988)", audit.lustre_rule_problems),
+    ("gpu_cluster/security.py", 'self._allow("lustre-cluster", "tcp", LUSTRE_PORTS, source=lustre, target=cluster)', "", audit.lustre_rule_problems),
+    ("gpu_cluster/security.py", '        aws.vpc.SecurityGroupIngressRule(\n            f"{self._name}-{name}-in",\n            security_group_id=target.id,\n            referenced_security_group_id=source.id,', '        aws.vpc.SecurityGroupIngressRule(\n            f"{self._name}-{name}-in",\n            security_group_id=target.id,\n            cidr_ipv4="0.0.0.0/0",', audit_security.exposure_problems),
+    ("gpu_cluster/network.py", "map_public_ip_on_launch=False", "map_public_ip_on_launch=True", audit_security.exposure_problems),
+    ("gpu_cluster/slurm/machine.py", "            iam_instance_profile=", "            associate_public_ip_address=True,\n            iam_instance_profile=", audit_security.exposure_problems),
+    ("gpu_cluster/bucket.py", "restrict_public_buckets=True", "restrict_public_buckets=False", audit_security.exposure_problems),
+    ("gpu_cluster/slurm/nodes.py", 'encrypted="true"', 'encrypted="false"', audit_security.encryption_problems),
+    ("gpu_cluster/slurm/machine.py", "encrypted=True", "encrypted=False", audit_security.encryption_problems),
+    ("gpu_cluster/bucket.py", 'sse_algorithm="aws:kms"', 'sse_algorithm="AES256"', audit_security.encryption_problems),
+    ("gpu_cluster/file_system.py", "            kms_key_id=args.key_arn,\n            # Backups", "            # Backups", audit_security.encryption_problems),
+    ("gpu_cluster/keys.py", "enable_key_rotation=True", "enable_key_rotation=False", audit_security.encryption_problems),
+    ("gpu_cluster/slurm/auth_key.py", "kms_key_id=args.key_arn,", "", audit_security.encryption_problems),
+    ("gpu_cluster/slurm/machine.py", 'http_tokens="required"', 'http_tokens="optional"', audit_security.metadata_problems),
+    ("gpu_cluster/slurm/nodes.py", 'http_tokens="required"', 'http_tokens="optional"', audit_security.metadata_problems),
+    ("gpu_cluster/slurm/nodes.py", "aws.ec2.LaunchTemplatePlacementArgs(group_name=placement.name) if placement else None", "None", audit.placement_problems),
+    ("gpu_cluster/slurm/nodes.py", "max_size=size", "max_size=size + 1", groups),
+    ("gpu_cluster/slurm/nodes.py", 'suspended_processes=["AZRebalance"]', "suspended_processes=[]", groups),
+    ("gpu_cluster/slurm/nodes.py", "version=template.latest_version.apply(str)", 'version="$Latest"', groups),
+    ("gpu_cluster/roles.py", '"s3:GetObject"', '"s3:*"', audit_security.permission_problems),
+    ("gpu_cluster/roles.py", '"fsx:DescribeFileSystems"', '"ec2:TerminateInstances"', audit_security.permission_problems),
+    ("gpu_cluster/slurm/auth_key.py", "resources=[secret.arn]", 'resources=["*"]', audit_security.permission_problems),
+    ("gpu_cluster/slurm/auth_key.py", '"login": (args.login_role_name, READ)', '"login": (args.login_role_name, (*READ, *WRITE))', audit_security.permission_problems),
+    ("gpu_cluster/keys.py", 'conditions={"StringEquals": in_account, "ArnLike": scaling},', "", audit_security.permission_problems),
+    ("gpu_cluster/slurm/nodes.py", 'tags = {**args.tags, "Name": name}', 'tags = {"Name": name}', tags),
+    ("gpu_cluster/slurm/nodes.py", '("instance", "volume", "network-interface")', '("instance",)', tags),
+    ("gpu_cluster/slurm/nodes.py", "propagate_at_launch=True", "propagate_at_launch=False", tags),
+    ("gpu_cluster/layer.py", "tags=dict(layer.tags)", "tags={}", tags),
+    ("gpu_cluster/file_system.py", "opts=pulumi.ResourceOptions(parent=self, protect=True, depends_on=args.after)", "opts=pulumi.ResourceOptions(parent=self, depends_on=args.after)", audit.protection_problems),
+    ("gpu_cluster/bucket.py", "force_destroy=False", "force_destroy=True", audit.protection_problems),
+    ("gpu_cluster/file_system.py", "protect=True, depends_on=args.after", "protect=True", audit.order_problems),
+    ("gpu_cluster/slurm/machine.py", "depends_on=args.after,", "", audit.order_problems),
+    ("gpu_cluster/watchdog.py", "parent=self, depends_on=[policy]", "parent=self", audit.order_problems),
+    ("gpu_cluster/network.py", "parent=self, depends_on=[public_way]", "parent=self", audit.order_problems),
+    ("gpu_cluster/file_system.py", "depends_on=[*args.links_after, datasets]", "depends_on=args.links_after", audit.order_problems),
+    ("gpu_cluster/slurm/nodes.py", 'ebs_optimized="true"', "ebs_optimized=True", shape_problems),
+    ("gpu_cluster/file_system.py", "storage_capacity=args.storage.capacity_gib", "storage_capacity=str(args.storage.capacity_gib)", shape_problems),
+    ("gpu_cluster/network.py", 'tags={"Name": name}', 'tags={"Name": 1}', shape_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "storage_encrypted=True,", "", audit_security.encryption_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "master_user_secret_kms_key_id=args.key_arn,", "", audit_security.encryption_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "publicly_accessible=False", "publicly_accessible=True", audit_security.exposure_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "manage_master_user_password=True,", 'master_password="slurm",', audit_security.secret_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "skip_final_snapshot=False", "skip_final_snapshot=True", audit.protection_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "deletion_protection=args.settings.deletion_protection", "deletion_protection=False", audit.protection_problems),
+    ("gpu_cluster/slurm/accounting_database.py", "            opts=child,\n        )\n        aws.rds.ClusterInstance(", "            opts=pulumi.ResourceOptions(parent=self, protect=True),\n        )\n        aws.rds.ClusterInstance(", audit.protection_problems),
+    ("gpu_cluster/watchdog.py", "resources=[group.arn for group in args.groups if group.kind == kind]", 'resources=["*"]', audit_security.permission_problems),
+    ("gpu_cluster/watchdog.py", "kms_key_arn=args.key_arn,\n            environment", "environment", audit_security.encryption_problems),
+    ("gpu_cluster/roles.py", 'conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},', "", audit_security.permission_problems),
+    ("gpu_cluster/layer.py", "LAYER_TAG: name}", '"stage": name}', tags),
 ]  # fmt: skip
+
+
+# The layer that a file's fault shows in; the foundation for all others.
+LAYER_OF = {
+    "gpu_cluster/interfaces.py": "nodes",
+    "gpu_cluster/launch_interfaces.py": "nodes",
+    "gpu_cluster/watchdog.py": "nodes",
+    "gpu_cluster/slurm/nodes.py": "nodes",
+    "gpu_cluster/slurm/machine.py": "cluster",
+    "gpu_cluster/slurm/auth_key.py": "cluster",
+    "gpu_cluster/slurm/accounting_database.py": "cluster",
+}
+CHANGES = (("timeToLiveHours", 72), ("stopWhenIdleMinutes", 60))
+
+
+def with_layer_run_again(folder: Path, sound: Recording, layer: str) -> Recording:
+    """Put a layer's run from another folder in the place of its sound one: to run all of them takes too long."""
+    stacks = {f"organization/aws-gpu-{name}/small": outputs for name, outputs in sound.outputs.items()}
+    monitor = RecordingMonitor(layer, stacks)
+    outputs = run_layer(folder, layer, example_configs(folder, dict(CHANGES))[layer], monitor)
+    others = [one for one in sound.resources if one.layer != layer]
+    return Recording(resources=(*others, *monitor.recorded), outputs={**sound.outputs, layer: outputs})
 
 
 @pytest.fixture
 def faulty(project: Path, tmp_path: Path) -> Iterator[Callable[[str, str, str], Recording]]:
     """Run a copy of the program in which one text was replaced."""
+    sound = scenario(project, CHANGES)
     folder = tmp_path / "faulty"
-    shutil.copytree(project, folder, ignore=shutil.ignore_patterns("tests", "__pycache__", ".*"))
-    modules = {path.stem for path in folder.glob("*.py")}
-    kept = {name: sys.modules.pop(name) for name in modules & sys.modules.keys()}
+    shutil.copytree(project, folder, ignore=shutil.ignore_patterns("test_*.py", "__pycache__", ".*"))
+    kept = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "gpu_cluster"}
+    for name in kept:
+        del sys.modules[name]
 
     def run(file: str, old: str, new: str) -> Recording:
         text = (folder / file).read_text()
         assert old in text, f"the text to replace is gone from {file}"
         (folder / file).write_text(text.replace(old, new))
-        return run_program(folder)
+        return with_layer_run_again(folder, sound, LAYER_OF.get(file, "foundation"))
 
     sys.path.insert(0, str(folder))
     yield run
     sys.path.remove(str(folder))
-    for name in modules & sys.modules.keys():
+    for name in [one for one in sys.modules if one.partition(".")[0] == "gpu_cluster"]:
         del sys.modules[name]
     sys.modules.update(kept)
 
@@ -113,7 +148,7 @@ def test_rule_notices_fault(
 
 def test_output_in_text_is_noticed(faulty: Callable[[str, str, str], Recording]) -> None:
     """A value that is not known yet and was put into an f-string is found, since the SDK only writes a help text."""
-    recording = faulty("network.py", 'tags={"Name": f"{name}-s3"}', 'tags={"Name": f"{vpc.id}-s3"}')
+    recording = faulty("gpu_cluster/network.py", 'tags={"Name": f"{name}-s3"}', 'tags={"Name": f"{vpc.id}-s3"}')
     assert audit.text_problems(recording) != []
 
 
@@ -121,5 +156,5 @@ def test_secret_value_is_noticed(faulty: Callable[[str, str, str], Recording]) -
     """A value written into the secret by the stack is found, since it would be in Pulumi's state."""
     version = 'aws.secretsmanager.SecretVersion("v", secret_id=secret.id, secret_string="k")\n        '
     anchor = "aws.secretsmanager.SecretPolicy("
-    recording = faulty("keys.py", anchor, version + anchor)
+    recording = faulty("gpu_cluster/slurm/auth_key.py", anchor, version + anchor)
     assert len(audit_security.secret_problems(recording)) >= 2

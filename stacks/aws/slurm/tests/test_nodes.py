@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodes import group_sizes
+from gpu_cluster.slurm.nodes import group_sizes
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """Checks that a wrong configuration is refused as a whole, in words, before anything is registered."""
 
+import importlib
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from config_values import ConfigError
-from recording import RecordingMonitor, run_with, scenario
-from settings import read_settings
+from gpu_cluster.config_values import ConfigError
+from recording import LAYERS, RecordingMonitor, declared, example, example_configs, run_layer, scenario
 
 BLOCK = {"capacity": "capacity-block", "reservationId": "cr-0123456789abcdef0"}
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -16,6 +17,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"clusterName": "a" * 32}, "clusterName: needs a name"),
     ({"clusterName": "gpt3\n"}, "clusterName: needs a name"),
     ({"clusterName": None}, "clusterName: needs a name like [a-z][a-z0-9-]{0,30}, got nothing"),
+    ({"foundationStack": "small"}, "foundationStack: needs a stack as ORGANIZATION/PROJECT/STACK"),
+    ({"clusterStack": "a/b"}, "clusterStack: needs a stack as ORGANIZATION/PROJECT/STACK"),
+    ({"loginInstanceType": "m7i.xlargest"}, "loginInstanceType: EC2 has no m7i.xlargest"),
+    ({"accountingDatabaseInstanceClass": "db.tiny"}, "accountingDatabaseInstanceClass: needs one of"),
+    ({"secondAvailabilityZone": "us-east-1a"}, "secondAvailabilityZone: is the zone of the nodes"),
+    ({"stopWhenIdleMinutes": 5}, "stopWhenIdleMinutes: is 5; nodes report every 5 minutes"),
+    ({"timeToLiveHours": -1}, "timeToLiveHours: needs a whole number"),
     ({"partition": "gpu'"}, "partition: needs a name"),
     ({"aws:region": "virginia"}, "region: needs an AWS region"),
     ({"availabilityZone": "us-east-2a"}, "availabilityZone: needs a zone of region us-east-1"),
@@ -26,7 +34,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"vpcCidr": "8.8.0.0/16"}, "vpcCidr: needs a private IPv4 range"),
     ({"vpcCidr": "10.64.0.1/16"}, "vpcCidr: needs a private IPv4 range"),
     ({"vpcCidr": "10.64.0.0/12"}, "vpcCidr: needs a private IPv4 range from /16 to /25"),
-    ({"vpcCidr": "10.64.0.0/24"}, "vpcCidr: 10.64.0.0/24 leaves 107 addresses"),
+    ({"vpcCidr": "10.64.0.0/24", "plannedNodes": 48}, "vpcCidr: 10.64.0.0/24 leaves 107 addresses"),
     ({"nodeType": "p5.48xlarge"}, "nodeType"),
     ({"nodeType.instanceType": "p5"}, "nodeType.instanceType: needs an EC2 instance type"),
     ({"nodeType.fabric": "infiniband"}, "nodeType.fabric: needs one of efa, none"),
@@ -63,83 +71,90 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"budgetByTag": "maybe"}, "budgetByTag: needs true or false"),
     ({"tags": {"aws:owner": "x"}}, "tags.aws:owner: is not a valid tag key"),
     ({"tags": {"owner": "a\tb"}}, "tags.owner: needs a tag value"),
-    ({"tags": {"owner": 3}}, "tags.owner: needs a tag value"),
-    ({"tags": {"clusterwright-cluster": "other"}}, "is a tag that the stack sets itself"),
+    ({"tags": {"gpu-cluster": "other"}}, "is a tag that the program sets itself"),
 ]  # fmt: skip
+
+
+def run_until_refused(project: Path, changes: dict[str, Any]) -> tuple[Exception, RecordingMonitor]:
+    """Run the layers in order until one refuses; those before it have nothing to do with the change."""
+    stacks: dict[str, Any] = {}
+    for layer, config in example_configs(project, changes).items():
+        monitor = RecordingMonitor(layer, stacks)
+        try:
+            stacks[f"organization/aws-gpu-{layer}/small"] = run_layer(project, layer, config, monitor)
+        except Exception as refusal:  # noqa: BLE001 - whatever stops the program
+            return refusal, monitor
+    pytest.fail("no layer refused")
 
 
 @pytest.mark.parametrize(("changes", "message"), WRONG)
 def test_wrong_value_is_refused_before_anything_is_registered(
     project: Path, changes: dict[str, Any], message: str
 ) -> None:
-    """A wrong value stops the program with a sentence that names the key, and no resource is registered."""
-    monitor = RecordingMonitor()
+    """A wrong value stops the layer that has it with a sentence that names the key, and nothing is registered."""
+    refusal, monitor = run_until_refused(project, changes)
     if changes == {"nodeType": "p5.48xlarge"}:
         # Pulumi itself refuses an object that is no JSON.
-        with pytest.raises(Exception, match="nodeType"):
-            run_with(project, changes, monitor)
+        assert "nodeType" in str(refusal)
     else:
-        with pytest.raises(ConfigError) as refused:
-            run_with(project, changes, monitor)
-        assert message in str(refused.value)
-        assert len(refused.value.problems) == 1
+        assert isinstance(refusal, ConfigError)
+        assert message in str(refusal)
+        assert len(refusal.problems) == 1
     assert monitor.recorded == []
 
 
 def test_all_problems_are_reported_at_once(project: Path) -> None:
     """Several wrong values are listed together, so that they can be put right in one go."""
-    monitor = RecordingMonitor()
-    changes = {"clusterName": "X", "capacity": "future", "sharedStorage.capacityGib": 1300, "nodeType.cpus": 0}
+    changes = {"maxNodesPerGroup": 0, "capacity": "future", "nodeRootVolumeGib": 8, "nodeType.instanceType": "p5"}
     with pytest.raises(ConfigError) as refused:
-        run_with(project, changes, monitor)
+        run_layer(project, "nodes", example_configs(project, changes)["nodes"], RecordingMonitor("nodes", {}))
     assert [problem.split(":")[0] for problem in refused.value.problems] == [
-        "nodeType.cpus",
-        "sharedStorage.capacityGib",
-        "clusterName",
+        "nodeType.instanceType",
+        "maxNodesPerGroup",
+        "nodeRootVolumeGib",
         "capacity",
     ]
-    assert str(refused.value).startswith("4 problem(s) in the stack configuration:\n  - nodeType.cpus: needs")
-    assert monitor.recorded == []
+    assert str(refused.value).startswith("4 problem(s) in the stack's configuration:\n  - nodeType.instanceType: needs")
 
 
-def test_missing_bootstrap_scripts_stop_the_program(project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layer", ["cluster", "nodes"])
+def test_missing_bootstrap_scripts_stop_the_program(project: Path, tmp_path: Path, layer: str) -> None:
     """A project whose node/ folder was lost says so and registers nothing."""
-    import shutil
-
     folder = tmp_path / "bare"
-    shutil.copytree(project, folder, ignore=shutil.ignore_patterns("node", "tests"))
-    monitor = RecordingMonitor()
+    shutil.copytree(project, folder, ignore=shutil.ignore_patterns("node", ".*", "__pycache__"))
+    monitor = RecordingMonitor(layer, {})
     with pytest.raises(Exception, match=r"no bootstrap\.sh"):
-        run_with(folder, {}, monitor)
+        run_layer(folder, layer, example_configs(folder, {})[layer], monitor)
     assert monitor.recorded == []
 
 
-def test_misspelt_key_is_refused() -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_misspelt_key_is_refused(layer: str) -> None:
     """A key that nothing reads is named together with the known ones."""
-    with pytest.raises(ConfigError, match="nodecount: unknown key; known are clusterName"):
-        read_settings({"nodecount": 3})
+    settings = importlib.import_module(f"gpu_cluster.settings_{layer}")
+    with pytest.raises(ConfigError, match=r"clustername: unknown key; did you mean 'clusterName'\?; known are "):
+        settings.read_settings({"clustername": "x"})
 
 
 def test_defaults_fill_what_may_be_left_out(project: Path) -> None:
-    """Optional keys can be absent from the stack file."""
+    """Optional keys can be absent from the stack files."""
     optional = (
-        "vpcCidr", "maxNodesPerGroup", "nodeRootVolumeGib", "capacity", "reservationId", "controllerInstanceType",
-        "controllerImage", "controllerRootVolumeGib", "partition", "budgetUsdPerMonth", "alertEmail", "budgetByTag",
-        "tags", "sharedStorage.mountPath", "sharedStorage.efaEnabled",
+        "vpcCidr", "secondAvailabilityZone", "maxNodesPerGroup", "nodeRootVolumeGib", "capacity", "reservationId",
+        "timeToLiveHours", "stopWhenIdleMinutes", "controllerInstanceType", "controllerImage", "controllerRootVolumeGib",
+        "loginInstanceType", "loginRootVolumeGib", "accountingDatabase", "accountingDatabaseInstanceClass",
+        "accountingDatabaseDeletionProtection", "partition", "budgetUsdPerMonth", "alertEmail", "budgetByTag", "tags",
+        "existingNetwork", "sharedStorage.mountPath", "sharedStorage.efaEnabled",
     )  # fmt: skip
     recording = scenario(project, tuple((key, None) for key in optional))
     assert recording.one("aws:ec2/vpc:Vpc").inputs["cidrBlock"] == "10.64.0.0/16"
-    assert recording.one("aws:ec2/instance:Instance").inputs["instanceType"] == "m7i.2xlarge"
+    assert recording.one("aws:ec2/instance:Instance", "controller").inputs["instanceType"] == "m7i.2xlarge"
 
 
-def test_settings_need_no_pulumi_yaml_defaults() -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_settings_need_no_pulumi_yaml_defaults(project: Path, layer: str) -> None:
     """The defaults of the program are those of Pulumi.yaml, also when only the program's own are used."""
-    import yaml
-
-    here = Path(__file__).resolve().parent.parent
-    declared = yaml.safe_load((here / "Pulumi.yaml").read_text())["config"]
-    values = yaml.safe_load((here / "Pulumi.example.yaml").read_text())["config"]
-    raw = {key.split(":", 1)[1]: value for key, value in values.items()}
-    defaults = {key: one["default"] for key, one in declared.items() if "default" in one}
+    settings = importlib.import_module(f"gpu_cluster.settings_{layer}")
+    raw = {key.split(":", 1)[1]: value for key, value in example(project, layer).items()}
+    defaults = {key: one["default"] for key, one in declared(project, layer).items() if "default" in one}
     without = {key: value for key, value in raw.items() if key not in defaults}
-    assert read_settings(without) == read_settings({**raw, **defaults})
+    assert settings.read_settings(without) == settings.read_settings({**raw, **defaults})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from user_data import (
+from gpu_cluster.slurm.user_data import (
     NodeEnvironment,
     UserDataError,
     cloud_config,
@@ -25,7 +25,7 @@ ENVIRONMENT = NodeEnvironment(
     partition="gpu",
     controller_address="10.64.0.10",
     region="us-east-1",
-    secret_id="arn:aws:secretsmanager:us-east-1:123456789012:secret:clusterwright/gpt3",  # noqa: S106 - a name
+    secret_id="arn:aws:secretsmanager:us-east-1:123456789012:secret:gpu-cluster/gpt3",
     node_count=48,
     gpus_per_node=8,
     gpu_type="h100",
@@ -42,7 +42,7 @@ def test_shell_reads_back_what_was_written(tmp_path: Path, value: str) -> None:
     """Any value comes through the shell unchanged, and none is executed."""
     file = tmp_path / "node.env"
     file.write_text(environment_file(replace(ENVIRONMENT, bucket=value)), encoding="utf-8")
-    script = f'. "{file}"; printf %s "$CLUSTERWRIGHT_BUCKET"'
+    script = f'. "{file}"; printf %s "$CLUSTER_BUCKET"'
     result = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True)  # noqa: S603 - the test's own script
     assert result.stdout.decode() == value
 
@@ -52,7 +52,7 @@ def test_cloud_config_keeps_scripts_byte_for_byte() -> None:
     script = "#!/bin/sh\n\techo \"a\\nb\" 'c' : # ü 🙂\n"
     body = yaml.safe_load(cloud_config(ENVIRONMENT, {"bootstrap.sh": script}))
     files = {file["path"]: file["content"] for file in body["write_files"]}
-    assert files["/opt/clusterwright/bootstrap.sh"] == script
+    assert files["/opt/gpu-cluster/bootstrap.sh"] == script
 
 
 def test_same_input_gives_same_bytes() -> None:
@@ -85,4 +85,4 @@ def test_folder_without_bootstrap_is_refused(tmp_path: Path) -> None:
 
 def test_empty_cluster_still_plans_one_node() -> None:
     """The bootstrap needs a node count of one or more, also while no node runs."""
-    assert "CLUSTERWRIGHT_NODE_COUNT='1'\n" in environment_file(replace(ENVIRONMENT, node_count=0))
+    assert "CLUSTER_NODE_COUNT='1'\n" in environment_file(replace(ENVIRONMENT, node_count=0))

@@ -36,8 +36,8 @@ class AddressPlan:
 
     @property
     def node_addresses(self) -> int:
-        """Addresses left for GPU nodes, the controller not counted."""
-        return self.nodes.num_addresses - _RESERVED_ADDRESSES_PER_SUBNET - 1
+        """Addresses left for GPU nodes, controller and login machine not counted."""
+        return self.nodes.num_addresses - _RESERVED_ADDRESSES_PER_SUBNET - 2
 
 
 def lustre_prefix(capacity_tib: int) -> int:

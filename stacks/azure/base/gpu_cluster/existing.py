@@ -90,11 +90,8 @@ def existing(values: Values) -> Existing:
         return Existing()
     fields.refuse_unknown(("controllerAddress", *NETWORK_KEYS, *ZONE_KEYS, *KEY_KEYS, *STORAGE_KEYS))
     network, key, storage = (_part(fields, keys) for keys in (NETWORK_KEYS, KEY_KEYS, STORAGE_KEYS))
-    for key_name in ("nodeSubnetId", "serviceSubnetId", "lustreSubnetId"):
-        if network and not network[key_name].startswith(f"{network['virtualNetworkId']}/subnets/"):
-            fields.fail(key_name, "is no subnet of virtualNetworkId")
-    if network and len({subnet.lower() for subnet in network.values()}) != len(network):
-        fields.fail("lustreSubnetId", "nodes, services and file system need a subnet each")
+    if network and all(network.values()):
+        _check_subnets(fields, network)
     zones = {name: fields.optional_text(name, *ZONE_KEYS[name]) for name in ZONE_KEYS}
     if network is None and any(zones.values()):
         fields.fail("virtualNetworkId", "private DNS zones are given, but not the network that they are linked to")
@@ -108,6 +105,15 @@ def existing(values: Values) -> Existing:
         if storage
         else None,
     )
+
+
+def _check_subnets(fields: Values, network: dict[str, str]) -> None:
+    """Refuse subnets of another network, and one subnet for two purposes."""
+    for key in ("nodeSubnetId", "serviceSubnetId", "lustreSubnetId"):
+        if not network[key].startswith(f"{network['virtualNetworkId']}/subnets/"):
+            fields.fail(key, "is no subnet of virtualNetworkId")
+    if len({subnet.lower() for subnet in network.values()}) != len(network):
+        fields.fail("lustreSubnetId", "nodes, services and file system need a subnet each")
 
 
 def _part(fields: Values, keys: dict[str, tuple[str, str]]) -> dict[str, str] | None:

@@ -91,18 +91,21 @@ def nodes_rules(plan: AddressPlan) -> list[network.SecurityRuleArgs]:
 
 
 def endpoints_rules(plan: AddressPlan) -> list[network.SecurityRuleArgs]:
-    """Let nodes and the file system reach the private endpoints of key vaults and storage by HTTPS."""
+    """Let nodes reach vaults and storage by HTTPS and the accounting database; the file system needs HTTPS alone."""
     endpoints = str(plan.endpoints)
     return [
         _tcp(
-            f"https-from-{who}",
+            f"services-from-{who}",
             priority=priority,
             direction=_INBOUND,
             source=str(source),
             destination=endpoints,
-            ports=("443",),
+            ports=ports,
         )
-        for who, priority, source in (("nodes", 100, plan.nodes), ("lustre", 110, plan.lustre))
+        for who, priority, source, ports in (
+            ("nodes", 100, plan.nodes, ("443", "3306")),
+            ("lustre", 110, plan.lustre, ("443",)),
+        )
     ] + [_nothing_else_in()]
 
 

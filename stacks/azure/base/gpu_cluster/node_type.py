@@ -33,6 +33,8 @@ def node_type(values: Values) -> NodeType:
     fields.refuse_unknown(
         ("instanceType", "gpuType", "cpus", "memoryMib", "fabricInterfaces", "maxNodesPerScaleSet", "image")
     )
+    told = len(fields.problems)
+    most = fields.whole("maxNodesPerScaleSet", 1, MOST_NODES_PER_SCALE_SET, DEFAULT_NODES_PER_SCALE_SET)
     found = NodeType(
         instance_type=size(fields, "instanceType"),
         gpus_per_node=gpus_per_node,
@@ -40,9 +42,8 @@ def node_type(values: Values) -> NodeType:
         fabric=fabric,
         # Every ND size with InfiniBand has one adapter for each GPU (Microsoft, ND size series pages).
         fabric_interfaces=fields.whole("fabricInterfaces", 0, 16, gpus_per_node) if fabric == "infiniband" else 0,
-        max_nodes_per_scale_set=fields.whole(
-            "maxNodesPerScaleSet", 1, MOST_NODES_PER_SCALE_SET, DEFAULT_NODES_PER_SCALE_SET
-        ),
+        # A limit that cannot be read is one problem, and not a second one about the number of nodes.
+        max_nodes_per_scale_set=most if len(fields.problems) == told else MOST_NODES_PER_SCALE_SET,
         image=image(fields, "image"),
     )
     check_image(fields, "image", found.image, found.instance_type)

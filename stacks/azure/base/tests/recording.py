@@ -161,7 +161,8 @@ class _Mocks(pulumi_mocks.Mocks):
     def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
         if args.token == "azure-native:network:getVirtualNetwork":
             space = "172.16.0.0/12" if args.args["virtualNetworkName"] == "overlapping" else "10.60.0.0/16"
-            return {"addressSpace": {"addressPrefixes": ["fd00::/48", space]}}, []
+            subnets = [{"name": name, "addressPrefix": "10.60.0.0/24"} for name in ("gpu", "services", "lustre")]
+            return {"addressSpace": {"addressPrefixes": ["fd00::/48", space]}, "subnets": subnets}, []
         if args.token != "azure-native:authorization:getClientConfig":
             raise AssertionError(f"unexpected call of {args.token}")
         return {

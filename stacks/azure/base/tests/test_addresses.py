@@ -4,7 +4,8 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 
 import pytest
-from addresses import address_plan, lustre_prefix
+
+from gpu_cluster.addresses import address_plan, lustre_prefix
 
 
 @pytest.mark.parametrize("capacity_tib", [4, 196, 400, 768])
@@ -34,4 +35,4 @@ def test_controller_address_is_usable() -> None:
     plan = address_plan(IPv4Network("10.40.0.0/16"), 96)
     assert plan.controller == IPv4Address("10.40.0.4")
     assert plan.bastion.prefixlen == 26
-    assert plan.node_addresses == 2**15 - 6
+    assert plan.node_addresses == 2**15 - 7

@@ -1,39 +1,56 @@
-"""The program registers a cluster that keeps its promises: values that Pulumi's mocks accept whatever they are."""
+"""The layers register a cluster that keeps its promises: values that Pulumi's mocks accept whatever they are."""
 
 import base64
+import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
-from settings import SettingsError
-from user_data import CUSTOM_DATA_LIMIT_BYTES, read_scripts
 
-from recording import Program, Recorded, changed, node_folder, run_program
+from gpu_cluster.slurm.user_data import CUSTOM_DATA_LIMIT_BYTES, read_scripts
+from recording import LAYERS, PROJECT, Program, Recorded, changed, run_layer, run_layers
+from rules import RULES
 from test_user_data import files_of
 
 Run = Callable[..., Program]
 
+PLAIN = "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901"
+ROCM = "microsoft-dsvm:ubuntu-hpc:2404-rocm:24.04.2026072901"
+GRACE = "microsoft-dsvm:ubuntu-hpc:2404-gb:24.04.2026072901"
+PASSWORD = "replace-this-with-config-set-secret"
 SIZES = {
-    "Standard_ND96asr_v4": "a100",
-    "Standard_ND96isr_H100_v5": "h100",
-    "Standard_ND96isr_H200_v5": "h200",
-    "Standard_ND96isr_MI300X_v5": "mi300x",
+    "Standard_ND96asr_v4": ("a100", 8, PLAIN),
+    "Standard_ND96amsr_A100_v4": ("a100", 8, PLAIN),
+    "Standard_ND96isr_H100_v5": ("h100", 8, PLAIN),
+    "Standard_ND96isr_H200_v5": ("h200", 8, PLAIN),
+    "Standard_ND96isr_MI300X_v5": ("mi300x", 8, ROCM),
+    "Standard_ND128isr_NDR_GB200_v6": ("gb200", 4, GRACE),
 }
+
+
+def of_size(size: str, nodes: int) -> dict[str, Any]:
+    """Return the configuration of nodes of one size."""
+    gpu, gpus, image = SIZES[size]
+    node_type = {"instanceType": size, "gpuType": gpu, "gpusPerNode": gpus, "fabricInterfaces": gpus, "image": image}
+    return {"nodeCount": nodes, "nodeType": node_type, "controllerImage": PLAIN}
+
+
 SCENARIOS: list[dict[str, Any]] = [
-    *({"nodeCount": 48, "nodeType": {"instanceType": size, "gpuType": gpu}} for size, gpu in SIZES.items()),
+    *(of_size(size, 36) for size in SIZES),
     *({"nodeCount": count} for count in (0, 1, 4, 100)),
-    {"nodeCount": 101, "allowSplitFabric": True},
-    {"nodeCount": 101, "nodeType": {"maxNodesPerScaleSet": 300}},
+    {"nodeCount": 101, "maxNodes": 200, "allowSplitFabric": True},
+    {"nodeCount": 101, "maxNodes": 300, "nodeType": {"maxNodesPerScaleSet": 300}},
     {"nodeCount": 4, "capacity": "spot"},
+    {"nodeCount": 4, "timeToLiveHours": 24, "stopWhenIdleMinutes": 60},
 ]
 
 # Types that Azure does not tag.
 UNTAGGED = {
     "RoleAssignment", "ManagementLockByScope", "Subnet", "PrivateDnsZoneGroup", "BlobContainer",
-    "BlobServiceProperties", "Budget",
+    "BlobServiceProperties", "Budget", "DiagnosticSetting", "Configuration", "RoleDefinition",
 }  # fmt: skip
 
 
@@ -99,14 +116,14 @@ def test_fabric(program: Program) -> None:
 
 
 def test_encryption(program: Program) -> None:
-    """Every disk is encrypted with the cluster's own key, and machines wait for the grant that lets them read it."""
+    """Every disk is encrypted with the cluster's own key, which the layer before the machines lets it be read."""
     encryption_set = program.one("DiskEncryptionSet")
     key_grant = program.one("RoleAssignment", "disks-key")
     assert encryption_set.inputs["identity"] == {"type": "SystemAssigned"}
     for machine in (*program.of("VirtualMachine"), *program.of("VirtualMachineScaleSet")):
         storage = machine.inputs.get("storageProfile") or profile(machine)["storageProfile"]
         assert storage["osDisk"]["managedDisk"]["diskEncryptionSet"]["id"].endswith("/gpt3-disks")
-        assert key_grant.urn in machine.dependencies
+        assert (key_grant.layer, machine.layer != "foundation") == ("foundation", True)
         assert "dataDisks" not in storage
 
 
@@ -122,19 +139,20 @@ def test_tags_everywhere(program: Program) -> None:
     """Every resource that can be tagged carries the cluster's tags and the user's."""
     for resource in azure(program):
         if resource.type.rpartition(":")[2] not in UNTAGGED:
-            assert resource.inputs["tags"] == {
-                "clusterwright-cluster": "gpt3",
-                "managed-by": "clusterwright",
+            tags = {key: value for key, value in resource.inputs["tags"].items() if key != "expires-at"}
+            assert tags == {
+                "gpu-cluster": "gpt3",
+                "layer": resource.layer,
                 "owner": "ml-platform",
                 "project": "gpt3-175b",
             }, resource.name
 
 
 def test_identities(program: Program) -> None:
-    """Controller and nodes have an identity each and no other one."""
-    (controller,) = program.of("VirtualMachine")
-    (identity,) = controller.inputs["identity"]["userAssignedIdentities"]
-    assert identity.endswith("/gpt3-controller")
+    """Controller, login machine and nodes have an identity each and no other one."""
+    for machine in program.of("VirtualMachine"):
+        (identity,) = machine.inputs["identity"]["userAssignedIdentities"]
+        assert identity.endswith(f"/{machine.name}")
     for scale_set in program.of("VirtualMachineScaleSet"):
         assert scale_set.inputs["identity"]["type"] == "UserAssigned"
         (identity,) = scale_set.inputs["identity"]["userAssignedIdentities"]
@@ -152,9 +170,14 @@ def test_grants_are_on_single_resources(program: Program) -> None:
         granted.setdefault(assignment.inputs["principalId"], set()).add(f"{role} {scope.rpartition('/')[2]}")
     officer, user = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7", "4633458b-17de-408a-b874-0445c86b69e6"
     encryption, blobs = "e147488a-f6f5-4113-8e2d-b22465e65bf6", "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+    watchdog = granted.pop("watchdog-principal", set())
+    metric = {f"3913510d-42f4-4e42-8a64-420c390055eb {one.name}" for one in program.of("VirtualMachineScaleSet")}
     assert granted == {
-        "principal-gpt3-controller": {f"{officer} svgpt3", f"{blobs} gpt3-data"},
-        "principal-gpt3-compute": {f"{user} svgpt3", f"{blobs} gpt3-data"},
+        "principal-gpt3-controller": {f"{officer} svgpt3", f"{blobs} gpt3-data", f"{user} gpt3-accounting"},
+        "principal-gpt3-login": {f"{user} svgpt3", f"{blobs} gpt3-data"},
+        "principal-gpt3-compute": {f"{user} svgpt3", f"{blobs} gpt3-data"} | (metric if watchdog else set()),
+        "principal-gpt3-accounting": {f"{encryption} gpt3-key"},
+        "principal-gpt3-flow-logs": {f"{blobs} flgpt3"},
         "principal-gpt3-storage": {f"{encryption} gpt3-key"},
         "disks-principal": {f"{encryption} gpt3-key"},
     }
@@ -170,45 +193,73 @@ def test_no_output_was_printed_as_text(program: Program) -> None:
 
 
 def test_no_secret_value(program: Program) -> None:
-    """Pulumi never sees the cluster's secret: no secret resource, no password, no key but the public one."""
-    assert program.of("Secret") == []
+    """Pulumi never sees the munge key; the one password it hands on is marked secret wherever it goes."""
+    marked = {f"{one.type.rpartition(':')[2]}.{path}" for one in program.resources for path in one.secrets}
+    assert marked == {"Server.administratorLoginPassword", "Secret.properties"}
+    allowed = ("disablePasswordAuthentication", "administratorLoginPassword", "password of the accounting database")
     for resource in azure(program):
-        for text in texts(resource.inputs):
-            assert "password" not in text.lower() or text == "disablePasswordAuthentication"
+        inputs = dict(resource.inputs)
+        if resource.secrets:
+            inputs = json.loads(json.dumps(inputs).replace(PASSWORD, ""))
+        for text in texts(inputs):
+            assert PASSWORD not in text
+            assert "password" not in text.lower() or text in allowed
             assert "PRIVATE KEY" not in text
 
 
 def test_data_is_kept(program: Program) -> None:
-    """Whatever holds data or keys is protected and apart from the group of the nodes."""
+    """Whatever holds data or keys is protected, in the foundation, and apart from the groups of the other layers."""
+    assert {resource.layer for resource in azure(program) if resource.protect} == {"foundation"}
     kept = {resource.name for resource in azure(program) if resource.protect}
     assert kept == {"gpt3-data", "kvgpt3", "svgpt3", "gpt3-key", "stgpt3", "gpt3-lustre"}
-    for kind in ("Vault", "StorageAccount", "AmlFilesystem", "DiskEncryptionSet"):
+    for kind in ("Vault", "AmlFilesystem", "DiskEncryptionSet"):
         assert {resource.inputs["resourceGroupName"] for resource in program.of(kind)} == {"gpt3-data"}
-    for kind in ("VirtualMachine", "VirtualMachineScaleSet", "NetworkInterface"):
-        assert {resource.inputs["resourceGroupName"] for resource in program.of(kind)} == {"gpt3-nodes"}
+    assert program.one("StorageAccount", "stgpt3").inputs["resourceGroupName"] == "gpt3-data"
+    for kind in ("VirtualMachine", "NetworkInterface", "Server"):
+        assert {resource.inputs["resourceGroupName"] for resource in program.of(kind)} == {"gpt3-cluster"}
+    for scale_set in program.of("VirtualMachineScaleSet"):
+        assert scale_set.inputs["resourceGroupName"] == "gpt3-nodes"
 
 
 def test_user_data(program: Program) -> None:
     """Controller and nodes get every script and the same environment but for role and identity, within the limit."""
-    scripts = read_scripts(node_folder())
+    scripts = read_scripts(PROJECT / "node")
     environments: dict[str, dict[str, str]] = {}
     for machine in (*program.of("VirtualMachine"), *program.of("VirtualMachineScaleSet")):
         system = machine.inputs.get("osProfile") or profile(machine)["osProfile"]
         assert len(system["customData"]) <= CUSTOM_DATA_LIMIT_BYTES
         files = files_of(system["customData"])
         assert len(files) == len(scripts) + 1
-        lines = files["/etc/clusterwright/node.env"][1].splitlines()
-        values = dict(line.removeprefix("CLUSTERWRIGHT_").replace("'", "").split("=", 1) for line in lines)
+        lines = files["/etc/gpu-cluster/node.env"][1].splitlines()
+        values = dict(line.removeprefix("CLUSTER_").replace("'", "").split("=", 1) for line in lines)
         environments[values["ROLE"]] = values
-    compute, controller = environments["compute"], environments["controller"]
-    assert {key for key in compute if compute[key] != controller[key]} == {"ROLE", "IDENTITY_CLIENT_ID"}
+    compute, controller, login = (environments[role] for role in ("compute", "controller", "login"))
+    database = {"DATABASE_HOST", "DATABASE_USER", "DATABASE_SECRET_ID"}
+    differing = {"ROLE", "IDENTITY_CLIENT_ID", *database, "SPOT", "BUSY_METRIC"}
+    assert {key for key in compute if compute[key] != controller[key]} <= differing
+    assert {key for key in login if login[key] != controller[key]} == {
+        "ROLE",
+        "IDENTITY_CLIENT_ID",
+        "DATABASE_SECRET_ID",
+    }
+    assert controller["DATABASE_HOST"] == "gpt3-accounting.mysql.database.azure.com"
+    assert controller["DATABASE_SECRET_ID"] == "https://kvgpt3.vault.azure.net/secrets/gpt3-accounting-database"
+    assert login["DATABASE_SECRET_ID"] == compute["DATABASE_SECRET_ID"] == compute["DATABASE_HOST"] == ""
+    assert login["CONTROLLER_ADDRESS"] == controller["CONTROLLER_ADDRESS"] == "10.40.0.4"
     assert compute["IDENTITY_CLIENT_ID"] == "client-gpt3-compute"
     assert compute["SECRET_ID"] == "https://svgpt3.vault.azure.net/secrets/munge-key"
     assert compute["SHARED_SOURCE"] == "10.40.128.4@tcp:/lustrefs"
     assert compute["BUCKET"] == "https://stgpt3.blob.core.windows.net/data"
     assert compute["FABRIC"] == "infiniband"
-    assert compute["FABRIC_INTERFACES"] == compute["GPUS_PER_NODE"] == "8"
+    assert compute["FABRIC_INTERFACES"] == compute["GPUS_PER_NODE"]
     assert compute["CONTROLLER_ADDRESS"] == "10.40.0.4"
+
+
+def test_the_policy_pack_passes(program: Program) -> None:
+    """The rules that the project ships have nothing against any of its layers."""
+    for resource in program.resources:
+        for rule in RULES:
+            assert rule.check(resource.type, resource.inputs) == [], resource.name
 
 
 # --- sizes and ways of buying
@@ -217,14 +268,10 @@ def test_user_data(program: Program) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_size_of_nodes(run: Run, size: str) -> None:
     """The scale set runs the size of the configuration, in the number of the configuration."""
-    (scale_set,) = run(nodeCount=48, nodeType={"instanceType": size, "gpuType": SIZES[size]}).of(
-        "VirtualMachineScaleSet"
-    )
-    assert scale_set.inputs["sku"] == {"name": size, "tier": "Standard", "capacity": 48}
+    (scale_set,) = run(**of_size(size, 36)).of("VirtualMachineScaleSet")
+    assert scale_set.inputs["sku"] == {"name": size, "tier": "Standard", "capacity": 36}
     image = profile(scale_set)["storageProfile"]["imageReference"]
-    assert image == {
-        "publisher": "microsoft-dsvm", "offer": "ubuntu-hpc", "sku": "2404", "version": "24.04.2026072901",
-    }  # fmt: skip
+    assert ":".join(image[key] for key in ("publisher", "offer", "sku", "version")) == SIZES[size][2]
 
 
 @pytest.mark.parametrize(
@@ -234,8 +281,8 @@ def test_size_of_nodes(run: Run, size: str) -> None:
         ({"nodeCount": 1}, [1]),
         ({"nodeCount": 4}, [4]),
         ({"nodeCount": 100}, [100]),
-        ({"nodeCount": 101, "allowSplitFabric": True}, [51, 50]),
-        ({"nodeCount": 101, "nodeType": {"maxNodesPerScaleSet": 300}}, [101]),
+        ({"nodeCount": 101, "maxNodes": 200, "allowSplitFabric": True}, [51, 50]),
+        ({"nodeCount": 101, "maxNodes": 300, "nodeType": {"maxNodesPerScaleSet": 300}}, [101]),
     ],
 )
 def test_number_of_nodes(run: Run, changes: dict[str, Any], capacities: list[int]) -> None:
@@ -247,11 +294,11 @@ def test_number_of_nodes(run: Run, changes: dict[str, Any], capacities: list[int
     assert all(len(prefix) <= 15 for prefix in prefixes)
 
 
-def test_hundred_and_first_node_registers_nothing(project: Path) -> None:
+def test_hundred_and_first_node_registers_nothing() -> None:
     """A configuration that cannot work stops the program before the first resource."""
     program = Program()
-    with pytest.raises(SettingsError, match="101 nodes need 2 scale sets"):
-        run_program(project, changed(nodeCount=101), program)
+    with pytest.raises(pulumi.RunError, match="101 nodes need 2 scale sets"):
+        run_layer("nodes", changed("nodes", nodeCount=101, maxNodes=200), {}, program)
     assert program.resources == []
 
 
@@ -284,13 +331,22 @@ def test_reservation(run: Run) -> None:
     assert scale_set.inputs["singlePlacementGroup"] is False
 
 
+def test_block_reservation(run: Run) -> None:
+    """Nodes of a block reservation keep the single placement group that InfiniBand needs."""
+    group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/block"
+    (scale_set,) = run(nodeCount=64, capacity="block-reservation", reservationId=group).of("VirtualMachineScaleSet")
+    assert profile(scale_set)["capacityReservation"] == {"capacityReservationGroup": {"id": group}}
+    assert scale_set.inputs["singlePlacementGroup"] is True
+    assert profile(scale_set)["priority"] == "Regular"
+
+
 def test_encryption_at_host(run: Run) -> None:
     """Encryption at host covers controller and nodes when asked for, and is not claimed otherwise."""
     program = run(nodeCount=4, encryptionAtHost=True)
-    (controller,) = program.of("VirtualMachine")
     (scale_set,) = program.of("VirtualMachineScaleSet")
-    assert controller.inputs["securityProfile"] == {"encryptionAtHost": True}
-    assert profile(scale_set)["securityProfile"] == {"encryptionAtHost": True}
+    for machine in program.of("VirtualMachine"):
+        assert machine.inputs["securityProfile"] == {"encryptionAtHost": True}
+    assert scale_set.inputs["virtualMachineProfile"]["securityProfile"] == {"encryptionAtHost": True}
     assert "securityProfile" not in profile(run(nodeCount=4).one("VirtualMachineScaleSet"))
 
 
@@ -298,19 +354,67 @@ def test_encryption_at_host(run: Run) -> None:
 
 
 def test_controller(run: Run) -> None:
-    """The controller has a fixed address that no node can take, and is replaced, old one first, by new user-data."""
+    """The controller has a fixed address that nothing else can take, and is replaced, old one first, by new user-data."""
     program = run(nodeCount=4)
-    (interface,) = program.of("NetworkInterface")
+    interface = program.one("NetworkInterface", "controller")
     (settings,) = interface.inputs["ipConfigurations"]
     assert (settings["privateIPAllocationMethod"], settings["privateIPAddress"]) == ("Static", "10.40.0.4")
-    (controller,) = program.of("VirtualMachine")
-    assert controller.replace_on_changes == ("osProfile.customData",)
-    assert controller.delete_before_replace
-    (scale_set,) = program.of("VirtualMachineScaleSet")
-    assert interface.urn in scale_set.dependencies
-    for assignment in program.of("RoleAssignment"):
-        if assignment.name.startswith(("gpt3-controller", "gpt3-compute")):
-            assert assignment.urn in controller.dependencies
+    assert program.outputs["cluster"]["controller_address"] == "10.40.0.4"
+    for machine in program.of("VirtualMachine"):
+        assert machine.replace_on_changes == ("osProfile.customData",)
+        assert machine.delete_before_replace
+    login = program.one("VirtualMachine", "login")
+    assert interface.urn in login.dependencies
+    controller = program.one("VirtualMachine", "controller")
+    assert program.one("RoleAssignment", "controller-accounting").urn in controller.dependencies
+    assert program.one("PrivateDnsZoneGroup", "accounting-names").urn in controller.dependencies
+
+
+def test_login_machine(run: Run) -> None:
+    """People arrive on the login machine, through Bastion, and on nothing else."""
+    program = run(nodeCount=4)
+    assert program.outputs["cluster"]["connect"].startswith(
+        "az network bastion ssh --name gpt3-bastion --resource-group gpt3-network --target-resource-id "
+        + program.outputs["cluster"]["login_id"]
+    )
+    (address,) = program.one("NetworkInterface", "login").inputs["ipConfigurations"]
+    assert address["privateIPAllocationMethod"] == "Dynamic"
+
+
+# --- accounting database
+
+
+def test_accounting_database(run: Run) -> None:
+    """The database is private, encrypted with the cluster's key, backed up, locked, and its password is a secret."""
+    program = run(nodeCount=4)
+    (server,) = program.of("Server")
+    inputs = server.inputs
+    assert inputs["network"] == {"publicNetworkAccess": "Disabled"}
+    assert inputs["dataEncryption"]["type"] == "AzureKeyVault"
+    assert inputs["dataEncryption"]["primaryKeyURI"] == program.outputs["foundation"]["key_url"]
+    assert inputs["backup"]["backupRetentionDays"] == 35
+    assert program.one("RoleAssignment", "accounting-key").urn in server.dependencies
+    lock = program.one("ManagementLockByScope", "accounting-lock")
+    assert (lock.inputs["level"], lock.inputs["scope"].rpartition("/")[2]) == ("CanNotDelete", "gpt3-accounting")
+    (secret,) = program.of("Secret")
+    assert secret.inputs["vaultName"] == "kvgpt3"
+    assert secret.secrets == {"properties"}
+    endpoint = program.one("PrivateEndpoint", "accounting-endpoint")
+    assert endpoint.inputs["privateLinkServiceConnections"][0]["groupIds"] == ["mysqlServer"]
+    assert (
+        program.one("PrivateDnsZoneGroup", "accounting-names")
+        .inputs["privateDnsZoneConfigs"][0]["privateDnsZoneId"]
+        .endswith("/gpt3-database-zone")
+    )
+
+
+def test_without_accounting(run: Run) -> None:
+    """Without a database there is no password, no secret, and machines are told of none."""
+    program = run(nodeCount=4, accountingEnabled=False, accountingPassword=None)
+    assert program.of("Server") == program.of("Secret") == program.of("ManagementLockByScope", "cluster") == []
+    controller = program.one("VirtualMachine", "controller")
+    environment = files_of(controller.inputs["osProfile"]["customData"])["/etc/gpu-cluster/node.env"][1]
+    assert "CLUSTER_DATABASE_HOST=''\nCLUSTER_DATABASE_USER=''\n" in environment
 
 
 def test_only_public_keys_let_people_in(run: Run) -> None:
@@ -323,199 +427,7 @@ def test_only_public_keys_let_people_in(run: Run) -> None:
         assert key["keyData"].startswith("ssh-ed25519 ")
 
 
-# --- network
-
-
-def test_security_rules(run: Run) -> None:
-    """Every security group ends inbound with a denial, lets nothing in from the Internet, and has unique priorities."""
-    groups = run(nodeCount=4).of("NetworkSecurityGroup")
-    assert len(groups) == 3
-    for group in groups:
-        rules = group.inputs["securityRules"]
-        keys = [(rule["direction"], rule["priority"]) for rule in rules]
-        assert len(keys) == len(set(keys))
-        assert all(100 <= priority <= 4096 for _, priority in keys)
-        assert all(("destinationPortRange" in rule) != ("destinationPortRanges" in rule) for rule in rules)
-        inbound = sorted((rule for rule in rules if rule["direction"] == "Inbound"), key=lambda rule: rule["priority"])
-        assert inbound[-1]["access"] == "Deny"
-        assert inbound[-1]["sourceAddressPrefix"] == "*"
-        for rule in inbound[:-1]:
-            source = rule["sourceAddressPrefix"]
-            assert source == "AzureMonitor" or source.startswith("10.40.")
-
-
-def test_lustre_ports_are_open_both_ways(run: Run) -> None:
-    """Lustre's ports are open from nodes to servers and back, and file system servers may talk to each other."""
-    program = run(nodeCount=4)
-    rules = {
-        (rule["direction"], rule["sourceAddressPrefix"], rule["destinationAddressPrefix"]): rule
-        for group in program.of("NetworkSecurityGroup")
-        for rule in group.inputs["securityRules"]
-    }
-    nodes, lustre = "10.40.0.0/17", "10.40.128.0/24"
-    for key in (("Inbound", nodes, lustre), ("Outbound", lustre, nodes), ("Inbound", lustre, nodes)):
-        assert rules[key]["destinationPortRanges"] == ["988", "1019-1023"]
-    assert rules["Inbound", nodes, nodes]["destinationPortRange"] == "*"
-    assert rules["Inbound", lustre, lustre]["access"] == "Allow"
-    assert rules["Inbound", "10.40.130.0/26", nodes]["destinationPortRange"] == "22"
-
-
-def test_subnets(run: Run) -> None:
-    """Subnets have no default way out; nodes and file system leave by NAT; Bastion's has the name Azure asks for."""
-    program = run(nodeCount=4)
-    subnets = {subnet.name: subnet.inputs for subnet in program.of("Subnet")}
-    for name in ("gpt3-nodes", "gpt3-lustre", "gpt3-endpoints"):
-        assert subnets[name]["defaultOutboundAccess"] is False
-        assert subnets[name]["networkSecurityGroup"]["id"].endswith("-rules")
-        assert subnets[name]["privateEndpointNetworkPolicies"] == "Enabled"
-    assert {name for name, inputs in subnets.items() if "natGateway" in inputs} == {"gpt3-nodes", "gpt3-lustre"}
-    assert subnets["gpt3-bastion"]["subnetName"] == "AzureBastionSubnet"
-    assert subnets["gpt3-lustre"]["addressPrefix"] == "10.40.128.0/24"
-    (bastion,) = program.of("BastionHost")
-    assert bastion.inputs["sku"] == {"name": "Standard"}
-    assert bastion.inputs["enableTunneling"] is True
-
-
-def test_without_bastion(run: Run) -> None:
-    """Without Bastion, NAT's is the only public address."""
-    program = run(nodeCount=4, bastionEnabled=False)
-    assert program.of("BastionHost") == []
-    assert [address.name for address in program.of("PublicIPAddress")] == ["gpt3-nat-address"]
-
-
-def test_private_endpoints(run: Run) -> None:
-    """Vaults and storage have private endpoints with private names in the right zone."""
-    program = run(nodeCount=4)
-    services = {
-        endpoint.name: endpoint.inputs["privateLinkServiceConnections"][0]["groupIds"][0]
-        for endpoint in program.of("PrivateEndpoint")
-    }
-    assert services == {"gpt3-blob-endpoint": "blob", "gpt3-keys-endpoint": "vault", "gpt3-secret-endpoint": "vault"}
-    zones = {
-        group.inputs["privateEndpointName"]: group.inputs["privateDnsZoneConfigs"][0]["privateDnsZoneId"].rpartition(
-            "/"
-        )[2]
-        for group in program.of("PrivateDnsZoneGroup")
-    }
-    assert zones == {
-        "gpt3-blob-endpoint": "gpt3-blob-zone",
-        "gpt3-keys-endpoint": "gpt3-vault-zone",
-        "gpt3-secret-endpoint": "gpt3-vault-zone",
-    }
-
-
-# --- data
-
-
-def test_vaults_are_closed(run: Run) -> None:
-    """Vaults take no public traffic, decide by roles, and cannot be purged."""
-    for vault in run(nodeCount=4).of("Vault"):
-        properties = vault.inputs["properties"]
-        assert properties["publicNetworkAccess"] == "Disabled"
-        assert properties["networkAcls"] == {"bypass": "AzureServices", "defaultAction": "Deny"}
-        assert properties["enableRbacAuthorization"] is True
-        assert properties["enablePurgeProtection"] is True
-        assert properties["softDeleteRetentionInDays"] == 90
-        assert len(vault.name) + 8 <= 24
-
-
-def test_storage_is_closed(run: Run) -> None:
-    """The object store takes no public traffic, no account key, no old TLS, and is encrypted with the cluster's key."""
-    program = run(nodeCount=4)
-    (account,) = program.of("StorageAccount")
-    inputs = account.inputs
-    assert inputs["allowBlobPublicAccess"] is False
-    assert inputs["allowSharedKeyAccess"] is False
-    assert inputs["enableHttpsTrafficOnly"] is True
-    assert inputs["minimumTlsVersion"] == "TLS1_2"
-    assert inputs["publicNetworkAccess"] == "Disabled"
-    assert inputs["networkRuleSet"]["defaultAction"] == "Deny"
-    assert inputs["encryption"]["keySource"] == "Microsoft.Keyvault"
-    assert inputs["encryption"]["keyVaultProperties"]["keyName"] == "gpt3-key"
-    assert program.one("RoleAssignment", "storage-key").urn in account.dependencies
-    assert re.fullmatch(r"[a-z0-9]{3,16}", account.name)
-    assert [container.inputs["publicAccess"] for container in program.of("BlobContainer")] == ["None"]
-
-
-@pytest.mark.parametrize(("tier", "capacity_tib"), [(40, 48), (125, 128), (250, 96), (500, 4)])
-def test_file_system(run: Run, tier: int, capacity_tib: int) -> None:
-    """The file system has the SKU of its tier and exactly the capacity of the configuration."""
-    changes: dict[str, Any] = {"throughputMbPerSPerTib": tier, "capacityTib": capacity_tib}
-    (lustre,) = run(nodeCount=4, sharedStorage=changes).of("AmlFilesystem")
-    assert lustre.inputs["sku"] == {"name": f"AMLFS-Durable-Premium-{tier}"}
-    assert lustre.inputs["storageCapacityTiB"] == capacity_tib
-    assert lustre.inputs["maintenanceWindow"] == {"dayOfWeek": "Sunday", "timeOfDayUTC": "02:00"}
-    assert "hsm" not in lustre.inputs
-
-
-def test_hydration(run: Run) -> None:
-    """Import from the container waits for the service's two roles on the account, and allows its account key."""
-    shared = {
-        "hydrateFromBucket": True,
-        "importPrefix": "/tokens",
-        "hpcCachePrincipalId": "0" * 8 + "-0000" * 3 + "-" + "0" * 12,
-    }
-    program = run(nodeCount=4, sharedStorage=shared)
-    (lustre,) = program.of("AmlFilesystem")
-    settings = lustre.inputs["hsm"]["settings"]
-    assert settings["container"].endswith("/gpt3-data")
-    assert settings["loggingContainer"].endswith("/gpt3-lustre-logs")
-    assert settings["importPrefixesInitial"] == ["/tokens"]
-    for ending in ("lustre-account", "lustre-blobs"):
-        grant = program.one("RoleAssignment", ending)
-        assert grant.inputs["scope"].endswith("/stgpt3")
-        assert grant.urn in lustre.dependencies
-    assert program.one("StorageAccount").inputs["allowSharedKeyAccess"] is True
-
-
-def test_lock_comes_last_and_goes_first(run: Run) -> None:
-    """The lock on the data group depends on everything in it, so that `destroy` removes it before the grants."""
-    program = run(nodeCount=4)
-    (lock,) = program.of("ManagementLockByScope")
-    assert lock.inputs["level"] == "CanNotDelete"
-    assert lock.inputs["scope"].endswith("/gpt3-data")
-    assert {assignment.urn for assignment in program.of("RoleAssignment")} <= lock.dependencies
-    assert {
-        resource.urn for resource in azure(program) if resource.protect and "Group" not in resource.type
-    } <= lock.dependencies
-
-
-# --- budget and names
-
-
-def test_budget(run: Run) -> None:
-    """The budget watches the cluster's three groups, tells a person, and keeps its first month."""
-    program = run(nodeCount=4, budgetStartMonth="2026-11")
-    (budget,) = program.of("Budget")
-    inputs = budget.inputs
-    assert inputs["amount"] == 4_000_000
-    assert inputs["timePeriod"] == {"startDate": "2026-11-01T00:00:00Z"}
-    assert budget.ignore_changes == ("timePeriod",)
-    assert inputs["filter"]["dimensions"]["values"] == ["gpt3-network", "gpt3-data", "gpt3-nodes"]
-    assert len(inputs["notifications"]) <= 5
-    for notification in inputs["notifications"].values():
-        assert notification["contactEmails"] == ["ml-platform@example.com"]
-        assert notification["enabled"] is True
-    assert run(nodeCount=4, budgetUsdPerMonth=0).of("ActionGroup") == []
-
-
-def test_budget_without_address(run: Run) -> None:
-    """Without an address the alerts go to the subscription's owners, so that nobody is the one case that cannot be."""
-    program = run(nodeCount=4, alertEmail="")
-    group = program.one("ActionGroup")
-    assert group.inputs["emailReceivers"] == []
-    assert [receiver["roleId"] for receiver in group.inputs["armRoleReceivers"]] == [
-        "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
-    ]
-    for notification in program.one("Budget").inputs["notifications"].values():
-        assert notification["contactEmails"] == []
-        assert notification["contactGroups"][0].endswith("/gpt3-budget")
-
-
-def test_budget_starts_this_month(run: Run) -> None:
-    """Without a first month the budget starts on the first day of the present one, as Azure asks."""
-    (budget,) = run(nodeCount=4).of("Budget")
-    assert re.fullmatch(r"20\d\d-\d\d-01T00:00:00Z", budget.inputs["timePeriod"]["startDate"])
+# --- names
 
 
 def test_longest_name(run: Run) -> None:
@@ -524,23 +436,28 @@ def test_longest_name(run: Run) -> None:
     program = run(nodeCount=4, clusterName=name)
     for vault in program.of("Vault"):
         assert re.fullmatch(r"[a-z][a-z0-9]{2,15}", vault.name)
-    assert re.fullmatch(r"[a-z0-9]{3,16}", program.one("StorageAccount").name)
+    for account in program.of("StorageAccount"):
+        assert re.fullmatch(r"[a-z0-9]{3,16}", account.name)
+    assert re.fullmatch(r"[0-9A-Za-z-]{1,127}", program.one("Secret").inputs["secretName"])
+    # The server's name is global and at most 63 characters, 8 of them random.
+    assert len(program.one("Server").name) <= 63 - 8
     prefix = profile(program.one("VirtualMachineScaleSet"))["osProfile"]["computerNamePrefix"]
     assert len(prefix) <= 15
     assert not prefix.startswith("-")
-    assert len(program.one("VirtualMachine").inputs["osProfile"]["computerName"]) <= 64
+    for machine in program.of("VirtualMachine"):
+        assert len(machine.inputs["osProfile"]["computerName"]) <= 64
     assert len(program.one("ActionGroup").inputs["groupShortName"]) <= 12
 
 
 def test_resources_have_parents(run: Run) -> None:
     """Every resource belongs to a component, so that a tree and not a list is shown."""
     for resource in azure(run(nodeCount=4)):
-        assert "clusterwright:azure:" in resource.parent, resource.name
+        assert "gpucluster:azure:" in resource.parent, resource.name
 
 
-def test_same_configuration_same_inputs(project: Path) -> None:
+def test_same_configuration_same_inputs() -> None:
     """Two runs register the same inputs: an `up` without changes plans none."""
-    first, second = (run_program(project, changed(nodeCount=4)) for _ in range(2))
+    first, second = (run_layers(*LAYERS, nodeCount=4) for _ in range(2))
 
     def inputs(program: Program) -> list[str]:
         return sorted(json.dumps([r.urn, r.inputs], sort_keys=True, default=str) for r in program.resources)
@@ -548,7 +465,8 @@ def test_same_configuration_same_inputs(project: Path) -> None:
     assert inputs(first) == inputs(second)
 
 
-def test_custom_data_is_base64_text(run: Run) -> None:
-    """Custom data is encoded once, not twice."""
-    (controller,) = run(nodeCount=4).of("VirtualMachine")
-    assert base64.b64decode(controller.inputs["osProfile"]["customData"]).startswith(b"#cloud-config\n")
+def test_custom_data_is_encoded_once(run: Run) -> None:
+    """Custom data is compressed and encoded once, not twice."""
+    for machine in run(nodeCount=4).of("VirtualMachine"):
+        packed = base64.b64decode(machine.inputs["osProfile"]["customData"])
+        assert gzip.decompress(packed).startswith(b"#cloud-config\n")

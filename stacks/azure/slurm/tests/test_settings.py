@@ -1,28 +1,69 @@
 """Values that Azure would refuse late, round in silence or turn into a broken fabric are refused before `up`."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-import rules
 import yaml
-from rules import parse_settings
-from settings import Settings, SettingsError, even_split
 
-from recording import NAMESPACE, PROJECT, changed
+from gpu_cluster import settings_cluster, settings_foundation, settings_nodes
+from gpu_cluster.config_values import ConfigError
+from gpu_cluster.node_type import even_split
+from gpu_cluster.settings_foundation import FoundationSettings
+from gpu_cluster.settings_nodes import NodesSettings
+from recording import LAYERS, PROJECT, changed, declared, namespace
 
+MODULES = {"foundation": settings_foundation, "cluster": settings_cluster, "nodes": settings_nodes}
+PARSERS: dict[str, Callable[[Mapping[str, object]], Any]] = {
+    layer: module.parse_settings for layer, module in MODULES.items()
+}
+VNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/company"
+SUBNETS = {f"{what}SubnetId": f"{VNET}/subnets/{what}" for what in ("node", "service", "lustre")}
 RESERVATION = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/training"
 
 
-def refused(**changes: Any) -> str:
-    """Return the message with which a changed example is refused."""
-    with pytest.raises(SettingsError) as caught:
-        parse_settings(changed(**changes))
+def refusals(**changes: Any) -> list[str]:
+    """Return the messages with which a changed example is refused, by every layer that knows the keys."""
+    messages: list[str] = []
+    for layer in LAYERS:
+        given = _given(layer, changes)
+        if set(changes) <= {*declared(layer), *set(given) - set(_all_keys())}:
+            with pytest.raises(ConfigError) as caught:
+                PARSERS[layer](given)
+            messages.append(str(caught.value))
+    assert messages, f"no layer knows {sorted(changes)}"
+    return messages
+
+
+def refused(layer: str = "", **changes: Any) -> str:
+    """Return the message with which a changed example is refused: by one layer, or by the first that knows the keys."""
+    if not layer:
+        return refusals(**changes)[0]
+    with pytest.raises(ConfigError) as caught:
+        PARSERS[layer](_given(layer, changes))
     return str(caught.value)
 
 
-def accepted(**changes: Any) -> Settings:
-    """Return the settings of a changed example."""
-    return parse_settings(changed(**changes))
+def _all_keys() -> set[str]:
+    return {key for layer in LAYERS for key in declared(layer)}
+
+
+def _given(layer: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return a layer's changed example; what no layer declares is put in as it is."""
+    known = _all_keys()
+    return {**changed(layer, **changes), **{key: value for key, value in changes.items() if key not in known}}
+
+
+def foundation(**changes: Any) -> FoundationSettings:
+    """Return the foundation's settings of a changed example."""
+    return settings_foundation.parse_settings(changed("foundation", **changes))
+
+
+def accepted(**changes: Any) -> NodesSettings:
+    """Return the nodes' settings of a changed example, which the other layers accept too."""
+    settings_foundation.parse_settings(changed("foundation", **changes))
+    settings_cluster.parse_settings(changed("cluster", **changes))
+    return settings_nodes.parse_settings(changed("nodes", **changes))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +72,7 @@ def accepted(**changes: Any) -> Settings:
 )
 def test_lustre_steps_accepted(tier: int, capacity_tib: int) -> None:
     """The published capacities of each tier, both ends included, pass."""
-    settings = accepted(sharedStorage={"throughputMbPerSPerTib": tier, "capacityTib": capacity_tib})
+    settings = foundation(sharedStorage={"throughputMbPerSPerTib": tier, "capacityTib": capacity_tib})
     assert settings.shared_storage.capacity_tib == capacity_tib
 
 
@@ -69,20 +110,18 @@ def test_bad_networks_refused(space: str) -> None:
 
 def test_neighbouring_range_accepted() -> None:
     """172.17.0.0/16 is next to the reserved range and usable."""
-    assert str(accepted(vnetAddressSpace="172.17.0.0/16").addresses.virtual_network) == "172.17.0.0/16"
+    assert str(foundation(vnetAddressSpace="172.17.0.0/16").addresses.virtual_network) == "172.17.0.0/16"
 
 
 def test_too_small_network_refused() -> None:
     """A network that has fewer addresses than nodes is refused."""
-    message = refused(
-        vnetAddressSpace="10.40.0.0/20", nodeCount=2043, allowSplitFabric=True, nodeType={"maxNodesPerScaleSet": 300}
-    )
-    assert "2042 addresses" in message
+    assert "2041 addresses for 2042 nodes" in refused("foundation", vnetAddressSpace="10.40.0.0/20", maxNodes=2042)
+    foundation(vnetAddressSpace="10.40.0.0/20", maxNodes=2041)
 
 
 def test_hundred_and_first_node_refused() -> None:
     """101 nodes exceed one scale set: refused with every way out, because InfiniBand would split."""
-    message = refused(nodeCount=101)
+    message = refused(nodeCount=101, maxNodes=200)
     assert all(text in message for text in ("maxNodesPerScaleSet", "allowSplitFabric", "300"))
 
 
@@ -91,9 +130,9 @@ def test_hundred_and_first_node_refused() -> None:
     [
         ({"nodeCount": 0}, (0,)),
         ({"nodeCount": 100}, (100,)),
-        ({"nodeCount": 101, "allowSplitFabric": True}, (51, 50)),
-        ({"nodeCount": 101, "nodeType": {"maxNodesPerScaleSet": 300}}, (101,)),
-        ({"nodeCount": 250, "nodeType": {"fabric": "none"}}, (84, 83, 83)),
+        ({"nodeCount": 101, "maxNodes": 200, "allowSplitFabric": True}, (51, 50)),
+        ({"nodeCount": 101, "maxNodes": 300, "nodeType": {"maxNodesPerScaleSet": 300}}, (101,)),
+        ({"nodeCount": 250, "maxNodes": 300, "nodeType": {"fabric": "none"}}, (84, 83, 83)),
     ],
 )
 def test_scale_set_sizes(changes: dict[str, Any], sizes: tuple[int, ...]) -> None:
@@ -112,8 +151,10 @@ def test_even_split(nodes: int, most: int) -> None:
 
 
 def test_resizing_keeps_the_controller() -> None:
-    """The number that user-data holds is the same for every size of the scale set."""
-    assert {accepted(nodeCount=count).node_ceiling for count in (0, 1, 48, 100)} == {100}
+    """The controller's layer does not know how many nodes run, only how many may: resizing cannot replace it."""
+    assert "nodeCount" not in declared("cluster")
+    assert "maxNodes" in declared("cluster")
+    assert "are more than maxNodes" in refused("nodes", nodeCount=99, maxNodes=98)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +174,7 @@ def test_reservation_of_nc_accepted() -> None:
         reservationId=RESERVATION,
         nodeType={"instanceType": "Standard_NC96ads_A100_v4", "gpusPerNode": 4, "fabric": "none"},
     )
-    assert settings.reservation_id == RESERVATION
+    assert settings.capacity.reservation_id == RESERVATION
     assert settings.node_type.fabric_interfaces == 0
 
 
@@ -141,7 +182,7 @@ def test_reservation_of_nc_accepted() -> None:
     ("changes", "part"),
     [
         ({"clusterName": "Bad_Name"}, "clusterName"),
-        ({"clusterName": None}, "clusterName: is missing"),
+        ({"clusterName": None}, "clusterName: needs a lower-case name"),
         ({"clusterName": "x" * 32}, "clusterName"),
         ({"partition": "gpu'; reboot"}, "partition"),
         ({"location": "East US"}, "location"),
@@ -156,7 +197,7 @@ def test_reservation_of_nc_accepted() -> None:
         ({"allowSplitFabric": "perhaps"}, "allowSplitFabric"),
         ({"nodeType": {"image": "microsoft-dsvm:ubuntu-hpc:2404:latest"}}, "az vm image list"),
         ({"nodeType": {"image": "ubuntu"}}, "nodeType.image"),
-        ({"nodeType": {"gpuTyp": "h100"}}, "nodeType.gpuTyp: is not a known key"),
+        ({"nodeType": {"gpuTyp": "h100"}}, "nodeType.gpuTyp: unknown key"),
         ({"nodeType": {"fabric": "efa"}}, "nodeType.fabric"),
         ({"nodeType": {"maxNodesPerScaleSet": 301}}, "nodeType.maxNodesPerScaleSet"),
         ({"nodeType": {"gpusPerNode": True}}, "nodeType.gpusPerNode"),
@@ -172,17 +213,31 @@ def test_reservation_of_nc_accepted() -> None:
         ({"budgetStartMonth": "2026-13"}, "budgetStartMonth"),
         ({"tags": {"owner": 5}}, "tags.owner"),
         ({"tags": {"a<b": "x"}}, "tags.a<b"),
-        ({"tags": {"clusterwright-cluster": "other"}}, "is set by the stack itself"),
+        ({"tags": {"gpu-cluster": "other"}}, "is set by the stack itself"),
         ({"tags": {f"t{index}": "x" for index in range(14)}}, "too many tags"),
-        ({"tags": "owner"}, "tags: must be an object"),
-        ({"publicIp": True}, "publicIp: is not a known key"),
+        ({"tags": "owner"}, "tags: needs an object"),
+        ({"tags": {"layer": "mine"}}, "is set by the stack itself"),
+        ({"capacity": "flex-start"}, "offer of Google Cloud"),
+        ({"capacity": "block-reservation"}, "reservationId: needs the id of a capacity reservation group"),
+        ({"capacity": "block-reservation", "reservationId": RESERVATION, "nodeCount": 65}, "holds at most 64"),
+        ({"timeToLiveHours": -1}, "timeToLiveHours"),
+        ({"stopWhenIdleMinutes": 5}, "stopWhenIdleMinutes: needs a whole number from 30"),
+        ({"foundationStack": "small"}, "foundationStack: needs a full stack name"),
+        ({"clusterStack": None}, "clusterStack: needs a full stack name"),
+        ({"accountingPassword": None}, "openssl rand"),
+        ({"accountingPassword": "short"}, "openssl rand"),
+        ({"accountingPassword": "with-a-#-in-the-middle"}, "openssl rand"),
+        ({"networkWatcher": "NetworkWatcher_eastus"}, "networkWatcher"),
+        ({"logRetentionDays": 7}, "logRetentionDays"),
+        ({"existingNetwork": {"virtualNetworkId": VNET}}, "existingNetwork.nodeSubnetId: needs the id of a subnet"),
+        ({"publicIp": True}, "publicIp: unknown key"),
     ],
 )
 def test_faults_are_refused(changes: dict[str, Any], part: str) -> None:
     """Each single fault is refused, and the message names the key or the way out."""
-    message = refused(**changes)
-    assert part in message
-    assert message.count("\n  - ") == 1
+    for message in refusals(**changes):
+        assert part in message
+        assert message.count("\n  - ") == (3 if "existingNetwork" in changes else 1)
 
 
 def test_all_faults_at_once() -> None:
@@ -195,27 +250,60 @@ def test_all_faults_at_once() -> None:
     ]
 
 
-def test_project_declares_every_key() -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_declare_every_key(layer: str) -> None:
     """Pulumi.yaml declares exactly the keys that the program reads, each with a description."""
-    declared = yaml.safe_load((PROJECT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"]
-    assert sorted(declared) == sorted(rules.TOP_LEVEL_KEYS)
-    assert all(entry["description"] for entry in declared.values())
+    module = MODULES[layer]
+    assert sorted(declared(layer)) == sorted((*module.SCALARS, *module.OBJECTS))
+    assert all(entry["description"] for entry in declared(layer).values())
 
 
 def test_defaults_are_those_of_the_project() -> None:
     """The example and the defaults that Pulumi.yaml declares make a valid configuration of their own."""
-    declared = yaml.safe_load((PROJECT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"]
-    defaults = {key: entry["default"] for key, entry in declared.items() if "default" in entry}
-    settings = accepted(**defaults)
-    assert settings.capacity == "on-demand"
-    assert settings.budget is None
-    assert settings.controller_image == settings.node_type.image
+    found: dict[str, Any] = {}
+    for layer, parse in PARSERS.items():
+        defaults = {key: entry["default"] for key, entry in declared(layer).items() if "default" in entry}
+        found[layer] = parse(changed(layer, **{**defaults, "accountingPassword": "a-password-of-the-tests"}))
+    assert found["nodes"].capacity.kind == "on-demand"
+    assert not found["nodes"].is_watched
+    assert found["foundation"].budget is None
+    assert found["cluster"].controller_image == found["cluster"].node_type.image
 
 
-def test_example_has_the_project_namespace() -> None:
-    """Every key of the example belongs to this project."""
-    text = (PROJECT / "Pulumi.example.yaml").read_text(encoding="utf-8")
-    assert {key.partition(":")[0] for key in yaml.safe_load(text)["config"]} == {NAMESPACE}
+@pytest.mark.parametrize("layer", LAYERS)
+def test_example_has_the_namespace_of_the_layer(layer: str) -> None:
+    """Every key of the example belongs to its layer."""
+    text = (PROJECT / "tests" / "example" / f"{layer}.yaml").read_text(encoding="utf-8")
+    assert {key.partition(":")[0] for key in yaml.safe_load(text)["config"]} == {namespace(layer)}
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"lustreSubnetId": f"{VNET}2/subnets/lustre"}, "is no subnet of virtualNetworkId"),
+        ({"lustreSubnetId": SUBNETS["nodeSubnetId"]}, "need a subnet each"),
+        ({"keyUrl": f"https://v.vault.azure.net/keys/k/{'0' * 32}"}, "keyVaultId: needs the id of a key vault"),
+        ({"containerName": "data"}, "storageAccountId: needs a storage account's id"),
+        ({"containerName": "Data", "storageAccountId": "x"}, "containerName: needs the name of a blob container"),
+        ({"controllerAddress": "first"}, "controllerAddress: needs an IPv4 address"),
+        ({"subnetId": "x"}, "existingNetwork.subnetId: unknown key"),
+    ],
+)
+def test_existing_parts_are_whole(change: dict[str, str], part: str) -> None:
+    """A network, a key, an object store is used whole, or not at all."""
+    given = {"virtualNetworkId": VNET, **SUBNETS, **change}
+    assert part in refused("foundation", existingNetwork=given)
+
+
+def test_private_names_without_their_network() -> None:
+    """Private zones of a network that is made here cannot exist yet."""
+    zone = VNET.replace("virtualNetworks", "privateDnsZones")
+    assert "but not the network" in refused("foundation", existingNetwork={"vaultZoneId": zone})
+
+
+def test_the_password_is_never_shown() -> None:
+    """A password that cannot be used is not printed into a log either."""
+    assert "hunter2" not in refused("cluster", accountingPassword="hunter2")
 
 
 GRACE = {
@@ -229,7 +317,7 @@ def test_arm_sizes_need_arm_images_and_the_controller_another() -> None:
     """A node with Grace processors does not boot an x86 image, nor does the x86 controller boot theirs."""
     accepted(nodeType=GRACE, controllerImage=PLAIN, nodeCount=18)
     assert "nodeType.image: 2404 is an image for x86" in refused(nodeType={**GRACE, "image": PLAIN}, nodeCount=18)
-    assert "controllerImage: 2404-gb is an image for Arm" in refused(nodeType=GRACE, nodeCount=18)
+    assert "controllerImage: 2404-gb is an image for Arm" in refused("cluster", nodeType=GRACE)
     assert "nodeType.image: 2404-gb is an image for Arm" in refused(
         nodeType={"image": GRACE["image"]}, controllerImage=PLAIN
     )
@@ -242,4 +330,21 @@ def test_grace_machines_come_in_whole_racks(nodes: int, *, fine: bool) -> None:
     if fine:
         assert accepted(**changes).node_count == nodes
     else:
-        assert "is not a number of whole racks" in refused(**changes)
+        assert "is not a number of whole racks" in refused("nodes", **changes)
+
+
+ROCM = "microsoft-dsvm:ubuntu-hpc:2404-rocm:24.04.2026072901"
+MI300X = {"instanceType": "Standard_ND96isr_MI300X_v5", "image": ROCM}
+
+
+def test_gpus_of_amd_need_images_with_rocm() -> None:
+    """An image with NVIDIA's driver leaves AMD's GPUs unused, and the other way round."""
+    accepted(nodeType=MI300X, controllerImage=PLAIN)
+    assert "has the driver of NVIDIA" in refused("nodes", nodeType={**MI300X, "image": PLAIN})
+    assert "has the driver of AMD" in refused("nodes", nodeType={"image": ROCM})
+
+
+def test_racks_are_never_divided() -> None:
+    """Where machines with Grace processors need several scale sets, each holds whole racks."""
+    settings = accepted(nodeType=GRACE, controllerImage=PLAIN, nodeCount=108, maxNodes=108, allowSplitFabric=True)
+    assert settings.scale_set_sizes == (54, 54)

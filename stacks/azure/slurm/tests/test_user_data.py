@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from user_data import (
+
+from gpu_cluster.slurm.user_data import (
     CUSTOM_DATA_LIMIT_BYTES,
     NodeEnvironment,
     UserDataError,
@@ -18,12 +19,11 @@ from user_data import (
     read_scripts,
     shell_quoted,
 )
-
-from recording import node_folder
+from recording import PROJECT
 
 ENVIRONMENT = NodeEnvironment(
     role="compute",
-    cluster_name="gpt3",
+    name="gpt3",
     partition="gpu",
     controller_address="10.40.0.4",
     region="eastus",
@@ -42,35 +42,31 @@ ENVIRONMENT = NodeEnvironment(
 
 def files_of(encoded: str) -> dict[str, tuple[str, str]]:
     """Return path -> (permissions, text) of a machine's files, unpacked as cloud-init does."""
-    text = base64.b64decode(encoded).decode()
+    text = gzip.decompress(base64.b64decode(encoded)).decode()
     first, _, body = text.partition("\n")
     assert first == "#cloud-config"
     config: dict[str, Any] = json.loads(body)
-    assert config["runcmd"] == [["/opt/clusterwright/bootstrap.sh"]]
-    assert {file["encoding"] for file in config["write_files"]} == {"gz+b64"}
-    return {
-        file["path"]: (file["permissions"], gzip.decompress(base64.b64decode(file["content"])).decode())
-        for file in config["write_files"]
-    }
+    assert config["runcmd"] == [["/opt/gpu-cluster/bootstrap.sh"]]
+    return {file["path"]: (file["permissions"], file["content"]) for file in config["write_files"]}
 
 
 def test_every_script_arrives() -> None:
     """Every script of the folder arrives unchanged and executable; the environment is readable and no script."""
-    scripts = read_scripts(node_folder())
+    scripts = read_scripts(PROJECT / "node")
     files = files_of(custom_data(ENVIRONMENT, scripts))
     assert {path.rpartition("/")[2]: text for path, (_, text) in files.items() if path.startswith("/opt")} == scripts
     assert {mode for path, (mode, _) in files.items() if path.startswith("/opt")} == {"0755"}
-    assert files["/etc/clusterwright/node.env"] == ("0644", environment_file(ENVIRONMENT))
+    assert files["/etc/gpu-cluster/node.env"] == ("0644", environment_file(ENVIRONMENT))
 
 
 def test_environment_reads_back() -> None:
     """The shell reads the variables back as they were meant, an apostrophe included."""
     text = environment_file(replace(ENVIRONMENT, bucket="it's $HOME"))
     values = dict(line.split("=", 1) for line in shlex.split(text))
-    assert values["CLUSTERWRIGHT_CLOUD"] == "azure"
-    assert values["CLUSTERWRIGHT_BUCKET"] == "it's $HOME"
-    assert values["CLUSTERWRIGHT_FABRIC_INTERFACES"] == "8"
-    assert values["CLUSTERWRIGHT_SHARED_SOURCE"] == "10.40.128.4@tcp:/lustrefs"
+    assert values["CLUSTER_CLOUD"] == "azure"
+    assert values["CLUSTER_BUCKET"] == "it's $HOME"
+    assert values["CLUSTER_FABRIC_INTERFACES"] == "8"
+    assert values["CLUSTER_SHARED_SOURCE"] == "10.40.128.4@tcp:/lustrefs"
 
 
 def test_same_input_same_bytes() -> None:
@@ -81,7 +77,7 @@ def test_same_input_same_bytes() -> None:
 
 def test_real_scripts_leave_room() -> None:
     """The real scripts take less than half of what Azure allows."""
-    assert len(custom_data(ENVIRONMENT, read_scripts(node_folder()))) < CUSTOM_DATA_LIMIT_BYTES // 2
+    assert len(custom_data(ENVIRONMENT, read_scripts(PROJECT / "node"))) < CUSTOM_DATA_LIMIT_BYTES // 2
 
 
 def test_too_large_is_refused() -> None:

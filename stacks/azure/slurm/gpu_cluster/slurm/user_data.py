@@ -72,27 +72,26 @@ def read_scripts(folder: Path) -> dict[str, str]:
     return scripts
 
 
-def _file(path: str, permissions: str, content: str) -> dict[str, str]:
-    # No time stamp in the gzip header: the same input has to give the same bytes, or every `up` would plan a change.
-    packed = base64.b64encode(gzip.compress(content.encode(), compresslevel=9, mtime=0)).decode()
-    return {"path": path, "permissions": permissions, "encoding": "gz+b64", "content": packed}
-
-
 def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> str:
     """Write the cloud-config: files first, then the one command that runs them. Its body is JSON, which is YAML too."""
-    files = [_file(ENVIRONMENT_PATH, "0644", environment_file(environment))]
-    files.extend(_file(f"{SCRIPT_FOLDER}/{name}", "0755", content) for name, content in sorted(scripts.items()))
+    files = [{"path": ENVIRONMENT_PATH, "permissions": "0644", "content": environment_file(environment)}]
+    files += [
+        {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": content}
+        for name, content in sorted(scripts.items())
+    ]
     body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}
     return "#cloud-config\n" + json.dumps(body, indent=0) + "\n"
 
 
 def custom_data(environment: NodeEnvironment, scripts: Mapping[str, str]) -> str:
-    """Encode the cloud-config as Azure takes it.
+    """Compress the cloud-config, which cloud-init unpacks by itself, and encode it as Azure takes it.
 
     Raises:
         UserDataError: if the result exceeds what Azure accepts.
     """
-    encoded = base64.b64encode(cloud_config(environment, scripts).encode()).decode()
+    # No time stamp in the header: the same input has to give the same bytes, or every `up` would plan a change.
+    packed = gzip.compress(cloud_config(environment, scripts).encode(), compresslevel=9, mtime=0)
+    encoded = base64.b64encode(packed).decode()
     if len(encoded) > CUSTOM_DATA_LIMIT_BYTES:
         raise UserDataError(
             f"custom data is {len(encoded)} bytes; Azure takes {CUSTOM_DATA_LIMIT_BYTES}. Shorten the scripts in node/"
