@@ -5,15 +5,18 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
 from clusterwright.blueprint.cloud_ids import SHAPES
+from clusterwright.blueprint.existing import existing_problems
 from clusterwright.checks.project import Setting
 from clusterwright.checks.results import Outcome, passed
+from clusterwright.checks.storage import configured
 from clusterwright.checks.subject import NETWORK_RANGE, Subject
+from clusterwright.checks.targets import existing_keys, outcomes_of, target_of
 from clusterwright.checks.values import text
+from clusterwright.plan.cloud_addresses import RDMA_NETWORK, RULES
 
 #: Ranges that something on the nodes already uses: (range, whose, clouds).
 _TAKEN = (
-    # Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25.
-    (IPv4Network("172.16.0.0/16"), "the RDMA network of Azure", ("azure",), "FAIL"),
+    (RDMA_NETWORK, "the RDMA network of Azure", ("azure",), "FAIL"),
     # Docker's default bridge: a node cannot reach what lies behind it.
     (IPv4Network("172.17.0.0/16"), "Docker's bridge on the nodes", ("aws", "azure", "gcp"), "WARN"),
     (
@@ -31,13 +34,13 @@ _RANGE_KEYS = re.compile(r"(?i)cidr|range|prefix|source|network|address|allow")
 
 def ranges(subject: Subject) -> Iterator[Outcome]:
     """Check that the network's range is private IPv4, starts where it says, and lies clear of what is taken."""
+    existing = subject.existing_network
+    if existing is not None:
+        yield passed("an existing network is used", existing.place)
+        return
     setting = subject.project.setting(NETWORK_RANGE[subject.cloud])
     if setting is None:
-        existing = subject.project.setting("existingNetwork")
-        yield passed(
-            "an existing network is used" if existing else "the program's own default range",
-            existing.place if existing else None,
-        )
+        yield Outcome(status="FAIL", message=f"{NETWORK_RANGE[subject.cloud]} is not set")
         return
     try:
         network = ip_network(text(setting.value))
@@ -84,84 +87,62 @@ def _outcome(setting: Setting, message: str, fix: str) -> Outcome:
     return Outcome(status="FAIL", message=message, fix=fix, place=setting.place)
 
 
-#: Ids of an existing network by cloud: key of the configuration, and the shape of its ids.
-_EXISTING = {
-    "aws": {
-        "vpcId": "aws-vpc",
-        "nodeSubnetId": "aws-subnet",
-        "serviceSubnetIds": "aws-subnet",
-        "keyArn": "aws-key",
-        "bucketName": "aws-bucket",
-    },
-    "azure": {
-        "virtualNetworkId": "azure-network",
-        "nodeSubnetId": "azure-subnet",
-        "serviceSubnetId": "azure-subnet",
-        "lustreSubnetId": "azure-subnet",
-        "keyVaultId": "azure-vault",
-        "keyUrl": "azure-key",
-        "keyVaultKeyUrl": "azure-key",
-        "storageAccountId": "azure-storage",
-        "containerName": "azure-container",
-    },
-    "gcp": {
-        "network": "gcp-network",
-        "networkId": "gcp-network",
-        "subnetwork": "gcp-subnetwork",
-        "subnetworkId": "gcp-subnetwork",
-        "gpuSubnetworks": "gcp-subnetwork",
-        "gpuSubnetworkIds": "gcp-subnetwork",
-        "keyId": "gcp-key",
-        "bucketName": "gcp-bucket",
-    },
-}
-#: Ids that come together: one without the others leaves the network half made.
-_TOGETHER = {
-    "aws": ("vpcId", "nodeSubnetId", "serviceSubnetIds"),
-    "azure": ("virtualNetworkId", "nodeSubnetId"),
-    "gcp": (),
-}
-_REGION_IN_ID = re.compile(r"/regions/([a-z0-9-]+)/|:kms:([a-z0-9-]+):|/locations/([a-z0-9-]+)/keyRings/")
+#: What each id of an existing network is, by field of the blueprint.
+_SHAPES = {
+    "vpc_id": "aws-vpc", "node_subnet_id": "{cloud}-subnet", "service_subnet_ids": "aws-subnet", "key_arn": "aws-key",
+    "bucket_name": "{cloud}-bucket", "virtual_network_id": "azure-network", "service_subnet_id": "azure-subnet",
+    "lustre_subnet_id": "azure-subnet", "key_vault_id": "azure-vault", "key_url": "azure-key",
+    "storage_account_id": "azure-storage", "container_name": "azure-container", "network_id": "gcp-network",
+    "subnetwork_id": "gcp-subnetwork", "gpu_subnetwork_ids": "gcp-subnetwork", "key_id": "gcp-key",
+}  # fmt: skip
 
 
 def existing_network(subject: Subject) -> Iterator[Outcome]:
-    """Check the ids of an existing network: of the right form, complete, and of the cluster's region."""
-    setting = subject.project.setting("existingNetwork")
-    if setting is None or not isinstance(setting.value, dict):
+    """Check the ids of an existing network: of the right form, complete, of one place."""
+    setting = subject.existing_network
+    if setting is None:
         return
-    given = {key: value if isinstance(value, list) else [value] for key, value in setting.value.items() if value}
-    good = True
-    for key, shape in _EXISTING[subject.cloud].items():
-        for item in given.get(key, ()):
-            if re.fullmatch(SHAPES[shape].pattern, text(item)) is None:
-                good = False
+    shaped = True
+    for field, key in existing_keys(subject.cloud).items():
+        value = setting.value.get(key)
+        shape = SHAPES[_SHAPES[field].format(cloud=subject.cloud)]
+        for item in value if isinstance(value, list) else [value] if value else []:
+            if re.fullmatch(shape.pattern, text(item)) is None:
+                shaped = False
                 yield _outcome(
-                    setting,
-                    f"existingNetwork.{key}: {text(item)!r} is not {SHAPES[shape].what}",
-                    f"for example {SHAPES[shape].example}",
+                    subject.project.setting(f"existingNetwork.{key}") or setting,
+                    f"existingNetwork.{key}: {text(item)!r} is not {shape.what}",
+                    f"for example {shape.example}",
                 )
-            found = _REGION_IN_ID.search(text(item))
-            region = next((part for part in found.groups() if part), "") if found else ""
-            if region and subject.region and region not in (subject.region, "global"):
-                good = False
-                yield _outcome(
-                    setting,
-                    f"existingNetwork.{key} is in {region}, the cluster in {subject.region}",
-                    "name one of the cluster's region",
-                )
-    together = _TOGETHER[subject.cloud]
-    missing = [key for key in together if key not in given]
-    if missing and len(missing) < len(together):
-        good = False
-        yield _outcome(
-            setting, f"existingNetwork has no {' and no '.join(missing)}", f"{', '.join(together)} come together"
-        )
-    if subject.cloud == "aws" and len(given.get("serviceSubnetIds", ())) == 1:
-        good = False
-        yield _outcome(
-            setting,
-            "existingNetwork.serviceSubnetIds names one subnet",
-            "name two, in two zones: databases and managed Kubernetes ask for that",
-        )
-    if good and given:
-        yield passed(f"{len(given)} ids, each of the right form", setting.place)
+    # Ids of a wrong form would only make the rules between them complain too.
+    if shaped:
+        yield from outcomes_of(subject, existing_problems(subject.cloud, target_of(subject), subject.instance))
+        yield passed(f"{len(setting.value)} ids, each of the right form and of one place", setting.place)
+
+
+def room(subject: Subject) -> Iterator[Outcome]:
+    """Check that the network has addresses for nodes and file servers, by the rule of `plan`."""
+    setting, nodes = subject.project.setting(NETWORK_RANGE[subject.cloud]), subject.node_count
+    try:
+        network = ip_network(text(setting.value)) if setting else None
+    except ValueError:
+        return
+    if setting is None or nodes is None or not isinstance(network, IPv4Network) or subject.existing_network:
+        return
+    rule, system = RULES[subject.cloud], configured(subject)
+    needed = rule.needed(nodes=nodes, file_system_gib=system.capacity_gib if system else 0)
+    given = rule.given(network.prefixlen)
+    smallest = rule.smallest(needed)
+    if rule.shortest_prefix <= network.prefixlen <= rule.longest_prefix and given >= needed:
+        yield passed(f"{network} gives {given:,} addresses, {needed:,} are needed", setting.place)
+        return
+    wide = network.prefixlen < rule.shortest_prefix
+    yield Outcome(
+        status="FAIL",
+        message=f"{network} is larger than a network may be (/{rule.shortest_prefix})"
+        if wide
+        else f"{network} gives {given:,} addresses to nodes and file servers, {needed:,} are needed",
+        fix=f"take a /{rule.shortest_prefix} to /{smallest} network" if smallest else "run fewer nodes",
+        place=setting.place,
+        rule="ADR001",
+    )

@@ -29,18 +29,26 @@ _FROM: dict[str, tuple[str, ...]] = {
 }
 
 
-def relocation(loaded: LoadedBlueprint, target: str) -> Callable[[Layer, str, Path], Place]:
-    """Return what gives a value's place in the blueprint: its own line, else the nearest section around it."""
+def placing(loaded: LoadedBlueprint) -> Callable[[Path], Place | None]:
+    """Return what gives a path's place in the blueprint."""
 
-    def place(layer: Layer, key: str, path: Path) -> Place:
-        del layer, path
-        short = key.rpartition(":")[2]
-        wanted = tuple(part.format(target=target) for part in _FROM.get(short, ("targets", "{target}")))
-        if wanted not in loaded.document.keys and wanted[0] != "cluster":
-            wanted = wanted[:2]
-        found = position(loaded.document, wanted)
+    def place(path: Path) -> Place | None:
+        found = position(loaded.document, path)
         if found is None:
             return Place(file=loaded.document.name)
         return Place(file=loaded.document.name, line=found.line, column=found.column)
+
+    return place
+
+
+def relocation(loaded: LoadedBlueprint, target: str) -> Callable[[Layer, str, Path], Place | None]:
+    """Return what gives a value's place in the blueprint: its own line, else the nearest section around it."""
+    place_of = placing(loaded)
+
+    def place(layer: Layer, key: str, path: Path) -> Place | None:
+        del layer, path
+        short = key.rpartition(":")[2]
+        wanted = tuple(part.format(target=target) for part in _FROM.get(short, ("targets", "{target}")))
+        return place_of(wanted if wanted in loaded.document.keys or wanted[0] == "cluster" else wanted[:2])
 
     return place

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from clusterwright.blueprint.document import parse
 from clusterwright.checks.project import LAYERS, PROVIDERS, Layer
-from clusterwright.checks.results import Outcome, Place, passed
+from clusterwright.checks.results import Outcome, Place, Status, passed
 from clusterwright.checks.subject import Subject
 from clusterwright.errors import ClusterwrightError
 
@@ -18,6 +18,9 @@ _PARTS = (
 )  # fmt: skip
 _PLACEHOLDER = re.compile(
     r"\b(YOUR-[A-Z-]+|YOU@EXAMPLE\.COM|ami-YOUR-\w+|TODO|FIXME|CHANGE-?ME|replace@me)\b|EXAMPLEexample|:VERSION\b"
+)
+_STILL_TO_SET = re.compile(
+    r"#\s*Still to set:\s*(?P<command>.*?set (?:--\S+ )*'?(?P<key>[A-Za-z][A-Za-z0-9:._\[\]-]*).*)"
 )
 _LONG_LIVED = re.compile(
     r"secrets\.(AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY|AZURE_CREDENTIALS|ARM_CLIENT_SECRET|AZURE_CLIENT_SECRET|"
@@ -52,7 +55,7 @@ def parts(subject: Subject) -> Iterator[Outcome]:
 
 def keys(subject: Subject) -> Iterator[Outcome]:
     """Hold every key against what `Pulumi.yaml` declares: none unknown, none needed and missing."""
-    known = 0
+    known, still_open = 0, open_keys(subject)
     for layer in subject.project.layers:
         for full in layer.config:
             namespace, _, key = full.rpartition(":")
@@ -74,62 +77,69 @@ def keys(subject: Subject) -> Iterator[Outcome]:
                 known += 1
         given = {full.rpartition(":")[2] for full in layer.config}
         for key, declared in layer.declared.items():
-            if isinstance(declared, dict) and "default" not in declared and key not in given and _needed(declared):
+            needed = isinstance(declared, dict) and "default" not in declared and declared.get("type") != "object"
+            if needed and key not in given and key not in still_open:
                 what = str(declared.get("description", "")).strip()
                 yield _outcome(
                     subject,
                     layer,
                     f"{layer.project}:{key}",
                     f"{layer.name} needs {key}{f': {what}' if what else ''}",
-                    f"(cd {layer.name} && pulumi config set {key} …)",
+                    f"./cluster.sh set {key} …",
                 )
     yield passed(f"{known} settings, each declared")
-
-
-def _needed(declared: dict[str, object]) -> bool:
-    """Tell whether a declared key without default has to be set: objects may be left out, their parts have defaults."""
-    return declared.get("type") != "object"
 
 
 def _outcome(subject: Subject, layer: Layer, full: str, message: str, fix: str) -> Outcome:
     return Outcome(status="FAIL", message=message, fix=fix, place=subject.project.place(layer, full))
 
 
-def filled_in(subject: Subject) -> Iterator[Outcome]:
-    """Find what only the owner knows and has not set: lines that say so, and placeholders left as they were."""
-    open_points = 0
+def open_keys(subject: Subject) -> dict[str, tuple[str, Place]]:
+    """Return what the configuration says is still to be set and is not: key to the command for it and its line."""
+    found: dict[str, tuple[str, Place]] = {}
     for layer in subject.project.layers:
         given = {full.rpartition(":")[2]: value for full, value in layer.config.items()}
         for number, line in enumerate(layer.document.text.splitlines(), start=1):
-            asked = re.match(r"#\s*Still to set:\s*(.*)", line)
-            key = re.search(r"\bset (?:--\S+ )*'?([A-Za-z0-9:._-]+)", asked.group(1)) if asked else None
-            if asked is None or (key is not None and _is_given(key.group(1), given)):
+            asked = _STILL_TO_SET.match(line)
+            if asked is None or _is_given(asked["key"], given):
                 continue
-            open_points += 1
-            yield Outcome(
-                status="FAIL",
-                message=f"{layer.name} still needs {key.group(1) if key else 'a value'}",
-                fix=asked.group(1).strip(),
-                place=Place(file=subject.project.shown(layer.file), line=number, column=1),
-            )
-    for setting in subject.project.leaves():
-        if isinstance(setting.value, str) and _PLACEHOLDER.search(setting.value):
-            open_points += 1
-            yield Outcome(
-                status="FAIL",
-                message=f"{setting.name} is still the placeholder {setting.value!r}",
-                fix=f"(cd {setting.layer} && pulumi config set {'--path ' if setting.path else ''}{setting.name} …)",
-                place=setting.place,
-            )
-    if not open_points:
+            place = Place(file=subject.project.shown(layer.file), line=number, column=1)
+            found.setdefault(asked["key"], (asked["command"].strip(), place))
+    return found
+
+
+def filled_in(subject: Subject) -> Iterator[Outcome]:
+    """Find what only the owner knows and has not set: lines that say so, and placeholders left as they were."""
+    # Of a blueprint's project nothing can be set yet: its owner sees what will be asked for.
+    status: Status = "FAIL" if subject.option is None else "UNKNOWN"
+    still_open = open_keys(subject)
+    for key, (command, place) in still_open.items():
+        yield Outcome(status=status, message=f"{key} is still to be set", fix=command, place=place)
+    placeholders = [
+        setting
+        for setting in subject.project.leaves()
+        if isinstance(setting.value, str) and _PLACEHOLDER.search(setting.value) and setting.name not in still_open
+    ]
+    for setting in placeholders:
+        yield Outcome(
+            status=status,
+            message=f"{setting.name} is still the placeholder {setting.value!r}",
+            fix=f"./cluster.sh set {setting.name} …",
+            place=setting.place,
+        )
+    if not still_open and not placeholders:
         yield passed("nothing is left to fill in")
 
 
 def _is_given(key: str, given: dict[str, object]) -> bool:
-    value: object = {**given, **{f"{name}": item for name, item in given.items()}}
+    value: object = given
     for part in key.rpartition(":")[2].split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return value not in (None, "") and not (isinstance(value, str) and _PLACEHOLDER.search(value))
+    return value not in (None, "") and not (isinstance(value, str) and _is_open(value))
+
+
+def _is_open(value: str) -> bool:
+    return bool(_PLACEHOLDER.search(value)) or value.endswith(":latest")
 
 
 def policy_pack(subject: Subject) -> Iterator[Outcome]:
@@ -139,6 +149,10 @@ def policy_pack(subject: Subject) -> Iterator[Outcome]:
     if "policy/PulumiPolicy.yaml" not in project.files or not modules:
         yield Outcome(status="FAIL", message="there is no policy pack", place=Place(file=project.shown("policy")))
         return
+    if "from rules import" in project.files.get("policy/__main__.py", "") and "policy/rules.py" not in project.files:
+        yield Outcome(
+            status="FAIL", message="the policy pack has no rules", place=Place(file=project.shown("policy/rules.py"))
+        )
     requirements = project.files.get("policy/requirements.txt", "")
     if not re.search(r"(?m)^pulumi[_-]policy==", requirements):
         yield Outcome(
@@ -222,19 +236,18 @@ def _every_job_has(value: dict[str, object], key: str) -> bool:
 
 def state(subject: Subject) -> Iterator[Outcome]:
     """Check that the state lies where a team can reach it and is encrypted by a key of its own."""
-    local = 0
+    local = []
     for layer in subject.project.layers:
-        content = subject.project.files[f"{layer.name}/Pulumi.yaml"]
-        backend = re.search(r"(?m)^backend:\s*\n\s+url:\s*(\S+)", content)
-        url = backend.group(1).strip("'\"") if backend else ""
-        place = Place(file=subject.project.shown(f"{layer.name}/Pulumi.yaml"), line=1, column=1)
-        if url.startswith("file:"):
-            local += 1
-            yield Outcome(
-                status="WARN",
-                message=f"the state of {layer.name} lies on one machine ({url})",
-                fix="set targets.<cloud>.state.url to a bucket or Pulumi Cloud, so that nobody works on an old state",
-                place=place,
-            )
-    if not local:
+        file = f"{layer.name}/Pulumi.yaml"
+        backend = re.search(r"(?m)^backend:\s*\n\s+url:\s*(\S+)", subject.project.files[file])
+        if backend and backend.group(1).strip("'\"").startswith("file:"):
+            local.append(file)
+    if local:
+        yield Outcome(
+            status="WARN",
+            message=f"the state lies on one machine: {', '.join(local)}",
+            fix="set targets.<cloud>.state.url of the blueprint, or backend.url in each, to a bucket or Pulumi Cloud",
+            place=Place(file=subject.project.shown(local[0]), line=1, column=1),
+        )
+    else:
         yield passed("no state on a single machine")

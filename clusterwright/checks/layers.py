@@ -1,20 +1,16 @@
 """Do the layers of one project belong together: names, tags, places, and references from one to the other."""
 
-import re
 from collections.abc import Iterator
 
+from clusterwright.blueprint.cloud_places import place_problems
 from clusterwright.checks.project import LAYERS, Setting
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import REGION, ZONE, Subject
-from clusterwright.checks.values import text
+from clusterwright.checks.targets import outcomes_of, target_of
+from clusterwright.checks.values import text, whole
 
 #: Which layers each reference is needed by, and the layer it leads to.
 _REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("clusterStack", ("nodes",), "cluster"))
-_ZONES = {
-    "aws": (r"{region}[a-z]", "the region and a letter, for example {region}a"),
-    "azure": (r"[123]", "1, 2 or 3"),
-    "gcp": (r"{region}-[a-z]", "the region and a letter, for example {region}-a"),
-}
 
 
 def agreement(subject: Subject) -> Iterator[Outcome]:
@@ -25,24 +21,43 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
     for key in keys:
         found = list(project.settings(key))
         for other in found[1:]:
-            if _alike(other) != _alike(found[0]):
+            if not _agree(found[0], other):
                 yield Outcome(
                     status="FAIL",
                     message=f"{other.name} is {_shown(other)} in {other.layer}, but {_shown(found[0])} in "
                     f"{found[0].layer} ({found[0].place})",
-                    fix=f"give both layers the same: (cd {other.layer} && pulumi config set {other.name} …)",
+                    fix=f"give both layers the same: ./cluster.sh set {other.name} …",
                     place=other.place,
                 )
+    yield from _planned(subject)
     if not missing:
         names = {text(entry.value) for entry in project.settings("clusterName")}
         yield passed(f"{len(project.layers)} layers of {', '.join(sorted(names)) or 'a cluster without a name'}")
 
 
-def _alike(setting: Setting) -> object:
-    value = setting.value
-    if isinstance(value, dict):
-        return {key: text(item) if not isinstance(item, dict) else item for key, item in value.items()}
-    return text(value)
+def _planned(subject: Subject) -> Iterator[Outcome]:
+    """Yield where nodes are more than the layers before them were made for."""
+    nodes, setting = subject.node_count, subject.project.setting("nodeCount")
+    for key in ("plannedNodes", "maxNodes"):
+        for planned in subject.project.settings(key):
+            most = whole(planned.value)
+            if nodes is not None and setting is not None and most is not None and nodes > most:
+                yield Outcome(
+                    status="FAIL",
+                    message=f"nodeCount is {nodes:,}, but {planned.layer} is made for {most:,} ({planned.place})",
+                    fix=f"./cluster.sh set {key} {nodes}, then ./cluster.sh up",
+                    place=setting.place,
+                )
+
+
+def _agree(first: Setting, other: Setting) -> bool:
+    """Tell whether two layers say the same; of a node type each layer holds the facts that it needs."""
+    if isinstance(first.value, dict) and isinstance(other.value, dict):
+        keys = first.value.keys() | other.value.keys()
+        if first.name == "nodeType":
+            keys = first.value.keys() & other.value.keys()
+        return all(text(first.value.get(key)) == text(other.value.get(key)) for key in keys)
+    return text(first.value) == text(other.value)
 
 
 def _shown(setting: Setting) -> str:
@@ -66,7 +81,7 @@ def references(subject: Subject) -> Iterator[Outcome]:
                 continue
             wanted_project = f"{subject.cloud}-gpu-{target}"
             wanted = f"organization/{wanted_project}/{by_name[name].stack}"
-            fix = f"(cd {name} && pulumi config set {key} {wanted}), with your organization in place of organization"
+            fix = f"pulumi -C {name} config set {key} {wanted}, with your organization in place of organization"
             setting = given.get(name)
             if setting is None or not text(setting.value):
                 yield Outcome(
@@ -99,20 +114,9 @@ def _wrong_reference(value: str, project: str, stack: str) -> str:
 
 def zone(subject: Subject) -> Iterator[Outcome]:
     """Check that the zone is one of the region: nodes and file system share it, fabrics do not cross it."""
-    pattern, words = _ZONES[subject.cloud]
     setting = subject.zone_setting
     if setting is None:
-        yield Outcome(
-            status="FAIL",
-            message=f"{ZONE[subject.cloud]} is not set",
-            fix=f"set the zone that your capacity is in: {words.format(region=subject.region or 'REGION')}",
-        )
-    elif re.fullmatch(pattern.format(region=re.escape(subject.region)), subject.zone) is None:
-        yield Outcome(
-            status="FAIL",
-            message=f"zone {subject.zone} is not of region {subject.region or '(none)'}",
-            fix=f"write {words.format(region=subject.region or 'REGION')}, or change the region in every layer",
-            place=setting.place,
-        )
-    else:
-        yield passed(f"{subject.zone} in {subject.region}", setting.place)
+        yield Outcome(status="FAIL", message=f"{ZONE[subject.cloud]} is not set", fix="set the zone of your capacity")
+        return
+    yield from outcomes_of(subject, place_problems(subject.cloud, target_of(subject)), "PLC003")
+    yield passed(f"{subject.zone} in {subject.region}", setting.place)

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from clusterwright.catalog.records import Instance
+from clusterwright.checks.frame import open_keys
 from clusterwright.checks.project import Setting
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import Subject
@@ -14,8 +15,8 @@ from clusterwright.checks.values import flag, text, whole
 _MIB = 2.0**20
 _ARM = re.compile(r"arm64|aarch64|2404-gb\b")
 _X86 = re.compile(r"amd64|x86[_-]64")
-#: Vendors whose software an image's name tells, and the vendors of accelerators that cannot use it.
-_SOFTWARE = {"nvidia": re.compile(r"nvidia|cuda"), "amd": re.compile(r"rocm"), "aws": re.compile(r"neuron")}
+#: Software that an image's name tells it has.
+_SOFTWARE = {"nvidia": re.compile(r"nvidia|cuda"), "rocm": re.compile(r"rocm"), "neuron": re.compile(r"neuron")}
 
 #: Node facts that a project repeats from the catalogue, by cloud: key, and the fact. A fact of None is not compared.
 _FACTS: dict[str, tuple[tuple[str, Callable[[Instance], Any]], ...]] = {
@@ -88,7 +89,7 @@ def wiring(subject: Subject) -> Iterator[Outcome]:
             yield Outcome(
                 status="FAIL",
                 message=f"{instance.id} has {key} {_word(wanted)}, the project says {_word(setting.value)}",
-                fix=f"(cd {setting.layer} && pulumi config set --path nodeType.{key} {_word(wanted)})",
+                fix=f"./cluster.sh set nodeType.{key} {_word(wanted)}",
                 place=setting.place,
             )
     yield from _memory(subject, instance)
@@ -106,7 +107,7 @@ def _memory(subject: Subject, instance: Instance) -> Iterator[Outcome]:
         yield Outcome(
             status="FAIL",
             message=f"{instance.id} has {has:,} MiB of memory, the project says {given:,}",
-            fix=f"(cd {setting.layer} && pulumi config set --path nodeType.memoryMib {has}); Slurm drains nodes that "
+            fix=f"./cluster.sh set nodeType.memoryMib {has}; Slurm drains nodes that "
             "have less than they are said to have",
             place=setting.place,
         )
@@ -133,13 +134,13 @@ def _wired(instance: Instance) -> str:
 def image_fits(subject: Subject) -> Iterator[Outcome]:
     """Check an image's name against processor and accelerator: architecture, vendor's software."""
     instance, setting = subject.instance, subject.project.setting("nodeType.image")
-    if instance is None:
+    if instance is None or "nodeType.image" in open_keys(subject):
         return
     if setting is None or not text(setting.value):
         yield Outcome(
             status="FAIL",
             message=f"no image is set for {instance.id}",
-            fix="(cd nodes && pulumi config set --path nodeType.image …); README.md says which",
+            fix="./cluster.sh set nodeType.image …; README.md says which",
             place=setting.place if setting else None,
         )
         return
@@ -147,20 +148,10 @@ def image_fits(subject: Subject) -> Iterator[Outcome]:
     arm = instance.architecture == "arm64"
     if _X86.search(name) if arm else _ARM.search(name):
         yield _unfit(setting, f"{instance.id} is {instance.architecture}, the image is not: {setting.value}")
-    vendor = subject.catalogue.accelerators[instance.accelerator].vendor.lower()
-    own = (
-        "amd"
-        if "amd" in vendor
-        else "nvidia"
-        if "nvidia" in vendor
-        else "aws"
-        if "amazon" in vendor or vendor == "aws"
-        else ""
-    )
-    for other, pattern in _SOFTWARE.items():
-        if other != own and pattern.search(name):
+    for software, pattern in _SOFTWARE.items():
+        if software != instance.vendor_software and pattern.search(name):
             yield _unfit(
-                setting, f"the image is for {other} accelerators, {instance.id} has {vendor}'s: {setting.value}"
+                setting, f"the image is for {software}, {instance.id} needs {instance.vendor_software}: {setting.value}"
             )
     yield passed(f"{setting.value}", setting.place)
 
@@ -194,18 +185,19 @@ def image_pinned(subject: Subject) -> Iterator[Outcome]:
         for key in ("nodeType.image", "controllerImage", "loginImage", "systemImage")
         for setting in subject.project.settings(key)
     ]
-    good = True
+    good, still_open = True, open_keys(subject)
+    seen: set[tuple[str, str]] = set()
     for setting in found:
         image = text(setting.value)
-        if not pattern.search(image):
+        if not pattern.search(image) or setting.name in still_open or (setting.name, image) in seen:
             continue
+        seen.add((setting.name, image))
         good = False
         yield Outcome(
             # Azure's program refuses the version; the others resolve it anew at every `up`, which replaces nodes.
             status="FAIL" if subject.cloud == "azure" else "WARN",
             message=f"{setting.name} moves: {image}",
-            fix=f"$({_look_up(command, image, subject.cloud)}) is the one of today; set it in {setting.layer}, or let "
-            "`clusterwright preflight --online` print the command",
+            fix=f"./cluster.sh set {setting.name} $({_look_up(command, image, subject.cloud)}); --online looks it up",
             place=setting.place,
         )
     if good and any(text(setting.value) for setting in found):

@@ -2,28 +2,40 @@
 
 from collections.abc import Iterator
 
+from clusterwright.blueprint.cloud_places import offer_problems
+from clusterwright.catalog.offerings import listed_regions, verdict, zones_of
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import Subject
+from clusterwright.checks.targets import outcomes_of, target_of
 
 
 def offered(subject: Subject) -> Iterator[Outcome]:
-    """Hold region and zone against where sources list the type; they lag and differ, so this only warns."""
-    instance, setting = subject.instance, subject.region_setting
+    """Hold region and zone against where sources list the type: refused where they agree, else doubtful."""
+    instance, setting, zone = subject.instance, subject.region_setting, subject.zone_setting
     if instance is None:
         return
     place = setting.place if setting else None
-    if not instance.regions:
-        yield Outcome(status="UNKNOWN", message=f"no source lists where {instance.id} is offered", place=place)
-        return
-    by_zone = any(region.count("-") == 2 for region in instance.regions) and subject.cloud == "gcp"  # noqa: PLR2004
-    here = subject.zone if by_zone else subject.region
-    if here in instance.regions:
-        yield passed(f"{instance.id} is listed in {here}", place)
-        return
-    near = [region for region in instance.regions if region.startswith(here.split("-")[0])] or list(instance.regions)
-    yield Outcome(
-        status="WARN",
-        message=f"no source lists {instance.id} in {here}",
-        fix=f"known are {', '.join(near[:6])}; run with --online to ask the provider",
-        place=(subject.zone_setting.place if by_zone and subject.zone_setting else place),
-    )
+    problems = offer_problems(subject.catalogue, subject.cloud, target_of(subject), instance)
+    yield from outcomes_of(subject, problems, "PLC001")
+    says = verdict(subject.catalogue, instance, subject.region)
+    elsewhere = ", ".join(listed_regions(subject.catalogue, instance)[:8])
+    ask = "run with --online to ask the provider"
+    if says.doubtful:
+        yield Outcome(
+            status="WARN" if says.left_out_by else "UNKNOWN",
+            message=f"of the sources that know both, {len(says.listed_by)} list {instance.id} in {subject.region} and "
+            f"{len(says.left_out_by)} do not",
+            fix=f"{ask}; listed are {elsewhere}" if elsewhere else ask,
+            place=place,
+            rule="PLC002",
+        )
+    zones = zones_of(subject.catalogue, instance, subject.region)
+    if zones and subject.zone not in zones:
+        yield Outcome(
+            status="WARN",
+            message=f"no source lists {instance.id} in {subject.zone}",
+            fix=f"{ask}; known are {', '.join(zones)}",
+            place=zone.place if zone else place,
+            rule="PLC004",
+        )
+    yield passed(f"{instance.id} is listed in {subject.region}", place)

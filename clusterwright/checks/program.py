@@ -72,6 +72,15 @@ _OPEN = (
         argument="cidr_blocks", bad=_holds(*_EVERYBODY), why="lets everybody in", fix="name a group", call="IngressArgs"
     ),
 )
+#: What stops `destroy` until somebody changes the program.
+_STAYS_FOR_EVER = (
+    Forbidden(
+        argument="deletion_protection",
+        bad=_TRUE,
+        why="makes `destroy` fail for good",
+        fix="a setting that can be turned off",
+    ),
+)
 #: What loses data at `destroy`, or by a slip.
 _LOSES_DATA = (
     Forbidden(argument="force_destroy", bad=_TRUE, why="deletes the data with the bucket", fix="False"),
@@ -126,12 +135,13 @@ def closed(subject: Subject) -> Iterator[Outcome]:
 def keeps_data(subject: Subject) -> Iterator[Outcome]:
     """Find what loses data, and what makes `destroy` impossible."""
     yield from _forbidden(subject, _LOSES_DATA, "data are protected; `./cluster.sh destroy` keeps them")
+    yield from _forbidden(subject, _STAYS_FOR_EVER, "")
     setting = subject.project.setting("protectData")
     if setting is not None and flag(setting.value) is False:
         yield Outcome(
             status="WARN",
             message="protectData is false: `destroy` takes the data",
-            fix="(cd foundation && pulumi config set protectData true)",
+            fix="./cluster.sh set protectData true",
             place=setting.place,
         )
 
@@ -150,13 +160,13 @@ def _forbidden(subject: Subject, rules: tuple[Forbidden, ...], message: str) -> 
                     fix=f"write {rule.argument}={rule.fix}",
                     place=call.place(subject.project.shown(call.file)),
                 )
-    if good and looked_at:
+    if good and looked_at and message:
         yield passed(message)
 
 
 def fabric_rules(subject: Subject) -> Iterator[Outcome]:
     """Check that the program still opens what the fabric and Lustre need, and only among the cluster's own machines."""
-    existing = subject.project.setting("existingNetwork")
+    existing = subject.existing_network
     found = list(calls(subject.project.files))
     if not any(file.startswith("gpu_cluster/") and content for file, content in subject.project.files.items()):
         yield Outcome(status="UNKNOWN", message="the project has no program to look at")
@@ -173,7 +183,7 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
     if missing and subject.project.setting("sharedStorage") is not None:
         good = False
         yield Outcome(status="FAIL", message=f"the program opens no port {', '.join(missing)} for Lustre")
-    if good and existing is not None and existing.value:
+    if good and existing is not None:
         yield Outcome(
             status="UNKNOWN",
             message="the network exists already: what it lets through cannot be seen from here",

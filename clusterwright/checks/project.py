@@ -124,9 +124,22 @@ class Project:
                         )
 
     def setting(self, key: str) -> Setting | None:
-        """Return a value from the last layer that has it: where it takes effect closest to the nodes."""
+        """Return a value from the last layer that has it, closest to the nodes; else the default that is declared."""
         found = list(self.settings(key))
-        return found[-1] if found else None
+        return found[-1] if found else self._default(key)
+
+    def _default(self, key: str) -> Setting | None:
+        for layer in reversed(self.layers):
+            declared = layer.declared.get(key)
+            value = declared.get("default") if isinstance(declared, dict) else None
+            if value in (None, "", {}):
+                continue
+            file = f"{layer.name}/Pulumi.yaml"
+            lines = self.files[file].splitlines()
+            line = next((number for number, text in enumerate(lines, 1) if text.startswith(f"  {key}:")), 0)
+            place = Place(file=self.shown(file), line=line, column=3 if line else 0)
+            return Setting(layer=layer.name, key=f"{layer.project}:{key}", path=(), value=value, place=place)
+        return None
 
     def leaves(self) -> Iterator[Setting]:
         """Yield every scalar of every layer's configuration."""

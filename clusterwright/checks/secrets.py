@@ -53,8 +53,8 @@ def plain_secrets(subject: Subject) -> Iterator[Outcome]:
             yield Outcome(
                 status="FAIL",
                 message=f"{setting.name} holds {what} in plain text",
-                fix=f"replace the secret where it was issued, then (cd {setting.layer} && pulumi config set --secret "
-                f"{'--path ' if setting.path else ''}{setting.name})",
+                fix=f"replace the secret where it was issued, then pulumi -C {setting.layer} config set --secret "
+                f"{'--path ' if setting.path else ''}{setting.name}",
                 place=setting.place,
             )
     for file, content in subject.project.files.items():

@@ -23,7 +23,7 @@ def budget(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message="there is no budget, so nobody is told what the cluster spends",
-            fix="(cd foundation && pulumi config set budgetUsdPerMonth 100000)",
+            fix="./cluster.sh set budgetUsdPerMonth 100000",
             place=setting.place if setting else None,
         )
     addressed = [setting for key in (_EMAIL, "alertEmails") for setting in project.settings(key)]
@@ -32,7 +32,7 @@ def budget(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message="alerts reach nobody: there is no address",
-            fix=f"(cd foundation && pulumi config set {_EMAIL} you@example.com)",
+            fix=f"./cluster.sh set {_EMAIL} you@example.com",
             place=addressed[0].place if addressed else None,
         )
     if subject.cloud == "gcp" and amount and not _has(subject, "billingAccount"):
@@ -40,7 +40,7 @@ def budget(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message="Google makes a budget on a billing account only, and none is set",
-            fix="(cd foundation && pulumi config set billingAccount 012345-6789AB-CDEF01)",
+            fix="./cluster.sh set billingAccount 012345-6789AB-CDEF01",
             place=setting.place if setting else None,
         )
     if good and setting:
@@ -63,6 +63,9 @@ def end_of_life(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message="nothing stops GPU nodes that are forgotten",
+            fix="write cluster.time_to_live: 7 days, or stop_when_idle: 2 h, into the blueprint"
+            if subject.plan
+            else "",
             place=found[0][0].place if found else None,
         )
         return

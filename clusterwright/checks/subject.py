@@ -1,9 +1,12 @@
 """What is checked: a project, the facts of its node type, and the plan behind it where there is one."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from clusterwright.blueprint.problems import Path
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.checks.project import Project, Setting
+from clusterwright.checks.results import Place
 from clusterwright.checks.values import text, whole
 from clusterwright.plan.record import Option, Plan
 
@@ -20,13 +23,15 @@ class Subject:
     """A project with the facts that its checks need.
 
     Attributes:
-        option: the plan's option behind the project, with its plan; None where only the project is at hand.
+        plan, option: behind the project, None where only the project is at hand.
+        place_of: gives the place of a path in the blueprint behind it, where there is one.
     """
 
     project: Project
     catalogue: Catalogue
     plan: Plan | None = None
     option: Option | None = None
+    place_of: Callable[[Path], Place | None] | None = field(default=None, compare=False)
 
     @property
     def cloud(self) -> str:
@@ -76,6 +81,13 @@ class Subject:
         """How nodes are obtained; on-demand where nothing is said, as the program takes it."""
         setting = self.project.setting("capacity")
         return text(setting.value) if setting else "on-demand"
+
+    @property
+    def existing_network(self) -> Setting | None:
+        """The ids of an existing network, None where the project makes its own."""
+        setting = self.project.setting("existingNetwork")
+        given = setting.value if setting is not None and isinstance(setting.value, dict) else {}
+        return setting if any(given.values()) else None
 
     @property
     def reservation(self) -> str:

@@ -52,16 +52,14 @@ def _of_project(path: Path, on: str, stack: str | None, set_values: list[str] | 
 
 
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
-    from clusterwright.checks.blueprints import relocation
+    from clusterwright.checks.blueprints import placing, relocation
     from clusterwright.checks.project import project_of
-    from clusterwright.cli.answer import load_and_decide, placed
+    from clusterwright.cli.answer import load_and_decide
     from clusterwright.outputs.stack import stack_files
 
     if stack is not None:
         raise InputError("--stack is for projects", help="a blueprint has one stack, named as its cluster")
     loaded, plan = load_and_decide(path, set_values, on)
-    if plan.findings:
-        raise placed(loaded, plan.findings)
     catalogue = load_catalogue()
     subjects = []
     for option in plan.options:
@@ -70,7 +68,8 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
         files = stack_files(plan, option, catalogue)
         text = {name: file.content.decode("utf-8", "replace") for name, file in files.items()}
         project = project_of("", text, relocated=relocation(loaded, option.target))
-        subjects.append(Subject(project=project, catalogue=catalogue, plan=plan, option=option))
+        place_of = placing(loaded)
+        subjects.append(Subject(project=project, catalogue=catalogue, plan=plan, option=option, place_of=place_of))
     if not subjects:
         raise InputError(f"{path} has no cloud to check", help="add targets.aws, targets.azure or targets.gcp")
     return tuple(subjects)

@@ -10,6 +10,7 @@ from clusterwright.sizing.records import StorageNeed
 GIB = 2.0**30
 #: What a TiB costs apart from its throughput, in units of throughput (see `choose_file_system`).
 CAPACITY_WEIGHT_MB_PER_S_PER_TIB = 150
+_NAMES = {"aws": "FSx for Lustre", "azure": "Azure Managed Lustre", "gcp": "Google Cloud Managed Lustre"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +101,7 @@ def asked_problem(
         return Finding(
             id="STO002",
             path=(*path, "mb_per_s_per_tib"),
-            message=f"{cloud}'s managed Lustre has no tier of {asked.mb_per_s_per_tib} MB/s per TiB",
+            message=f"{_NAMES[cloud]} has no tier of {asked.mb_per_s_per_tib} MB/s per TiB",
             help=f"the tiers are {', '.join(str(tier) for tier in sold)}",
         )
     if asked.capacity_bytes is None:
@@ -114,7 +115,7 @@ def asked_problem(
     return Finding(
         id="STO003",
         path=(*path, "capacity"),
-        message=f"{cloud}'s managed Lustre is not sold with {_amount(capacity_gib, cloud)}{of_tier}",
+        message=f"{_NAMES[cloud]} is not sold with {_amount(capacity_gib, cloud)}{of_tier}",
         help=f"the nearest sizes are {' and '.join(named)}",
     )
 

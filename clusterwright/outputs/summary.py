@@ -22,6 +22,7 @@ def readme(plan: Plan) -> str:
         ["## Decision", "", *(f"- {_capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
+        *([["## What to look at", "", *_warned(plan)]] if plan.warnings else []),
         ["## What it rests on", "", *_basis(plan)],
         ["## Not counted", "", *(f"- {item}" for item in plan.not_counted), *_missing(plan)],
         ["## What is here", "", *_contents(plan)],
@@ -87,6 +88,10 @@ def _reason(option: Option) -> str:
 
 def _failed(plan: Plan) -> list[str]:
     return [f"- `{finding.id}` {finding.message}. {_capital(finding.help)}." for finding in plan.findings]
+
+
+def _warned(plan: Plan) -> list[str]:
+    return [f"- `{warning.id}` {_capital(warning.message)}. {_capital(warning.help)}." for warning in plan.warnings]
 
 
 def _basis(plan: Plan) -> list[str]:

@@ -146,7 +146,7 @@ MISTAKES = (
     Mistake(
         "azure", "zone with letters", set_to("nodes", "zone", "eastus-1"), "PRE009", "FAIL", "eastus-1", "eastus-1"
     ),
-    Mistake("gcp", "zone without region", set_to("nodes", "zone", "b"), "PRE009", "FAIL", "zone b", "b"),
+    Mistake("gcp", "zone without region", set_to("nodes", "zone", "b"), "PRE009", "FAIL", "zone 'b'", "b"),
     Mistake(
         "aws", "33 interfaces", set_to("nodes", "nodeType.fabricInterfaces", 33), "PRE010", "FAIL", "says 33", "33"
     ),
@@ -202,6 +202,42 @@ MISTAKES = (
         "aws", "host bits", set_to("foundation", "vpcCidr", "10.64.0.1/16"), "PRE011", "FAIL", "host bits", "10.64.0.1"
     ),
     Mistake(
+        "aws", "few addresses", set_to("foundation", "vpcCidr", "10.64.0.0/25"), "PRE032", "FAIL", "are needed", "/25"
+    ),
+    Mistake("gcp", "many nodes", set_to("nodes", "nodeCount", 1000), "PRE024", "FAIL", "1,000", ""),
+    Mistake(
+        "azure",
+        "small network",
+        set_to("foundation", "vnetAddressSpace", "10.40.0.0/24"),
+        "PRE032",
+        "FAIL",
+        "are",
+        "/24",
+    ),
+    Mistake(
+        "aws", "more than planned", set_to("foundation", "plannedNodes", 7), "PRE004", "FAIL", "made for 7", "nodeCount"
+    ),
+    Mistake(
+        "gcp",
+        "region without the type",
+        lambda config: [
+            layer.update({"gcp:region": "me-central1", "zone": "me-central1-a"}) for layer in config.values()
+        ],
+        "PRE008",
+        "FAIL",
+        "no source lists a3-megagpu-8g",
+        "me-central1",
+    ),
+    Mistake(
+        "gcp",
+        "zone without the type",
+        lambda config: [layer.update({"zone": "us-central1-f"}) for layer in config.values()],
+        "PRE008",
+        "WARN",
+        "us-central1-f",
+        "us-central1-f",
+    ),
+    Mistake(
         "aws",
         "operators everywhere",
         set_to("cluster", "operatorCidrs", ["0.0.0.0/0"]),
@@ -225,8 +261,8 @@ MISTAKES = (
         set_to("foundation", "existingNetwork", {"vpcId": "vpc-0123456789abcdef0"}),
         "PRE014",
         "FAIL",
-        "nodeSubnetId",
-        "existingNetwork",
+        "node_subnet_id and service_subnet_ids missing",
+        "vpcId",
     ),
     Mistake(
         "aws",
@@ -239,7 +275,7 @@ MISTAKES = (
         "PRE014",
         "FAIL",
         "us-west-2",
-        "existingNetwork",
+        "keyArn",
     ),
     Mistake(
         "gcp",
@@ -248,7 +284,7 @@ MISTAKES = (
         "PRE014",
         "FAIL",
         "'default'",
-        "existingNetwork",
+        "network: default",
     ),
     Mistake(
         "azure",
@@ -256,7 +292,7 @@ MISTAKES = (
         set_to("nodes", "capacity", "capacity-block"),
         "PRE015",
         "FAIL",
-        "capacity-block",
+        "capacity blocks are an offer of AWS",
         "capacity:",
     ),
     Mistake(
@@ -265,7 +301,7 @@ MISTAKES = (
         set_to("nodes", "capacity", "reservation"),
         "PRE015",
         "FAIL",
-        "no capacity",
+        "no on-demand capacity reservation",
         "capacity:",
     ),
     Mistake(
@@ -290,6 +326,56 @@ MISTAKES = (
         "gcp",
         "placement beside a reservation",
         lambda config: config["nodes"].update(capacity="reservation", reservationId="mine", placementMaxDistance=2),
+        "PRE016",
+        "FAIL",
+        "placementMaxDistance",
+        "placementMaxDistance",
+    ),
+    Mistake(
+        "aws",
+        "65 nodes of one block",
+        lambda config: config["nodes"].update(
+            capacity="capacity-block", reservationId="cr-0123456789abcdef0", nodeCount=65
+        ),
+        "PRE017",
+        "FAIL",
+        "one capacity block holds 64",
+        "65",
+    ),
+    Mistake(
+        "azure",
+        "a reservation of ND",
+        lambda config: config["nodes"].update(
+            capacity="reservation", reservationId="/subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/x"
+        ),
+        "PRE015",
+        "FAIL",
+        "cannot be had as reservation",
+        "capacity:",
+    ),
+    Mistake(
+        "azure", "301 nodes of a scale set", set_to("nodes", "nodeCount", 301), "PRE017", "FAIL", "holds 300", "301"
+    ),
+    Mistake("azure", "101 nodes without asking", set_to("nodes", "nodeCount", 101), "PRE017", "WARN", "100", "101"),
+    Mistake(
+        "gcp",
+        "flex-start for 257 nodes",
+        lambda config: config["nodes"].update(capacity="flex-start", nodeCount=257),
+        "PRE017",
+        "FAIL",
+        "flex-start request holds 256",
+        "257",
+    ),
+    Mistake(
+        "gcp", "nearest A3", set_to("nodes", "placementMaxDistance", 1), "PRE016", "FAIL", "2 to 3, not 1", "Distance"
+    ),
+    Mistake(
+        "gcp", "flex-start for ever", set_to("nodes", "capacity", "flex-start"), "PRE031", "UNKNOWN", "7 days", "flex"
+    ),
+    Mistake(
+        "gcp",
+        "placement beside flex-start",
+        lambda config: config["nodes"].update(capacity="flex-start", placementMaxDistance=2),
         "PRE016",
         "FAIL",
         "placementMaxDistance",
@@ -335,7 +421,7 @@ MISTAKES = (
         set_to("nodes", "nodeType.image", "microsoft-dsvm:ubuntu-hpc:2404-rocm:24.04.1"),
         "PRE019",
         "FAIL",
-        "amd",
+        "for rocm",
         "rocm",
     ),
     Mistake("gcp", "no image", set_to("nodes", "nodeType.image", ""), "PRE019", "FAIL", "no image", "image"),
@@ -457,6 +543,17 @@ FILE_MISTAKES = (
         "PRE021",
         "FAIL",
         "blobs",
+    ),
+    FileMistake(
+        "aws",
+        "pack without rules",
+        {"policy/__main__.py": "from rules import RULES\n"},
+        "PRE026",
+        "FAIL",
+        "no rules",
+    ),
+    FileMistake(
+        "gcp", "undeletable", {"gpu_cluster/k.py": "Cluster(deletion_protection=True)\n"}, "PRE025", "FAIL", "for good"
     ),
     FileMistake(
         "aws", "forced", {"gpu_cluster/bucket.py": "Bucket(force_destroy=True)\n"}, "PRE025", "FAIL", "force_destroy"

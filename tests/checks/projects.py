@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from clusterwright.catalog.load import load
 from clusterwright.checks.offline import offline
 from clusterwright.checks.project import project_of
+from clusterwright.checks.quotas import Ask
 from clusterwright.checks.results import Result
 from clusterwright.checks.subject import Subject
 
@@ -178,3 +179,8 @@ def found(
     for result in offline(subject(cloud, config, more=more)):
         results.setdefault(result.check, []).append(result)
     return results
+
+
+def asked(name: str, code: str) -> Ask:
+    """Return a quota to ask a provider for."""
+    return Ask(name=name, code=code, verified=True, amount=1, unit="", show="", more="")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from projects import configuration, subject
+from projects import asked, configuration, subject
 
 boto3 = pytest.importorskip("boto3", reason="the extra clusterwright[aws] is not installed")
 moto = pytest.importorskip("moto")
@@ -14,7 +14,6 @@ from botocore.stub import Stubber  # noqa: E402
 from clusterwright.checks.online import online  # noqa: E402
 from clusterwright.checks.online.answers import NoAnswerError, NoLoginError  # noqa: E402
 from clusterwright.checks.online.aws import Aws  # noqa: E402
-from clusterwright.checks.quotas import Ask  # noqa: E402
 
 REGION = "us-east-1"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -124,18 +123,18 @@ def test_quota() -> None:
     """A quota is found by its name among those of Amazon EC2."""
     quotas = [
         {"QuotaName": "Running On-Demand G and VT instances", "Value": 64.0},
-        {"QuotaName": "Running On-Demand P instances", "Value": 384.0},
+        {"QuotaName": "Running On-Demand P instances", "QuotaCode": "L-417A185B", "Value": 384.0},
     ]
-    ask = Ask(name="Running On-Demand P instances", amount=1, unit="vCPUs", command="")
+    ask = asked("Running On-Demand P instances", "L-417A185B")
     found = recorded("service-quotas", ("list_service_quotas", {"Quotas": quotas})).quota(ask)
     assert (found.limit, found.used) == (384.0, None)
-    missing = Ask(name="Running On-Demand Trn instances", amount=1, unit="vCPUs", command="")
+    missing = asked("Running On-Demand Trn instances", "L-2C3B7624")
     assert recorded("service-quotas", ("list_service_quotas", {"Quotas": quotas})).quota(missing).limit is None
 
 
 def test_a_refused_question_names_the_permission() -> None:
     """What the login may not ask is unknown, with the permission that is missing; an old login is no login."""
-    ask = Ask(name="Running On-Demand P instances", amount=1, unit="vCPUs", command="")
+    ask = asked("Running On-Demand P instances", "L-417A185B")
     with pytest.raises(NoAnswerError, match="AccessDenied") as raised:
         recorded("service-quotas", ("list_service_quotas", "AccessDeniedException")).quota(ask)
     assert raised.value.help == "the login needs servicequotas:ListServiceQuotas"

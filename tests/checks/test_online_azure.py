@@ -16,15 +16,15 @@ import urllib3
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import RequestsTransport
+from projects import asked
 from requests.adapters import HTTPAdapter
 
 from clusterwright.checks.online.answers import NoAnswerError, NoLoginError
 from clusterwright.checks.online.azure import Azure
-from clusterwright.checks.quotas import Ask
 
 ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / "answers" / "azure.json").read_text())
 H100 = "Standard_ND96isr_H100_v5"
-FAMILY = Ask(name=f"vCPU family of {H100}", amount=1, unit="vCPUs", command="")
+FAMILY = asked("vCPUs of the family", "unknownFamily")
 GROUP = "/subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/capacityReservationGroups/R"
 NETWORK = "/subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/N"
 
@@ -92,7 +92,7 @@ def test_quota() -> None:
     """The family comes from the size's own entry; spot has a quota of its own."""
     found = account().quota(FAMILY)
     assert (found.name, found.limit, found.used) == ("standardNDSH100v5Family", 960.0, 96.0)
-    spot = account().quota(Ask(name="lowPriorityCores", amount=1, unit="vCPUs", command=""))
+    spot = account().quota(asked("Total Regional Spot vCPUs", "lowPriorityCores"))
     assert (spot.limit, spot.used) == (10.0, 0.0)
     assert account("Standard_unknown").quota(FAMILY).limit is None
 

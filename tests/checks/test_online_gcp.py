@@ -13,14 +13,14 @@ import pytest
 
 pytest.importorskip("google.cloud.compute_v1", reason="the extra clusterwright[gcp] is not installed")
 from google.auth.credentials import AnonymousCredentials
+from projects import asked
 
 from clusterwright.checks.online.answers import NoAnswerError, NoLoginError
 from clusterwright.checks.online.gcp import Gcp
-from clusterwright.checks.quotas import Ask
 
 ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / "answers" / "gcp.json").read_text())
 PROJECT = "my-training-project"
-A100 = Ask(name="NVIDIA_A100_80GB_GPUS", amount=1, unit="GPUs", command="")
+A100 = asked("NVIDIA A100 80GB GPUs", "NVIDIA_A100_80GB_GPUS")
 
 
 class Recorded(BaseHTTPRequestHandler):
@@ -72,14 +72,13 @@ def test_account(address: str) -> None:
 
 
 def test_quotas(address: str) -> None:
-    """GPUs by model are a quota of the region, networks one of the project, families are in neither."""
+    """GPUs by model are a quota of the region, networks one of the project; what is in neither has no limit."""
     found = project(address).quota(A100)
     assert (found.limit, found.used) == (64.0, 16.0)
     networks = project(address).network_quota()
     assert networks is not None
     assert (networks.limit, networks.used) == (15.0, 7.0)
-    family = Ask(name="GPUs per GPU family: NVIDIA_H200", amount=1, unit="GPUs", command="", family="NVIDIA_H200")
-    assert project(address).quota(family).limit is None
+    assert project(address).quota(asked("NVIDIA H200 GPUs", "NVIDIA_H200_GPUS")).limit is None
 
 
 def test_offer(address: str) -> None:

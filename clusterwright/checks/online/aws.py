@@ -50,12 +50,14 @@ class Aws:
         return f"account {caller['Account']} as {caller['Arn']}"
 
     def quota(self, ask: Ask) -> Quota:
-        """Return a quota of Amazon EC2 by its name."""
+        """Return a quota of Amazon EC2 by its code, or by its name."""
         with _answered("servicequotas:ListServiceQuotas"):
             for page in self._pages("service-quotas", "list_service_quotas", ServiceCode="ec2"):
                 for quota in page["Quotas"]:
-                    if quota["QuotaName"] == ask.name:
-                        return Quota(name=ask.name, limit=quota["Value"], used=self._used(quota.get("UsageMetric")))
+                    if ask.code == quota.get("QuotaCode") or ask.name == quota["QuotaName"]:
+                        return Quota(
+                            name=quota["QuotaName"], limit=quota["Value"], used=self._used(quota.get("UsageMetric"))
+                        )
         return Quota(name=ask.name, limit=None, used=None)
 
     def _used(self, metric: dict[str, Any] | None) -> float | None:

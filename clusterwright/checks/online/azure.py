@@ -105,12 +105,13 @@ class Azure:
 
     def quota(self, ask: Ask) -> Quota:
         """Return the vCPUs of the size's family, or of low priority for spot."""
-        name = ask.name if ask.name == _SPOT_QUOTA else str((self._sku or {}).get("family", ""))
+        # The size's own entry knows its family for certain.
+        name = ask.code if ask.code == _SPOT_QUOTA else str((self._sku or {}).get("family") or ask.code)
         with _answered("Microsoft.Compute/locations/usages/read"):
             for usage in self._compute.usage.list(self._location):
                 if usage.name.value.lower() == name.lower():
                     return Quota(name=usage.name.value, limit=float(usage.limit), used=float(usage.current_value))
-        return Quota(name=name or ask.name, limit=None, used=None)
+        return Quota(name=name, limit=None, used=None)
 
     def network_quota(self) -> Quota | None:
         """Networks are no concern: a cluster makes one."""

@@ -80,12 +80,10 @@ class Gcp:
         return f"project {found.name}"
 
     def quota(self, ask: Ask) -> Quota:
-        """Return a quota of the region; those by GPU family are not among them."""
-        if ask.family:
-            return Quota(name=ask.name, limit=None, used=None)
+        """Return a quota of the region; the newest are only in Cloud Quotas and not among them."""
         with _answered("compute.regions.get"):
             region = self._client(compute_v1.RegionsClient).get(project=self._project, region=self._region)
-        return _quota(region.quotas, ask.name)
+        return _quota(region.quotas, ask.code)
 
     def network_quota(self) -> Quota | None:
         """Return the quota of VPC networks, which belongs to the project."""

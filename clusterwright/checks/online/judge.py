@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterable, Iterator
 
-from clusterwright.checks.capacity import RESERVED
+from clusterwright.blueprint.clouds import RESERVED
 from clusterwright.checks.online.answers import Provider, Quota, Reservation, Subnet
 from clusterwright.checks.project import Setting
 from clusterwright.checks.quotas import ask, networks_needed
@@ -26,9 +26,7 @@ def quota(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     needed = ask(subject)
     if needed is None:
         return
-    yield _enough(
-        provider.quota(needed), needed.amount, needed.unit, subject.project.setting("nodeCount"), needed.command
-    )
+    yield _enough(provider.quota(needed), needed.amount, needed.unit, subject.project.setting("nodeCount"), needed.more)
 
 
 def networks(subject: Subject, provider: Provider) -> Iterator[Outcome]:
@@ -146,9 +144,9 @@ def images(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     for key in _IMAGES:
         for setting in subject.project.settings(key):
             reference = text(setting.value)
-            if not reference or (setting.layer, key) in seen:
+            if not reference or (key, reference) in seen:
                 continue
-            seen.add((setting.layer, key))
+            seen.add((key, reference))
             found = provider.image(reference)
             if found is None:
                 yield Outcome(
@@ -172,16 +170,15 @@ def images(subject: Subject, provider: Provider) -> Iterator[Outcome]:
                 yield Outcome(
                     status="WARN",
                     message=f"{setting.name} moves; today it is {found.pinned}",
-                    fix=f"pulumi -C {setting.layer} config set {'--path ' if setting.path else ''}{setting.name} "
-                    f"{found.pinned}",
+                    fix=f"./cluster.sh set {setting.name} {found.pinned}",
                     place=setting.place,
                 )
 
 
 def existing_network(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     """Check that the ids of an existing network exist, lie in the zone, and have room for the nodes."""
-    setting = subject.project.setting("existingNetwork")
-    if setting is None or not isinstance(setting.value, dict):
+    setting = subject.existing_network
+    if setting is None:
         return
     given = setting.value
     network = text(
