@@ -15,13 +15,16 @@ require_credentials() {
   gcloud auth print-access-token --quiet >/dev/null 2>&1
 }
 
-# Key and file system are locked by the provider too, apart from Pulumi's own protection.
+# Google refuses to delete a bucket with objects in it, old versions included. A bucket that was there before is left
+# alone: it is not in the foundation's state.
 allow_deleting_data() {
   local bucket
+  # shellcheck disable=SC2154
+  pulumi -C foundation stack --stack "$stack_name" --show-urns | grep -q 'gcp:storage/bucket:Bucket' || return 0
   bucket=$(output foundation bucket_name)
-  run gcloud storage rm --recursive "gs://$bucket/**" || say "the bucket $bucket was empty"
-  run pulumi -C foundation config set --stack "$stack_name" protectData false
-  run pulumi -C foundation up --stack "$stack_name" --yes --skip-preview
+  if [ -n "$(gcloud storage ls --all-versions "gs://$bucket/**" 2>/dev/null | head -n 1)" ]; then
+    run gcloud storage rm --recursive --all-versions "gs://$bucket/**"
+  fi
 }
 
 # Everything that Google still has of this cluster. Networks and firewalls have no labels, so they go by the name.

@@ -33,6 +33,7 @@ reimage_nodes() {
   local groups group zone project machines some machine names batch=${REIMAGE_NODES_AT_ONCE:-4}
   zone=$(output foundation zone)
   project=$(output foundation project)
+  # shellcheck disable=SC2154
   groups=$(pulumi -C nodes stack output --stack "$stack_name" --json node_groups | tr -d '[]",')
   [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
   for group in $groups; do
