@@ -27,11 +27,12 @@ $(PROJECTS:%=test-%): test-%: example-%
 # Type check, style and shell of a generated project, with the project's own settings.
 $(PROJECTS:%=check-%): check-%: example-%
 	cd build/examples/$* && $(CURDIR)/.venv-stacks/bin/basedpyright --pythonpath $(STACKS_PYTHON)
+	cd build/examples/$* && $(CURDIR)/.venv-stacks/bin/basedpyright --pythonpath $(CURDIR)/.venv-policy/bin/python policy/__main__.py
 	cd build/examples/$* && $(CURDIR)/$(BIN)/ruff check && $(CURDIR)/$(BIN)/ruff format --check
 	cd build/examples/$* && find . -name '*.sh' -exec $(CURDIR)/$(BIN)/shellcheck {} +
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows build/examples/$*/.github/workflows/*.yml
 
-$(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed
+$(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .venv-policy/installed
 	rm -rf build/examples/$*
 	$(BIN)/python -m clusterwright.outputs.example_project $(subst -, ,$*) build/examples/$*
 

@@ -13,6 +13,7 @@ from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
 from clusterwright.facility.links import compute_links
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.racks import Rack
+from clusterwright.outputs.acceptance import acceptance
 from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
@@ -43,13 +44,23 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         )
         for priced in option.lines
     }
-    return documents(
-        replace(option.facility, inventory=inventory),
+    design = replace(option.facility, inventory=inventory)
+    standing, cables = _drawn(design, catalogue)
+    runbook = acceptance(plan, option, catalogue.systems[inventory.system], standing=standing, cables=cables)
+    return _documents(
+        design,
         catalogue,
         title=plan.name,
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
-    )
+        drawn=(standing, cables),
+    ) | {"acceptance.md": text(runbook)}
+
+
+def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
+    """Return the racks and cables of a design that is in counts."""
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    return standing, wire(design.inventory, standing, site=design.site, rules=design.rules)
 
 
 def documents(
@@ -64,8 +75,20 @@ def documents(
         made_on: date in the workbook's properties.
         prices: by price key; every price is unknown if None.
     """
-    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
-    cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
+    drawn = _drawn(design, catalogue)
+    return _documents(design, catalogue, title=title, made_on=made_on, prices=prices, drawn=drawn)
+
+
+def _documents(
+    design: OnPremDesign,
+    catalogue: Catalogue,
+    *,
+    title: str,
+    made_on: dt.date,
+    prices: Prices | None,
+    drawn: tuple[Sequence[Rack], Sequence[Cable]],
+) -> dict[str, File]:
+    standing, cables = drawn
     known = prices or {}
     return {
         "README.md": text(_readme(design, standing, cables, title)),
@@ -229,6 +252,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `cables.csv` | every link from port to port, with kind, length and label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
         "## What was decided",

@@ -11,6 +11,7 @@ from pulumi_policy import (
     ResourceValidationPolicy,
 )
 from pulumi_policy.proxy import UnknownValueError
+
 from rule import UNKNOWN, Rule
 from rules import RULES
 
