@@ -225,7 +225,7 @@ def set_config(folder: Path, changes: Mapping[str, Any]) -> None:
             if value is None:
                 target.pop(last, None)
             else:
-                target[last] = value
+                target[last] = list(value) if isinstance(value, tuple) else value
         stream = io.StringIO()
         yaml.dump(document, stream)
         path.write_text(stream.getvalue())

@@ -121,12 +121,8 @@ def _rights(record: Record) -> Iterator[Problem]:
             if "secretsmanager:PutSecretValue" in actions and "controller" not in one.name:
                 yield Problem(id="AWS083", resource=one.name, message="may overwrite the authentication key")
             wide = [action for action in actions if not action.startswith(_WITHOUT_RESOURCE)]
-            if statement["Effect"] == "Allow" and "*" in statement.get("Resource", []) and wide:
-                yield Problem(id="AWS084", resource=one.name, message=f"allows {wide} on any resource")
-            if "*" in statement.get("Resource", []) and not statement.get("Condition"):
-                yield Problem(
-                    id="AWS084", resource=one.name, message=f"allows {actions} on any resource, unconditionally"
-                )
+            if "*" in statement.get("Resource", []) and (wide or not statement.get("Condition")):
+                yield Problem(id="AWS084", resource=one.name, message=f"allows {wide or actions} on any resource")
     if any("compute" in one.name for one in record.of("aws:iam/role:Role")) and not publishing:
         yield Problem(id="AWS085", resource="roles", message="no node has cloudwatch:PutMetricData")
 
