@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from projects import STACK, Config
+from .projects import STACK, Config
 
 Change = Callable[[Config], object]
 

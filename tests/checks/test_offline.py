@@ -1,13 +1,14 @@
 """Each offline check passes on a sound project and catches what it is for, at its line, with a fix."""
 
 import pytest
-from mistakes import FILE_MISTAKES, MISTAKES, FileMistake, Mistake
-from projects import STACK, configuration, files, found, subject
 
 from clusterwright.checks.offline import offline
 from clusterwright.checks.results import ORDER
 from clusterwright.checks.table import BY_ID, CHECKS
 from clusterwright.errors import ClusterwrightError
+
+from .mistakes import FILE_MISTAKES, MISTAKES, FileMistake, Mistake
+from .projects import STACK, configuration, files, found, subject
 
 CLOUDS = ("aws", "azure", "gcp")
 
