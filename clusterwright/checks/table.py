@@ -59,7 +59,7 @@ CHECKS = (
     _offline(2, "settings are known and complete", "the layer's Pulumi.yaml describes each", frame.keys),
     _offline(3, "what only you know is filled in", "README.md lists it", frame.filled_in),
     _offline(4, "layers agree", "give every layer the same value", layers.agreement),
-    _offline(5, "layers refer to each other", "organization/<cloud>-gpu-<layer>/<stack>", layers.references),
+    _offline(5, "layers refer to each other", "write organization/CLOUD-gpu-LAYER/STACK", layers.references),
     _offline(6, "no secret in plain text", "pulumi config set --secret", secrets.plain_secrets),
     _offline(7, "the type is known", "clusterwright facts lists the types", node_types.known),
     _offline(8, "the type is offered here", "choose a region or zone that has it", places.offered),
