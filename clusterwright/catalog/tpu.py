@@ -12,7 +12,8 @@ class TpuSlice:
         id: the placement object that it belongs to.
         type_prefix: of an accelerator type such as `v5p-128`; counts_cores: its number is of cores, else of chips.
         topology_type: as the TPU service names the generation.
-        dimensions: of a shape; cube: edge of what larger slices consist of, None where only `small_shapes` exist.
+        dimensions: of a shape; cube: edge of what larger slices consist of, None where only `small_shapes` exist;
+            longest_edge: of a shape.
     """
 
     id: str
@@ -23,6 +24,7 @@ class TpuSlice:
     dimensions: int
     small_shapes: tuple[str, ...]
     cube: int | None = None
+    longest_edge: int = 256
     verified: bool = True
     source: str = ""
     note: str = ""
@@ -38,8 +40,8 @@ class TpuSlice:
                 return shape
         if self.cube is None or chips % self.cube**self.dimensions:
             return None
-        edges = _edges(chips // self.cube**self.dimensions)
-        return "x".join(str(edge * self.cube) for edge in edges)
+        edges = [edge * self.cube for edge in _edges(chips // self.cube**self.dimensions)]
+        return None if edges[-1] > self.longest_edge else "x".join(str(edge) for edge in edges)
 
     def nearest(self, chips: int, *, most: int) -> tuple[int | None, int | None]:
         """Return the largest slice of at most so many chips and the smallest of at least so many, up to `most`."""
@@ -53,7 +55,7 @@ class TpuSlice:
         found = {size for shape in self.small_shapes if (size := _chips(shape)) <= most}
         if self.cube is not None:
             unit = self.cube**self.dimensions
-            found |= set(range(unit, most + 1, unit))
+            found |= {size for size in range(unit, most + 1, unit) if self.shape(size) is not None}
         return tuple(sorted(found))
 
 

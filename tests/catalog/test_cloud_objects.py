@@ -138,6 +138,7 @@ def test_placements_hold_what_the_clouds_state() -> None:
         (32, "v5p-64", "2x4x4"),
         (64, "v5p-128", "4x4x4"),
         (128, "v5p-256", "4x4x8"),
+        (448, "v5p-896", "4x4x28"),
         (512, "v5p-1024", "8x8x8"),
         (1024, "v5p-2048", "8x8x16"),
         (6144, "v5p-12288", "16x16x24"),
@@ -147,6 +148,13 @@ def test_slices_of_tpu_v5p(chips: int, name: str, shape: str) -> None:
     """Names count cores, two of a chip; shapes are Google's."""
     slices = load().tpu_slices["tpu-slice-v5p"]
     assert (slices.accelerator_type(chips), slices.shape(chips)) == (name, shape)
+
+
+def test_slices_that_would_be_too_long() -> None:
+    """67 cubes are a prime number, whose only shape has an edge of 268 chips; 61 and 66 cubes have shapes."""
+    slices = load().tpu_slices["tpu-slice-v5p"]
+    assert [slices.shape(64 * cubes) for cubes in (61, 66, 67)] == ["4x4x244", "8x12x44", None]
+    assert slices.nearest(64 * 67, most=6144) == (64 * 66, 64 * 68)
 
 
 def test_slices_of_tpu_v5e_count_chips() -> None:

@@ -22,6 +22,8 @@ from clusterwright.plan.cloud_warnings import place_warnings
 from clusterwright.plan.fronts import most_nodes, node_counts
 from clusterwright.plan.without_effect import without_effect
 
+from .examples import plan_of
+
 TARGETS = {
     "aws": "{instance: p5.48xlarge, region: us-east-1}",
     "azure": "{instance: Standard_ND96isr_H100_v5, region: eastus}",
@@ -301,3 +303,22 @@ def test_what_only_clouds_have(tmp_path: Path) -> None:
         "cluster: {tags: {owner: research}, time_to_live: 7 days, stop_when_idle: 2 h, host_prefix: gpu}\n"
     )
     assert ids(without_effect(load(path).blueprint, [])) == ["EFF006"] * 3
+
+
+def test_a_cluster_is_chosen_that_ends_while_its_capacity_lasts(tmp_path: Path) -> None:
+    """Within a goal of months, flex-start is planned so that the run ends in its seven days, and is no finding."""
+    path = tmp_path / "blueprint.yaml"
+    path.write_text(
+        "name: small\n"
+        "workload: {kind: train, model: llama-2-7b, tokens: 500e9, sequence_length: 2048, global_batch: 512}\n"
+        "goals: {finish_within: 90 days}\n"
+        "targets:\n  gcp: {instance: a3-megagpu-8g, region: us-central1}\n"
+    )
+    slow = plan_of(path, "targets.gcp.max_nodes=8").options[0]
+    assert slow.calendar_days_high > 7
+    plan = plan_of(path, "targets.gcp.capacity=flex-start")
+    assert plan.options[0].calendar_days_high <= 7
+    assert [finding.id for finding in plan.findings] == []
+    late = plan_of(path, "targets.gcp.capacity=flex-start", "targets.gcp.max_nodes=4")
+    assert [finding.id for finding in late.findings] == ["CAP004"]
+    assert late.options[0].meets_goal

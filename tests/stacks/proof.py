@@ -7,6 +7,11 @@ from typing import Any
 from clusterwright.catalog.load import load
 
 from . import rules_aws, rules_azure, rules_gcp
+
+try:
+    from . import rules_kubernetes
+except ImportError:
+    rules_kubernetes = None  # type: ignore[assignment]
 from .inputs import input_findings
 from .projects import STACK, Case, plan_for, site_packages
 from .records import Run
@@ -14,6 +19,8 @@ from .rules import Problem, Wanted, common_problems, reference_problems
 from .shapes import Sdk
 
 _KEPT: Mapping[str, Mapping[str, int]] = {"aws": rules_aws.KEPT, "azure": rules_azure.KEPT, "gcp": rules_gcp.KEPT}
+#: Rules that count nodes in groups of the cloud itself.
+_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP029", "GCP030")
 #: What a program may warn of: the facts that its configuration cannot settle.
 WARNINGS = (
     "not on-demand; Google may refuse the nodes",
@@ -60,11 +67,22 @@ def problems(run: Run, case: Case, warnings: Sequence[str] = WARNINGS) -> list[P
         found += common_problems(record, shapes, wanted, layer, warnings)
     found += reference_problems(run, STACK)
     if run.error is None:
-        match case.cloud:
-            case "aws":
-                found += rules_aws.aws_problems(run.whole, shapes, wanted)
-            case "azure":
-                found += rules_azure.azure_problems(run.whole, wanted)
-            case _:
-                found += rules_gcp.gcp_problems(run.whole, wanted)
+        found += _cloud_problems(run, shapes, wanted)
     return found
+
+
+def _cloud_problems(run: Run, shapes: Sdk, wanted: Wanted) -> list[Problem]:
+    """Return what the rules of the cloud say, of its foundation only where Kubernetes brings up the nodes."""
+    kubernetes = wanted.scheduler == "kubernetes"
+    record = Run(layers={"foundation": run.layers["foundation"]}).whole if kubernetes else run.whole
+    match wanted.cloud:
+        case "aws":
+            found = rules_aws.aws_problems(record, shapes, wanted)
+        case "azure":
+            found = rules_azure.azure_problems(record, wanted)
+        case _:
+            found = rules_gcp.gcp_problems(record, wanted)
+    if not kubernetes:
+        return found
+    own = rules_kubernetes.kubernetes_problems(run.whole, shapes, wanted) if rules_kubernetes else []
+    return [one for one in found if one.id not in _OF_SLURM_NODES] + own

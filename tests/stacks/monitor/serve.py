@@ -136,6 +136,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             "version": request.version,
             "inputs": inputs,
             "read_id": "",
+            "identities": [],
         }
         if request.remote:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"remote components are not modelled: {urn}")
@@ -143,10 +144,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if not request.custom:
             return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
         answered = self._cloud.created(request.type, request.name, inputs)
+        id_ = self._cloud.id_of(request.type, request.name)
+        told = {value for key, value in answered.items() if key not in inputs and isinstance(value, str)}
+        entry["identities"] = sorted((told | {id_}) - {"", request.name})
         secret = {name: {"$secret": answered[name]} for name in request.additionalSecretOutputs if name in answered}
-        return resource_pb2.RegisterResourceResponse(
-            urn=urn, id=self._cloud.id_of(request.type, request.name), object=struct_of(answered | secret)
-        )
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=struct_of(answered | secret))
 
     def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
         """Answer what exists already: another stack's outputs, or a resource that somebody else made."""
@@ -170,6 +172,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             "version": request.version,
             "inputs": {key: value for key, value in plain_struct(request.properties).items() if value is not None},
             "read_id": request.id,
+            "identities": [],
         }
         self._keep(entry, context)
         try:
