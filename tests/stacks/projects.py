@@ -28,6 +28,7 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Plan
 
 from .records import Run, run_from
+from .rules import CANARY
 
 ROOT = assets.root()
 MONITOR = Path(__file__).parent / "monitor" / "record.py"
@@ -87,12 +88,13 @@ _USUAL_REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
 #: What a user types for the keys that a README asks for.
 _TYPED: Mapping[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
-    "accountingPassword": "a-password-of-the-tests-1",
     "gcp:project": "my-training-project",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
     "billingAccount": "012345-6789AB-CDEF01",
 }
+#: Values that a user sets with `--secret`; whoever finds one outside a secret mark has found a leak.
+_SECRET = {"databasePassword": f"{CANARY}-A1", "accountingPassword": f"{CANARY}-A1"}
 _PLACEHOLDERS = {
     ":VERSION": ":24.04.2026072901",
     "ami-YOUR-IMAGE": "ami-0123456789abcdef0",
@@ -115,7 +117,8 @@ class Case:
     changes: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        more = "".join(f"-{key}={value}" for key, value in self.changes if isinstance(value, str | int))
+        told = {key.rpartition(".")[2]: value for key, value in self.changes if isinstance(value, str | int)}
+        more = "".join(f"-{key}={str(value).rpartition('/')[2]}" for key, value in told.items())
         return f"{self.scheduler}-{self.instance}-{self.nodes}{more}"
 
 
@@ -152,6 +155,12 @@ def has_stack(cloud: str, scheduler: str) -> bool:
     return layered or (scheduler == "slurm" and (folder / "__main__.py").exists())
 
 
+def declares(cloud: str, scheduler: str, key: str) -> bool:
+    """Tell whether some layer of a stack takes a configuration key, or the section of `section.field`."""
+    paths = [path for part in ("base", scheduler) for path in (ROOT / "stacks" / cloud / part).glob("*/Pulumi.yaml")]
+    return any(key.partition(".")[0] in YAML(typ="safe").load(path).get("config", {}) for path in paths)
+
+
 def layers_of(folder: Path) -> tuple[str, ...]:
     """Return the layers of a project, or "" for a program without layers."""
     return tuple(layer for layer in LAYERS if (folder / layer / "Pulumi.yaml").exists()) or ("",)
@@ -169,19 +178,26 @@ def write(case: Case, folder: Path) -> None:
     instance = load().instances[case.instance]
     asked = {entry.key.partition("[")[0]: entry.value for entry in fill_ins(option, instance, declared_keys(files))}
     typed = {key: _TYPED[key] if key in _TYPED else _filled(text) for key, text in asked.items()}
-    set_config(folder, {**typed, **dict(case.changes)})
+    set_config(folder, {**typed, **_secrets(folder), **dict(case.changes)})
 
 
 def write_example(cloud: str, scheduler: str, folder: Path) -> None:
     """Write a stack's own example as a project: nothing of it depends on how a plan sizes and prices."""
     if (ROOT / "stacks" / cloud / "base").is_dir():
         example_project.write_example(cloud, scheduler, folder)
+        set_config(folder, _secrets(folder))
         return
     shutil.copytree(
         ROOT / "stacks" / cloud, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("tests", "__pycache__")
     )
     shutil.copytree(ROOT / "templates" / "node", folder / "node")
     (folder / "Pulumi.example.yaml").rename(folder / f"Pulumi.{STACK}.yaml")
+
+
+def _secrets(folder: Path) -> dict[str, str]:
+    """Return the secrets that some layer of a project takes."""
+    declared = [YAML(typ="safe").load(folder / layer / "Pulumi.yaml").get("config", {}) for layer in layers_of(folder)]
+    return {key: value for key, value in _SECRET.items() if any(key in keys for keys in declared)}
 
 
 def _filled(command: str) -> str:
@@ -216,7 +232,7 @@ def set_config(folder: Path, changes: Mapping[str, Any]) -> None:
             if value is None:
                 target.pop(last, None)
             else:
-                target[last] = value
+                target[last] = list(value) if isinstance(value, tuple) else value
         stream = io.StringIO()
         yaml.dump(document, stream)
         path.write_text(stream.getvalue())
@@ -271,7 +287,7 @@ def run(
         layers: which of them, in order; all if empty.
         stacks: outputs of stacks that exist already, by full name.
         dry_run: as `pulumi preview`, where outputs are unknown.
-        secret_keys: configuration that was set with `--secret`.
+        secret_keys: configuration that was set with `--secret`, beside what always is.
         worker: number of the monitor's process.
     """
     return _monitor(worker).run(
@@ -280,7 +296,7 @@ def run(
             "layers": list(layers or layers_of(folder)),
             "stack": STACK,
             "dry_run": dry_run,
-            "secret_keys": list(secret_keys),
+            "secret_keys": [*secret_keys, *_SECRET],
             "stacks": dict(stacks or {}),
         }
     )

@@ -17,6 +17,7 @@ class Resource:
 
     Attributes:
         read_id: of what exists already and is only read, such as another stack; empty for what is made.
+        identities: texts by which others refer to it: its id, and what the stand-in made up for its other outputs.
     """
 
     urn: str
@@ -37,6 +38,7 @@ class Resource:
     version: str
     inputs: Mapping[str, Any]
     read_id: str = ""
+    identities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

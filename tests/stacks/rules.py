@@ -39,6 +39,7 @@ class Wanted:
 
     Attributes:
         tags: of everything; each layer adds its own name as `layer`.
+        existing_network: whether the account's own network is used.
         kept: types that survive `pulumi destroy`, and how many of each.
         own_tags_reach_by_provider: whether the provider itself puts the cluster's tags on everything.
     """
@@ -50,17 +51,28 @@ class Wanted:
     capacity: str
     tags: Mapping[str, str]
     kept: Mapping[str, int]
+    existing_network: bool
     own_tags_reach_by_provider: bool
 
 
 def text_problems(record: Record) -> Iterator[Problem]:
     """No value that is known only later was turned into text too early."""
     for one in record.resources:
-        # Azure's word for a container that nobody may read without a grant.
-        inputs = {key: value for key, value in one.inputs.items() if (key, value) != ("publicAccess", "None")}
-        for text, _ in texts(inputs):
+        for text, _ in texts(_without_azures_none(one.inputs)):
             if text == "None" or any(sign in text for sign in _NOT_TEXT):
                 yield Problem(id="TXT001", resource=one.name, message=f"an output was turned into text: {text[:60]}")
+
+
+#: Where Azure's own word for nothing stands: a container that nobody may read without a grant, nodes that nobody
+#: upgrades, and GPUs whose driver somebody else installs.
+_AZURES_NONE = ("publicAccess", "nodeOSUpgradeChannel", "driver")
+
+
+def _without_azures_none(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        kept = {key: item for key, item in value.items() if not (key in _AZURES_NONE and item == "None")}
+        return {key: _without_azures_none(item) for key, item in kept.items()}
+    return [_without_azures_none(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def secret_problems(record: Record, sdk: Sdk) -> Iterator[Problem]:
@@ -74,8 +86,6 @@ def secret_problems(record: Record, sdk: Sdk) -> Iterator[Problem]:
             value = one.inputs.get(head + "".join(word.capitalize() for word in rest))
             if value is not None:
                 marked = isinstance(value, Mapping) and SECRET in value
-                if marked and (one.type, name) in MADE_BY_THE_USER:
-                    continue
                 where = "in the state" if marked else "as plain text"
                 yield Problem(id="SEC002", resource=one.name, message=f"{name} is held {where}")
     for text, secret in texts(record.outputs):
@@ -122,12 +132,16 @@ def kept_problems(record: Record, kept: Mapping[str, int], layer: str) -> Iterat
             yield Problem(id="KEP001", resource=kind, message=message)
 
 
+#: What each provider calls its tags; `labels` of an EKS node group are Kubernetes' own.
+_TAGS = {"aws": ("tags",), "azure-native": ("tags",), "gcp": ("labels", "resourceLabels", "userLabels")}
+
+
 def tag_problems(record: Record, sdk: Sdk, wanted: Wanted, layer: str) -> Iterator[Problem]:
     """The cluster's tags are on everything that can carry tags, by the provider or by the resource itself."""
     tags = {**wanted.tags, "layer": layer} if layer else wanted.tags
     default: Mapping[str, Any] = {}
     for one in record.resources:
-        if one.type.startswith("pulumi:providers:"):
+        if one.type in ("pulumi:providers:aws", "pulumi:providers:gcp"):
             given = one.inputs.get("defaultTags") or one.inputs.get("defaultLabels") or "{}"
             default = _json(given).get("tags", _json(given))
     if wanted.own_tags_reach_by_provider and not tags.items() <= default.items():
@@ -137,7 +151,7 @@ def tag_problems(record: Record, sdk: Sdk, wanted: Wanted, layer: str) -> Iterat
             properties = sdk.inputs(one.type).properties
         except UnknownTypeError:
             continue
-        for name in ("tags", "labels"):
+        for name in _TAGS.get(one.type.partition(":")[0], ()):
             known = properties.get(name)
             if known is None or not isinstance(known.shape, Entries):
                 continue

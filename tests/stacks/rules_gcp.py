@@ -55,8 +55,9 @@ def gcp_problems(record: Record, wanted: Wanted) -> list[Problem]:
 
 
 def _zone_of(record: Record) -> str:
-    """Return the zone of the nodes: of their groups, or of their TPU slice."""
-    return str(next(one.inputs.get("zone") for one in (*record.of(GROUP), *record.of(rules_gcp_services.TPU_VM))))
+    """Return the zone of the nodes: of their groups, of their TPU slice, or of the file system beside them."""
+    zones = [one.inputs.get("zone") for one in (*record.of(GROUP), *record.of(rules_gcp_services.TPU_VM))]
+    return str([*zones, *(one.inputs.get("location") for one in record.of(LUSTRE)), ""][0])
 
 
 def _interfaces(record: Record, wanted: Wanted) -> Iterator[Problem]:

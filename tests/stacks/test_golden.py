@@ -23,7 +23,11 @@ def test_the_example_asks_for_what_the_page_says(cloud: str, scheduler: str, tmp
         set_config(tmp_path, {"budgetStartMonth": "2026-11"})
     for layer, record in run(tmp_path).layers.items():
         assert record.error is None, record.error
-        path = _FOLDER / (f"{cloud}-{scheduler}-{layer}.txt" if layer else f"{cloud}.txt")
+        # The foundation knows nothing of the scheduler, so both have one page.
+        of = "slurm" if layer == "foundation" else scheduler
+        path = _FOLDER / (f"{cloud}-{of}-{layer}.txt" if layer else f"{cloud}.txt")
+        if of != scheduler and not path.exists():
+            continue
         found = page(record)
         if os.environ.get("CLUSTERWRIGHT_WRITE_GOLDEN") == "1":
             path.parent.mkdir(exist_ok=True)

@@ -195,10 +195,10 @@ def test_missing_outputs_and_unused_references_are_findings(layered: Path) -> No
 def test_look_ups_are_answered_in_the_shapes_of_the_sdk(ran) -> None:  # noqa: ANN001
     """What exists already answers with what was asked for, and with examples of the rest."""
     record = ran(
-        "vpc = aws.ec2.get_vpc(id='vpc-1')\npulumi.export('vpc', [vpc.id, vpc.enable_dns_support, vpc.cidr_block])\n"
+        "topic = aws.sns.get_topic(name='theirs')\npulumi.export('topic', [topic.name, topic.arn, topic.tags])\n"
         "bucket = aws.s3.Bucket.get('theirs', 'their-bucket')\npulumi.export('bucket', bucket.arn)\n"
     )
     assert record.error is None
-    assert record.outputs["vpc"] == ["vpc-1", False, "getVpc-cidrBlock"]
+    assert record.outputs["topic"] == ["theirs", "getTopic-arn", {}]
     assert record.outputs["bucket"] == "theirs-arn"
     assert record.cloud_resources == ()

@@ -87,14 +87,12 @@ def _nodes(option: Option, catalogue: Catalogue) -> dict[str, Any]:
         "nodeType": _node_type(option, catalogue),
         "capacity": option.capacity,
         "reservationId": option.reservation or None,
+        "timeToLiveHours": _whole(option.time_to_live_hours),
     }
     if option.scheduler == "kubernetes":
+        # Nodes of Kubernetes do not report how many of their GPUs are busy.
         return values
-    return {
-        **values,
-        "timeToLiveHours": _whole(option.time_to_live_hours),
-        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
-    }
+    return {**values, "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes)}
 
 
 def _whole(amount: float | None) -> int | None:

@@ -1,5 +1,6 @@
 """Configuration of the layers on Azure."""
 
+from ipaddress import IPv4Network
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue, Instance
@@ -25,12 +26,14 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     instance = catalogue.instances[option.instance]
     gpu_type = catalogue.accelerators[instance.accelerator].gres_type
     place = {"location": option.region, "zone": option.zone or "1"}
+    # Slurm and the network are prepared for more nodes than run now; managed Kubernetes is not told.
     most = {"maxNodes": max(option.nodes, _SCALE_SET_NODES)}
+    told = most if option.scheduler == "slurm" else {}
     node = {"nodeType": _node_type(option, instance, gpu_type)}
     by_layer: dict[str, dict[str, Any]] = {
         "foundation": {**most, **_foundation(option)},
-        "cluster": {**most, **node, **_CLUSTER[option.scheduler](plan)},
-        "nodes": {"nodeCount": option.nodes, **most, **node, **_nodes(option)},
+        "cluster": {**told, **node, **_CLUSTER[option.scheduler](plan, option)},
+        "nodes": {"nodeCount": option.nodes, **told, **node, **_nodes(option)},
     }
     return {
         layer: prefixed(option, layer, {**_first(plan, option, layer, place), **values, **_last(plan, option, layer)})
@@ -93,16 +96,33 @@ def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, A
         "maxNodesPerScaleSet": largest
         if instance.placement_max_nodes is None
         else min(largest, instance.placement_max_nodes),
-        "image": instance.image,
+        # The services of managed Kubernetes choose the image that fits their version.
+        "image": instance.image if option.scheduler == "slurm" else None,
     }
 
 
-def _slurm(plan: Plan) -> dict[str, Any]:
+def _slurm(plan: Plan, _option: Option) -> dict[str, Any]:
     return {"controllerInstanceType": CLOUDS["azure"].controller, "partition": plan.cluster.partition}
 
 
-def _kubernetes(_plan: Plan) -> dict[str, Any]:
-    return {}
+def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
+    file_system = option.file_system
+    assert file_system is not None  # noqa: S101 - every cloud has one
+    return {
+        "sharedStorageGib": file_system.capacity_gib,
+        # The foundation leaves the end of its network free.
+        "apiServerCidr": _last_part(option.network_cidr) if option.network_cidr else None,
+    }
+
+
+def _last_part(cidr: str) -> str:
+    """Return the last /28 of a range.
+
+    >>> _last_part("10.40.0.0/16")
+    '10.40.255.240/28'
+    """
+    network = IPv4Network(cidr)
+    return f"{network.broadcast_address - 15}/28"
 
 
 #: What only the cluster layer of one scheduler is told.
@@ -110,9 +130,11 @@ _CLUSTER = {"slurm": _slurm, "kubernetes": _kubernetes}
 
 
 def _nodes(option: Option) -> dict[str, Any]:
+    values = {"capacity": option.capacity, "reservationId": option.reservation or None}
+    if option.scheduler == "kubernetes":
+        return values
     return {
-        "capacity": option.capacity,
-        "reservationId": option.reservation or None,
+        **values,
         "timeToLiveHours": _whole(option.time_to_live_hours),
         "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }

@@ -71,7 +71,9 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
         "grantKeyUse": False if _existing(option).get("keyId") else None,
     }
     if option.scheduler == "kubernetes":
-        return values
+        file_system = option.file_system
+        assert file_system is not None  # noqa: S101 - checked before
+        return {**values, "sharedStorageGib": file_system.capacity_gib}
     return {
         **values,
         "nodeCount": option.nodes,

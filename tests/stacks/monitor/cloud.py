@@ -1,5 +1,6 @@
 """Stands in for the cloud: ids and outputs of what is created, and answers to look-ups."""
 
+import base64
 import re
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,15 @@ CANARY = "canary-of-a-secret"
 ACCOUNT = "123456789012"
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 
+#: How AKS says that it is reached: in base64, as a file for kubectl.
+_KUBECONFIG = base64.b64encode(b"""\
+apiVersion: v1
+kind: Config
+clusters: [{name: small, cluster: {server: "https://small.azmk8s.io:443", certificate-authority-data: YQ==}}]
+contexts: [{name: small, context: {cluster: small, user: clusterUser}}]
+current-context: small
+users: [{name: clusterUser, user: {exec: {command: kubelogin}}}]
+""").decode()
 _LOOK_UPS: dict[str, dict[str, Any]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/x"},
     "aws:index/getPartition:getPartition": {"partition": "aws", "dnsSuffix": "amazonaws.com"},
@@ -26,6 +36,17 @@ _LOOK_UPS: dict[str, dict[str, Any]] = {
         "objectId": "77777777-2222-3333-4444-555555555555",
         "subscriptionId": SUBSCRIPTION,
         "tenantId": "88888888-2222-3333-4444-555555555555",
+    },
+    # Somebody else's network, with subnets of the sizes that the README asks for.
+    "azure-native:network:getVirtualNetwork": {
+        "addressSpace": {"addressPrefixes": ["10.80.0.0/16"]},
+        "subnets": [
+            {"name": name, "addressPrefix": prefix}
+            for name, prefix in (("nodes", "10.80.0.0/20"), ("services", "10.80.32.0/24"), ("lustre", "10.80.33.0/24"))
+        ],
+    },
+    "azure-native:containerservice:listManagedClusterUserCredentials": {
+        "kubeconfigs": [{"name": "clusterUser", "value": _KUBECONFIG}]
     },
     "gcp:organizations/getProject:getProject": {"number": ACCOUNT, "projectId": "my-training-project"},
     "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {

@@ -2,9 +2,10 @@
 
 Standard input: one job a line, a JSON object `{"project", "layers", "stack", "organization", "dry_run", "secret_keys",
 "stacks"}`: the project's folder, the folders of it that hold a program ("" for the project itself), the stack whose
-`Pulumi.<stack>.yaml` is read, whether it is a preview, the configuration keys that were set as secrets, and the outputs
-of stacks that exist already, by full name. Standard output: one line each, a JSON object from layer to record. The
-layers run in order, each seeing the outputs of those before it as stack references; a layer that fails ends the job.
+`Pulumi.<stack>.yaml` is read, whether it is a preview, the configuration keys (with or without the project's name) that
+were set as secrets, and the outputs of stacks that exist already, by full name. Standard output: one line each, a JSON
+object from layer to record. The layers run in order, each seeing the outputs of those before it as stack references; a
+layer that fails ends the job.
 
 Runs in the stacks' environment; each program runs in a process of its own.
 """
@@ -92,7 +93,7 @@ def recorded(job: dict[str, Any], layer: str, stacks: dict[str, Any], programs: 
                 "engine": addresses[1],
                 "dry_run": job["dry_run"],
                 "config": config,
-                "secret_keys": job.get("secret_keys", []),
+                "secret_keys": [key for key in config if {key, key.rpartition(":")[2]} & set(job["secret_keys"])],
             }
         )
     if error is None:

@@ -67,8 +67,12 @@ def plain_struct(struct: struct_pb2.Struct) -> Any:  # noqa: ANN401
             return {"$secret": value} if fields.get("secret") else value
         case rpc._special_resource_sig:
             return {"$resource": fields["urn"]}
-        case _:
+        case rpc._special_asset_sig:
             return {"$asset": fields}
+        case rpc._special_archive_sig:
+            return {"$archive": fields}
+        case other:
+            raise ValueError(f"a value with signature {other} is not modelled")
 
 
 def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
@@ -80,6 +84,9 @@ def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
                 return {rpc._special_sig_key: rpc._special_secret_sig, "value": marked(value["$secret"])}
             if "$unknown" in value:
                 return rpc.UNKNOWN
+            for mark, signature in (("$asset", rpc._special_asset_sig), ("$archive", rpc._special_archive_sig)):
+                if mark in value:
+                    return {rpc._special_sig_key: signature, **{k: marked(item) for k, item in value[mark].items()}}
             if "$resource" in value:
                 return {rpc._special_sig_key: rpc._special_resource_sig, "urn": value["$resource"]}
             return {key: marked(item) for key, item in value.items()}
@@ -136,6 +143,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             "version": request.version,
             "inputs": inputs,
             "read_id": "",
+            "identities": [],
         }
         if request.remote:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"remote components are not modelled: {urn}")
@@ -143,10 +151,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if not request.custom:
             return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
         answered = self._cloud.created(request.type, request.name, inputs)
+        id_ = self._cloud.id_of(request.type, request.name)
+        told = {value for key, value in answered.items() if key not in inputs and isinstance(value, str)}
+        entry["identities"] = sorted((told | {id_}) - {"", request.name})
         secret = {name: {"$secret": answered[name]} for name in request.additionalSecretOutputs if name in answered}
-        return resource_pb2.RegisterResourceResponse(
-            urn=urn, id=self._cloud.id_of(request.type, request.name), object=struct_of(answered | secret)
-        )
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=struct_of(answered | secret))
 
     def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
         """Answer what exists already: another stack's outputs, or a resource that somebody else made."""
@@ -170,6 +179,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             "version": request.version,
             "inputs": {key: value for key, value in plain_struct(request.properties).items() if value is not None},
             "read_id": request.id,
+            "identities": [],
         }
         self._keep(entry, context)
         try:

@@ -9,14 +9,15 @@ from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.kubernetes.vendor import read_kubernetes_node_type
 from gpu_cluster.layer import Layer, read_layer
 from gpu_cluster.node_type import NodeType
+from gpu_cluster.watchdog import WATCHDOG_KEYS, WatchdogSettings, read_watchdog
 
 STACK_NAME = r"[^/\s]+/[^/\s]+/[^/\s]+"
 # Amazon EKS service quota "Nodes per managed node group" (from-memory; it can be raised).
 MAX_NODES_PER_GROUP = 450
 MAX_NODES = 4096
 SCALAR_KEYS = (
-    "foundationStack", "clusterStack", "nodeCount", "maxNodesPerGroup", "nodeRootVolumeGib", "capacity",
-    "reservationId",
+    *WATCHDOG_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerGroup", "nodeRootVolumeGib",
+    "capacity", "reservationId",
 )  # fmt: skip
 OBJECT_KEYS = ("nodeType",)
 
@@ -33,6 +34,7 @@ class NodesSettings:
     root_volume_gib: int
     capacity: Capacity
     node_type: NodeType
+    watchdog: WatchdogSettings
 
 
 def config_values() -> dict[str, object]:
@@ -60,7 +62,10 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         root_volume_gib=values.whole("nodeRootVolumeGib", 100, 16384, default=200),
         capacity=read_capacity(values, node_count, node_type.instance_type),
         node_type=node_type,
+        watchdog=read_watchdog(values),
     )
+    if settings.watchdog.stop_when_idle_minutes:
+        values.fail("stopWhenIdleMinutes", "nodes of Kubernetes do not report busy GPUs; use timeToLiveHours")
     values.refuse_unknown()
     if values.problems:
         raise ConfigError(values.problems)

@@ -2,16 +2,22 @@
 
 import pulumi
 
+from gpu_cluster.interruptions import Interruptions, InterruptionsArgs
 from gpu_cluster.kubernetes.node_groups import NodeGroups, NodeGroupsArgs
 from gpu_cluster.kubernetes.vendor import release_version
 from gpu_cluster.layer import aws_provider
 from gpu_cluster.other_layer import OtherLayer
+from gpu_cluster.permissions import look_up_account
 from gpu_cluster.settings_nodes import config_values, read_settings
+from gpu_cluster.watchdog import Watchdog, WatchdogArgs
 
 settings = read_settings(config_values())
 name = settings.layer.cluster_name
 foundation, cluster = OtherLayer(settings.foundation_stack), OtherLayer(settings.cluster_stack)
 provider = aws_provider(settings.layer)
+in_region = pulumi.ResourceOptions(providers=[provider])
+key_arn = foundation.text("key_arn")
+topic_arn = foundation.texts("alert_topic_arns").apply(lambda arns: arns[0])
 
 nodes = NodeGroups(
     f"{name}-gpu",
@@ -29,11 +35,29 @@ nodes = NodeGroups(
             cluster.text("cluster_security_group_id"),
             foundation.text("cluster_security_group_id"),
         ],
-        key_arn=foundation.text("key_arn"),
+        key_arn=key_arn,
         tags=settings.layer.tags,
     ),
-    pulumi.ResourceOptions(providers=[provider]),
+    in_region,
 )
+# EKS itself drains the nodes of which EC2 says that they will go; this tells people.
+if settings.capacity.kind in ("spot", "capacity-block"):
+    Interruptions(
+        f"{name}-interruptions", InterruptionsArgs(capacity=settings.capacity, topic_arn=topic_arn), in_region
+    )
+if settings.watchdog.is_wanted:
+    Watchdog(
+        f"{name}-watchdog",
+        WatchdogArgs(
+            cluster_name=name,
+            account=look_up_account(provider, settings.layer.region),
+            settings=settings.watchdog,
+            groups=nodes.watched,
+            key_arn=key_arn,
+            topic_arn=topic_arn,
+        ),
+        in_region,
+    )
 
 pulumi.export("node_groups", nodes.group_names)
 pulumi.export("node_count", settings.node_count)

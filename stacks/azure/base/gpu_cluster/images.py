@@ -27,6 +27,10 @@ class Image:
     version: str
 
 
+#: Where nobody chooses one.
+NO_IMAGE = Image(publisher="", offer="", sku="", version="")
+
+
 def size(values: Values, key: str, default: str | None = None) -> str:
     """Read the size of a virtual machine."""
     return values.text(key, SIZE, SIZE_MEANING, default)

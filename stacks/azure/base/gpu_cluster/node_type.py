@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpu_cluster.config_values import Values
-from gpu_cluster.images import Image, check_image, image, is_arm, size
+from gpu_cluster.images import NO_IMAGE, Image, check_image, image, is_arm, size
 
 # Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25: 100 virtual machines by default, 300 on request.
 DEFAULT_NODES_PER_SCALE_SET = 100
@@ -25,8 +25,8 @@ class NodeType:
     image: Image
 
 
-def node_type(values: Values) -> NodeType:
-    """Read the section `nodeType`."""
+def node_type(values: Values, *, with_image: bool = True) -> NodeType:
+    """Read the section `nodeType`; managed Kubernetes has images of its own, and the record's stays empty."""
     fields = values.section("nodeType")
     fabric = fields.choice("fabric", ("infiniband", "none"))
     gpus_per_node = fields.whole("gpusPerNode", 1, 16)
@@ -44,9 +44,10 @@ def node_type(values: Values) -> NodeType:
         fabric_interfaces=fields.whole("fabricInterfaces", 0, 16, gpus_per_node) if fabric == "infiniband" else 0,
         # A limit that cannot be read is one problem, and not a second one about the number of nodes.
         max_nodes_per_scale_set=most if len(fields.problems) == told else MOST_NODES_PER_SCALE_SET,
-        image=image(fields, "image"),
+        image=image(fields, "image") if with_image else NO_IMAGE,
     )
-    check_image(fields, "image", found.image, found.instance_type)
+    if with_image:
+        check_image(fields, "image", found.image, found.instance_type)
     return found
 
 

@@ -34,7 +34,7 @@ class FoundationSettings:
     """What outlives the cluster and its nodes.
 
     Attributes:
-        addresses: of the network to create; None where one exists.
+        addresses: of the network to create; of no meaning where one exists.
         alert_email: who hears of alerts; None for the owners of the subscription.
     """
 
@@ -76,12 +76,13 @@ def parse_settings(given: Mapping[str, object]) -> FoundationSettings:
     values.refuse_unknown((*SCALARS, *OBJECTS))
     storage = shared_storage(values)
     place = cluster_identity.location(values)
+    theirs = existing(values)
     settings = FoundationSettings(
         cluster_name=cluster_identity.cluster_name(values),
         location=place,
         zone=cluster_identity.zone(values),
-        addresses=_addresses(values, storage.capacity_tib),
-        existing=existing(values),
+        addresses=_addresses(values, storage.capacity_tib, is_made=theirs.network is None),
+        existing=theirs,
         shared_storage=storage,
         storage_sku="Standard_" + values.choice("storageRedundancy", ("LRS", "ZRS"), "LRS"),
         bastion_enabled=values.flag("bastionEnabled", default=True),
@@ -101,14 +102,14 @@ def parse_settings(given: Mapping[str, object]) -> FoundationSettings:
     return settings
 
 
-def _addresses(values: Values, capacity_tib: int) -> AddressPlan:
+def _addresses(values: Values, capacity_tib: int, *, is_made: bool) -> AddressPlan:
     network = values.private_network("vnetAddressSpace", 8, LARGEST_PREFIX, _NETWORK)
     if network.overlaps(RDMA_NETWORK):
         values.fail("vnetAddressSpace", f"{network} overlaps {RDMA_NETWORK}, which the InfiniBand network reserves")
         network = IPv4Network(_NETWORK)
     plan = address_plan(network, min(capacity_tib, MOST_TIB))
     nodes = values.whole("maxNodes", 0, _MOST_NODES)
-    if nodes > plan.node_addresses and not values.has("existingNetwork"):
+    if is_made and nodes > plan.node_addresses:
         values.fail(
             "vnetAddressSpace",
             f"{network} leaves {plan.node_addresses} addresses for {nodes} nodes; take a larger network",

@@ -1,5 +1,6 @@
 """The watchdog takes nodes down when it should, and never when it does not know."""
 
+import operator
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,13 +20,13 @@ class _Expression:
 
     def __init__(self, answers: dict[str, Any], idle_minutes: int) -> None:
         self._functions: dict[str, Callable[..., Any]] = {
-            "body": lambda action: answers[action],
-            "parameters": lambda name: {"idleMinutes": idle_minutes}[name],
-            "utcNow": lambda _format: NOW,
-            "coalesce": lambda *values: next((value for value in values if value is not None), None),
-            "mul": lambda one, other: one * other,
-            "sub": lambda one, other: one - other,
-            "div": lambda one, other: one // other,
+            "body": answers.__getitem__,
+            "parameters": {"idleMinutes": idle_minutes}.__getitem__,
+            "utcNow": _now,
+            "coalesce": _first_known,
+            "mul": operator.mul,
+            "sub": operator.sub,
+            "div": operator.floordiv,
         }
 
     def value(self, text: Any) -> Any:
@@ -69,6 +70,14 @@ class _Expression:
             "less": one < other, "lessOrEquals": one <= other, "greater": one > other, "greaterOrEquals": one >= other,
         }  # fmt: skip
         return compared[name]
+
+
+def _now(_format: str) -> str:
+    return NOW
+
+
+def _first_known(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
 def _part(value: Any, key: Any) -> Any:

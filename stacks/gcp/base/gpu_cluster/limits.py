@@ -85,7 +85,7 @@ HYPERDISK_FAMILIES: Final = ("a3", "a4", "c4", "c4a", "c4d", "n4")
 # The ways to buy capacity, of which a cluster uses exactly one.
 CAPACITIES: Final = ("on-demand", "spot", "reservation", "flex-start")
 
-# Machine types that are hosts of TPU slices and are bought as a slice: see tpu_slices.py of the Slurm variant.
+# Machine types that are hosts of TPU slices and are bought as a slice: see tpu_slices.py.
 TPU_SLICES: Final = ("ct5p-hightpu-4t",)
 
 # Projects in which Google or a distributor publishes images for everybody.

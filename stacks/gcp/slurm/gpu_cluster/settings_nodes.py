@@ -9,7 +9,7 @@ from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.lustre_sizes import MOUNT_PATH
 from gpu_cluster.node_type import MAX_NODES, NodeType, image_warnings, read_node_type
 from gpu_cluster.place import NAME, PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place, read_stack
-from gpu_cluster.slurm.tpu_slices import TpuSlice, read_tpu_slice
+from gpu_cluster.tpu_slices import TpuSlice, read_tpu_slice
 
 MAX_DISK_GB = 65_536
 MAX_HOURS = 24 * 366

@@ -60,9 +60,10 @@ class Charts(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ChartsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:kubernetes:Charts", name, None, opts)
+        self.releases: list[pulumi.Resource] = []
         for one in args.charts:
             oci = one.chart.repository.startswith("oci://")
-            kubernetes.helm.v3.Release(
+            release = kubernetes.helm.v3.Release(
                 f"{name}-{one.chart.name}",
                 name=one.chart.name,
                 chart=one.chart.repository if oci else one.chart.name,
@@ -73,8 +74,10 @@ class Charts(pulumi.ComponentResource):
                 atomic=True,
                 timeout=READY_WITHIN_S,
                 values=one.values,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=args.after),
+                # In their order, since a later one may need the kinds of an earlier one.
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[*args.after, *self.releases]),
             )
+            self.releases.append(release)
         self.register_outputs({})
 
 

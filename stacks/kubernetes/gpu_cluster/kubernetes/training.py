@@ -33,10 +33,11 @@ class TrainingArgs:
     """What the namespace needs.
 
     Attributes:
+        volume: None where there is no parallel file system.
         identity: annotations that give the jobs' service account the rights of an identity of the cloud.
     """
 
-    volume: FileSystemVolume
+    volume: FileSystemVolume | None
     identity: Mapping[str, pulumi.Input[str]]
     labels: Mapping[str, str]
     after: list[pulumi.Resource]
@@ -54,16 +55,23 @@ class Training(pulumi.ComponentResource):
             metadata=_metadata(NAMESPACE, labels={**args.labels, "pod-security.kubernetes.io/enforce": "privileged"}),
             opts=child,
         )
-        in_namespace = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
         kubernetes.core.v1.ServiceAccount(
             f"{name}-account",
             metadata=_metadata(SERVICE_ACCOUNT, NAMESPACE, labels=args.labels, annotations=args.identity),
-            opts=in_namespace,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
-        size = {"storage": f"{args.volume.capacity_gib}Gi"}
+        if args.volume is not None:
+            self._share(name, args.volume, args.labels, namespace)
+        self.register_outputs({})
+
+    def _share(
+        self, name: str, source: FileSystemVolume, labels: Mapping[str, str], namespace: pulumi.Resource
+    ) -> None:
+        """Make the volume and the claim that jobs name; deleting both leaves the file system in place."""
+        size = {"storage": f"{source.capacity_gib}Gi"}
         volume = kubernetes.core.v1.PersistentVolume(
             f"{name}-volume",
-            metadata=_metadata(f"{NAMESPACE}-{CLAIM}", labels=args.labels),
+            metadata=_metadata(f"{NAMESPACE}-{CLAIM}", labels=labels),
             spec=kubernetes.core.v1.PersistentVolumeSpecArgs(
                 capacity=size,
                 access_modes=["ReadWriteMany"],
@@ -71,16 +79,16 @@ class Training(pulumi.ComponentResource):
                 persistent_volume_reclaim_policy="Retain",
                 claim_ref=kubernetes.core.v1.ObjectReferenceArgs(namespace=NAMESPACE, name=CLAIM),
                 csi=kubernetes.core.v1.CSIPersistentVolumeSourceArgs(
-                    driver=args.volume.driver,
-                    volume_handle=args.volume.handle,
-                    volume_attributes=args.volume.attributes,
+                    driver=source.driver,
+                    volume_handle=source.handle,
+                    volume_attributes=source.attributes,
                 ),
             ),
-            opts=in_namespace,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
         kubernetes.core.v1.PersistentVolumeClaim(
             f"{name}-claim",
-            metadata=_metadata(CLAIM, NAMESPACE, labels=args.labels),
+            metadata=_metadata(CLAIM, NAMESPACE, labels=labels),
             spec=kubernetes.core.v1.PersistentVolumeClaimSpecArgs(
                 access_modes=["ReadWriteMany"],
                 storage_class_name="",
@@ -89,7 +97,6 @@ class Training(pulumi.ComponentResource):
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace, volume]),
         )
-        self.register_outputs({})
 
 
 def _metadata(

@@ -12,6 +12,7 @@ from gpu_cluster.interfaces import InterfaceSlot
 from gpu_cluster.kubernetes.machine_template import launched_tags, metadata_options, root_volume
 from gpu_cluster.kubernetes.vendor import is_pinned, vendor_of
 from gpu_cluster.node_type import NodeType
+from gpu_cluster.watchdog import WatchedGroup
 
 # As EKS names the ways to buy; an existing on-demand reservation is launched into by the template.
 CAPACITY_TYPES: Mapping[str, str] = {
@@ -86,6 +87,10 @@ class NodeGroups(pulumi.ComponentResource):
             for place, size in enumerate(group_sizes(args.node_count, args.max_nodes_per_group))
         ]
         self.group_names: list[pulumi.Output[str]] = [group.node_group_name for group in groups]
+        self.watched = [
+            WatchedGroup(kind="eks", name=group.node_group_name, arn=group.arn, cluster=args.cluster_name)
+            for group in groups
+        ]
         self.register_outputs({"group_names": self.group_names})
 
     def _group(self, name: str, args: NodeGroupsArgs, template: aws.ec2.LaunchTemplate, size: int) -> aws.eks.NodeGroup:

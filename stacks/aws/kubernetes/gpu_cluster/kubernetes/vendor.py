@@ -38,7 +38,7 @@ NVIDIA = Vendor(
 )
 NEURON = Vendor(name="neuron", ami_type="AL2023_x86_64_NEURON", resource="aws.amazon.com/neuron", labels={})
 # Amazon EKS User Guide, "Retrieve recommended Amazon Linux AMI IDs": the newest image, or one release of it.
-IMAGE = r"/aws/service/eks/optimized-ami/1\.[0-9]{2}/amazon-linux-2023/x86_64/(nvidia|neuron)/([a-z0-9.-]+)/image_id"
+IMAGE = r"/aws/service/eks/optimized-ami/1\.[0-9]{2}/amazon-linux-2023/x86_64/(nvidia|neuron)/([a-z0-9._-]+)/image_id"
 NEWEST = "recommended"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pulumi
 from gpu_cluster.capacity import Capacity
-from gpu_cluster.slurm.tpu_slices import TpuSlice
+from gpu_cluster.tpu_slices import TpuSlice
 from pulumi_gcp import tpu
 
 # The word of the API for the generation (cloud.google.com/tpu/docs/reference/rest/v2/AcceleratorConfig).
