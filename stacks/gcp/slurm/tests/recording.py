@@ -188,7 +188,7 @@ def example_values(project: Path, layer: str, changes: Mapping[str, Any]) -> dic
     namespace = f"gcp-gpu-{layer}"
     path = next(path for path in sorted((project / layer).glob("Pulumi.*.yaml")) if path.name != "Pulumi.yaml")
     values: dict[str, Any] = yaml.safe_load(path.read_text())["config"]
-    declared = {*yaml.safe_load((project / layer / "Pulumi.yaml").read_text())["config"], "accountingPassword"}
+    declared = yaml.safe_load((project / layer / "Pulumi.yaml").read_text())["config"]
     for change, value in changes.items():
         if change == "machine":
             defaults = {"rdma": False, "rdmaSubnets": 0, "nicType": "GVNIC"}

@@ -9,6 +9,7 @@ KEY = "gcp:kms/cryptoKey:CryptoKey"
 KEY_RING = "gcp:kms/keyRing:KeyRing"
 BUCKET = "gcp:storage/bucket:Bucket"
 LUSTRE = "gcp:lustre/instance:Instance"
+DATABASE = "gcp:sql/databaseInstance:DatabaseInstance"
 SECRET = "gcp:secretmanager/secret:Secret"  # noqa: S105 - a resource type
 GRANT = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 DATA_KEY = "id-of-gpt3-data"
@@ -48,7 +49,7 @@ def test_file_system_has_the_configured_size_as_text(project: Path, throughput: 
     recording = scenario(project, sharedStorage={"capacityGib": capacity, "throughputMbPerSPerTib": throughput})
     lustre = recording.one(LUSTRE)
     assert (lustre.inputs["capacityGib"], lustre.inputs["perUnitStorageThroughput"]) == (str(capacity), str(throughput))
-    assert lustre.inputs["location"] == recording.one("gcp:compute/instance:Instance").inputs["zone"]
+    assert lustre.inputs["location"] == recording.one("gcp:compute/instance:Instance", "controller").inputs["zone"]
     assert lustre.inputs["network"] == "id-of-gpt3-primary"
     assert lustre.inputs["kmsKey"] == DATA_KEY
     assert len(lustre.inputs["filesystem"]) <= 8
@@ -87,19 +88,23 @@ def test_every_service_that_encrypts_may_use_the_key(project: Path) -> None:
             "serviceAccount:gpt3-secretmanager-agent@my-training-project.iam.gserviceaccount.com"
         ),
         "gpt3-lustre-encryption": "serviceAccount:gpt3-lustre-agent@my-training-project.iam.gserviceaccount.com",
+        "gpt3-database-encryption": "serviceAccount:gpt3-database-agent@my-training-project.iam.gserviceaccount.com",
     }
     assert grant_to(recording, "storage").urn in recording.one(BUCKET).dependencies
-    assert grant_to(recording, "secretmanager").urn in recording.one(SECRET).dependencies
-    for machine in ("gcp:compute/instance:Instance", "gcp:compute/instanceTemplate:InstanceTemplate"):
-        assert grant_to(recording, "compute").urn in recording.one(machine).dependencies
+    assert grant_to(recording, "secretmanager").urn in recording.one(SECRET, "munge-key").dependencies
+    assert grant_to(recording, "database").urn in recording.one(DATABASE).dependencies
+    # Machines are made in later layers, when the foundation is complete.
+    assert grant_to(recording, "compute") in recording.in_layer("foundation")
 
 
 def test_secret_is_an_empty_container(project: Path) -> None:
     """The program makes the secret in the nodes' region and encrypted, and never a value for it."""
     recording = scenario(project)
-    (replica,) = recording.one(SECRET).inputs["replication"]["userManaged"]["replicas"]
-    assert replica == {"location": "us-central1", "customerManagedEncryption": {"kmsKeyName": DATA_KEY}}
-    assert not [one.type for one in recording.resources if "secretVersion" in one.type]
+    for secret in recording.of(SECRET):
+        (replica,) = secret.inputs["replication"]["userManaged"]["replicas"]
+        assert replica == {"location": "us-central1", "customerManagedEncryption": {"kmsKeyName": DATA_KEY}}
+    (version,) = [one for one in recording.resources if "secretVersion" in one.type]
+    assert version.inputs["secret"].endswith("/secrets/gpt3-database-password")
 
 
 def test_protection_can_be_lifted_to_remove_the_cluster(project: Path) -> None:
@@ -118,4 +123,47 @@ def test_only_data_is_protected(project: Path) -> None:
 
 def test_mount_source_is_exported(project: Path) -> None:
     """The mount source of the file system is a stack output."""
-    assert scenario(project).outputs["sharedSource"] == LUSTRE_MOUNT
+    assert scenario(project).outputs["file_system_mount_source"] == LUSTRE_MOUNT
+
+
+def test_accounting_database_is_private_encrypted_and_kept(project: Path) -> None:
+    """Cloud SQL has no public address, wants TLS, uses the cluster's key, and is not deleted by mistake."""
+    database = scenario(project).one(DATABASE).inputs
+    settings = database["settings"]
+    assert settings["ipConfiguration"] == {
+        "ipv4Enabled": False,
+        "privateNetwork": "id-of-gpt3-primary",
+        "sslMode": "ENCRYPTED_ONLY",
+    }
+    assert database["encryptionKeyName"] == DATA_KEY
+    assert (database["deletionProtection"], settings["deletionProtectionEnabled"]) == (True, True)
+    assert settings["backupConfiguration"]["binaryLogEnabled"] is True
+    assert scenario(project, protectData=False).one(DATABASE).inputs["deletionProtection"] is False
+
+
+def test_no_database_where_none_is_wanted(project: Path) -> None:
+    """Without accounting there is neither database nor a secret for its password, nor the service."""
+    recording = scenario(project, accountingDatabase=False, accountingPassword="")
+    assert not recording.of(DATABASE)
+    assert [one.name for one in recording.of(SECRET)] == ["gpt3-munge-key"]
+    services = {one.inputs["service"] for one in recording.of("gcp:projects/service:Service")}
+    assert "sqladmin.googleapis.com" not in services
+
+
+def test_file_system_may_use_the_bucket(project: Path) -> None:
+    """Managed Lustre imports from the bucket and exports to it, and may not delete it."""
+    grants = scenario(project).of("gcp:storage/bucketIAMMember:BucketIAMMember")
+    roles = {one.inputs["role"] for one in grants if "lustre" in one.inputs["member"]}
+    assert roles == {"roles/storage.objectUser", "roles/storage.legacyBucketReader"}
+
+
+def test_somebody_elses_key_and_bucket_are_used_and_not_changed(project: Path) -> None:
+    """A key that others use gets no grant of ours, and neither key nor bucket is made."""
+    key = "projects/host/locations/us-central1/keyRings/r/cryptoKeys/k"
+    existing = {"keyId": key, "bucketName": "their-data"}
+    recording = scenario(project, existingNetwork=existing, grantKeyUse=False)
+    assert not [*recording.of(KEY), *recording.of(KEY_RING), *recording.of(BUCKET), *recording.of(GRANT)]
+    assert recording.outputs["key_id"] == key
+    assert recording.outputs["bucket_name"] == "their-data"
+    assert recording.one(LUSTRE).inputs["kmsKey"] == key
+    assert recording.one("gcp:compute/network:Network", "primary")

@@ -131,8 +131,36 @@ def test_storage_is_reached_by_peering(project: Path) -> None:
     assert callback["allows"] == [{"protocol": "tcp", "ports": ["988"]}]
 
 
-def test_no_peering_without_a_file_system(project: Path) -> None:
-    """Without shared storage there is neither peering nor file system."""
-    recording = scenario(project, sharedStorage=None)
-    assert not recording.of("gcp:servicenetworking/connection:Connection")
+def test_no_way_for_lustre_without_a_file_system(project: Path) -> None:
+    """Without shared storage nobody calls back; the peering stays, since the accounting database is behind it."""
+    recording = scenario(project, sharedStorage={"capacityGib": 0})
+    assert not [one for one in recording.of(FIREWALL) if "lustre" in one.name]
     assert not recording.of("gcp:lustre/instance:Instance")
+    assert recording.of("gcp:servicenetworking/connection:Connection")
+
+
+EXISTING = {
+    "network": "projects/host/global/networks/shared",
+    "subnetwork": "projects/host/regions/us-central1/subnetworks/nodes",
+    "gpuSubnetworks": [f"projects/host/regions/us-central1/subnetworks/gpu-{number}" for number in range(8)],
+}
+
+
+def test_somebody_elses_networks_are_taken_by_id(project: Path) -> None:
+    """No network, subnetwork, firewall, gateway or peering is made; nodes, head and file system are in the given ones."""
+    recording = scenario(project, existingNetwork=EXISTING)
+    kinds = {one.type for one in recording.resources}
+    assert not {kind for kind in kinds if kind.startswith(("gcp:compute/network", "gcp:compute/subnetwork"))}
+    assert not kinds & {FIREWALL, "gcp:compute/router:Router", "gcp:servicenetworking/connection:Connection"}
+    interfaces = recording.one("gcp:compute/instanceTemplate:InstanceTemplate").inputs["networkInterfaces"]
+    assert [one["subnetwork"] for one in interfaces] == [EXISTING["subnetwork"], *EXISTING["gpuSubnetworks"]]
+    assert recording.one("gcp:lustre/instance:Instance").inputs["network"] == EXISTING["network"]
+    for head in recording.of("gcp:compute/instance:Instance"):
+        assert head.inputs["networkInterfaces"][0]["subnetwork"] == EXISTING["subnetwork"]
+
+
+def test_subnetwork_of_another_network_is_refused(project: Path) -> None:
+    """A look-up shows that the subnetwork belongs to another network, before anything is made in it."""
+    other = {**EXISTING, "subnetwork": "projects/host/regions/us-central1/subnetworks/other"}
+    with pytest.raises(Exception, match="belongs to"):
+        scenario(project, existingNetwork=other)

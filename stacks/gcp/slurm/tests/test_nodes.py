@@ -4,20 +4,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import MACHINE_TYPES, Recording, scenario
+from recording import MACHINE_TYPES, Recording, RecordingMonitor, run_layer, scenario
 
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
 GROUP = "gcp:compute/instanceGroupManager:InstanceGroupManager"
 POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
 
 
-def gvnic(*names: str) -> list[tuple[str, str, str]]:
+def gvnic(*names: str) -> list[tuple[str, str]]:
     """Interfaces that each have a network of their own."""
-    return [(f"id-of-gpt3-{name}", f"id-of-gpt3-{name}", "GVNIC") for name in names]
+    return [(f"id-of-gpt3-{name}", "GVNIC") for name in names]
 
 
-RDMA = [("id-of-gpt3-rdma", f"id-of-gpt3-rdma-{rail}", "MRDMA") for rail in range(8)]
-# Network, subnetwork and type of every interface, in the order of the machine.
+RDMA = [(f"id-of-gpt3-rdma-{rail}", "MRDMA") for rail in range(8)]
+# Subnetwork and type of every interface, in the order of the machine.
 INTERFACES = {
     "a2-ultragpu-8g": gvnic("primary"),
     "a3-highgpu-8g": gvnic("primary", "gpu-1", "gpu-2", "gpu-3", "gpu-4"),
@@ -38,7 +38,7 @@ def test_interfaces_have_the_right_number_order_type_and_network(project: Path, 
     """The template lists exactly the interfaces of the machine type, for any cluster size, none of them public."""
     recording = scenario(project, machine=machine, nodeCount=node_count)
     interfaces = template(recording)["networkInterfaces"]
-    assert [(one["network"], one["subnetwork"], one["nicType"]) for one in interfaces] == INTERFACES[machine]
+    assert [(one["subnetwork"], one["nicType"]) for one in interfaces] == INTERFACES[machine]
     assert all("accessConfigs" not in one and "ipv6AccessConfigs" not in one for one in interfaces)
     assert recording.one(GROUP).inputs["targetSize"] == node_count
 
@@ -169,3 +169,37 @@ def test_zero_nodes_keep_the_cluster(project: Path) -> None:
     assert "CLUSTER_NODE_COUNT='1'" in template(recording)["metadata"]["user-data"]
     flex = scenario(project, machine="a4-highgpu-8g", nodeCount=0, capacity="flex-start")
     assert not flex.of("gcp:compute/resizeRequest:ResizeRequest")
+
+
+def test_a_large_cluster_has_several_groups(project: Path) -> None:
+    """A group holds 1,000 machines; the first ones are full, so that growing changes only the last."""
+    recording = scenario(project, nodeCount=2048)
+    assert [(one.name, one.inputs["targetSize"]) for one in recording.of(GROUP)] == [
+        ("gpt3-gpu", 1000),
+        ("gpt3-gpu-2", 1000),
+        ("gpt3-gpu-3", 48),
+    ]
+    assert recording.outputs["node_groups"] == ["gpt3-gpu", "gpt3-gpu-2", "gpt3-gpu-3"]
+    assert len(recording.of(TEMPLATE)) == 1
+
+
+def test_nodes_and_foundation_must_agree_on_the_networks(project: Path) -> None:
+    """A foundation made for another machine type is noticed before machines with missing interfaces are made."""
+    exports = dict(scenario(project, machine="a3-highgpu-8g").exports)
+    with pytest.raises(Exception, match="needs 8 networks beside the primary one, and the foundation has 4"):
+        run_layer(project, "nodes", {"machine": "a3-megagpu-8g"}, RecordingMonitor(exports))
+
+
+def test_spot_nodes_watch_for_the_notice(project: Path) -> None:
+    """Spot nodes drain themselves when Google takes them back; others have nothing to watch for."""
+    for capacity, watches in (("spot", "yes"), ("on-demand", "no")):
+        assert f"CLUSTER_SPOT='{watches}'" in template(scenario(project, capacity=capacity))["metadata"]["user-data"]
+
+
+def test_missing_nodes_raise_an_alert(project: Path) -> None:
+    """The alert wants as many machines as each group should have, and goes to the foundation's channel."""
+    alert = scenario(project).one("gcp:monitoring/alertPolicy:AlertPolicy", "missing-nodes").inputs
+    (condition,) = alert["conditions"]
+    assert condition["conditionThreshold"]["thresholdValue"] == 48
+    assert alert["notificationChannels"] == ["gpt3-alerts"]
+    assert not [one for one in scenario(project, nodeCount=0).resources if "missing-nodes" in one.name]

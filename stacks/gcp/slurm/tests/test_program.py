@@ -6,14 +6,43 @@ from typing import Any
 
 import pytest
 import yaml
-from recording import MACHINE_TYPES, NODE_TYPES, RecordingMonitor, every_text, plain_values, run_with, scenario
-from settings import OBJECT_KEYS, SCALAR_KEYS, ConfigError, read_settings
+from gpu_cluster import settings_cluster, settings_foundation, settings_nodes
+from gpu_cluster.config_values import ConfigError
+from recording import (
+    LAYERS,
+    MACHINE_TYPES,
+    NODE_TYPES,
+    TPU,
+    RecordingMonitor,
+    every_text,
+    plain_values,
+    run_layer,
+    run_with,
+    scenario,
+)
+
+SETTINGS: dict[str, Any] = {
+    "foundation": settings_foundation,
+    "cluster": settings_cluster,
+    "nodes": settings_nodes,
+}
+EXISTING = {
+    "network": "projects/host/global/networks/shared",
+    "subnetwork": "projects/host/regions/us-central1/subnetworks/nodes",
+    "gpuSubnetworks": [f"projects/host/regions/us-central1/subnetworks/gpu-{number}" for number in range(8)],
+    "keyId": "projects/host/locations/us-central1/keyRings/r/cryptoKeys/k",
+    "bucketName": "their-data",
+}
 
 SCENARIOS = [
     *({"machine": machine} for machine in MACHINE_TYPES),
     {"machine": "a3-highgpu-8g", "nodeCount": 1, "capacity": "reservation", "reservationId": "dense-1"},
     {"machine": "a4-highgpu-8g", "nodeCount": 4, "capacity": "flex-start"},
-    {"sharedStorage": None, "operators": None, "tags": None, "billingAccount": ""},
+    {"sharedStorage": {"capacityGib": 0}, "operators": None, "tags": None, "billingAccount": "", "alertEmail": ""},
+    {"existingNetwork": EXISTING, "grantKeyUse": False},
+    {"nodeType": TPU, "nodeCount": 16},
+    {"timeToLiveHours": 48, "stopWhenIdleMinutes": 30, "capacity": "spot"},
+    {"accountingDatabase": False, "accountingPassword": ""},
 ]
 # Types that Google Cloud gives labels to.
 LABELLED = (
@@ -25,6 +54,8 @@ LABELLED = (
     "gcp:lustre/instance:Instance",
     "gcp:secretmanager/secret:Secret",
     "gcp:storage/bucket:Bucket",
+    "gcp:tpu/v2Vm:V2Vm",
+    "gcp:workflows/workflow:Workflow",
 )
 
 
@@ -39,7 +70,7 @@ def test_no_output_was_turned_into_text(project: Path, changes: dict[str, Any]) 
     for resource in scenario(project, **changes).resources:
         for text in every_text(resource.inputs):
             assert "Calling __str__ on an Output" not in text, f"{resource.urn}: {text[:80]}"
-            # The boot scripts are longer than any name and may hold the word.
+            # The boot scripts and the watchdog's program are longer than any name and may hold the word.
             assert len(text) > 1000 or not re.search(r"\bNone\b", text), f"{resource.urn}: {text}"
 
 
@@ -58,7 +89,8 @@ def test_everything_that_can_has_labels(project: Path, changes: dict[str, Any]) 
         if resource.type not in LABELLED:
             continue
         labels = resource.inputs["labels"]
-        assert labels["cluster"] == "gpt3"
+        assert labels["gpu-cluster"] == "gpt3"
+        assert labels["layer"] in resource.urn
         assert labels["managed-by"] == "pulumi"
         assert labels.get("owner") == (None if changes.get("tags", 0) is None else "ml-platform")
         assert all(re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key) for key in labels)
@@ -68,7 +100,7 @@ def test_everything_that_can_has_labels(project: Path, changes: dict[str, Any]) 
 def test_disks_carry_labels_too(project: Path) -> None:
     """Disks are billed apart from machines, so they have the labels as well."""
     recording = scenario(project)
-    controller = recording.one("gcp:compute/instance:Instance").inputs
+    controller = recording.one("gcp:compute/instance:Instance", "controller").inputs
     (disk,) = recording.one("gcp:compute/instanceTemplate:InstanceTemplate").inputs["disks"]
     assert controller["bootDisk"]["initializeParams"]["labels"]["role"] == "controller"
     assert disk["labels"]["role"] == "compute"
@@ -76,22 +108,22 @@ def test_disks_carry_labels_too(project: Path) -> None:
 
 @pytest.mark.parametrize("changes", SCENARIOS, ids=name_of)
 def test_every_resource_belongs_to_a_component(project: Path, changes: dict[str, Any]) -> None:
-    """Google's resources are children of a component; only the project's services stand by themselves."""
+    """Google's resources are children of a component."""
     for resource in scenario(project, **changes).resources:
-        if resource.type.startswith("gcp:") and resource.type != "gcp:projects/service:Service":
+        if resource.type.startswith("gcp:"):
             assert "gpucluster:gcp:" in resource.parent, resource.urn
 
 
 def test_controller_is_a_hardened_private_machine(project: Path) -> None:
     """The controller has a fixed private address, an encrypted disk, Shielded VM, OS Login and its own account."""
     recording = scenario(project)
-    controller = recording.one("gcp:compute/instance:Instance").inputs
+    controller = recording.one("gcp:compute/instance:Instance", "controller").inputs
     (interface,) = controller["networkInterfaces"]
-    assert interface["networkIp"] == "10.0.0.10" == recording.outputs["controllerAddress"]
+    assert interface["networkIp"] == "10.0.0.10" == recording.outputs["controller_address"]
     assert recording.one("gcp:compute/address:Address").inputs["addressType"] == "INTERNAL"
-    assert recording.outputs["controllerName"] == "gpt3-controller"
-    assert recording.outputs["login"] == (
-        "gcloud compute ssh gpt3-controller --tunnel-through-iap --zone us-central1-a --project my-training-project"
+    assert recording.outputs["controller_name"] == "gpt3-controller"
+    assert recording.outputs["connect"] == (
+        "gcloud compute ssh gpt3-login --tunnel-through-iap --zone us-central1-a --project my-training-project"
     )
     assert controller["bootDisk"]["kmsKeySelfLink"] == "id-of-gpt3-data"
     assert controller["shieldedInstanceConfig"] == {
@@ -108,7 +140,7 @@ def test_budget_watches_this_cluster(project: Path) -> None:
     budget = scenario(project).one("gcp:billing/budget:Budget").inputs
     assert budget["amount"]["specifiedAmount"] == {"currencyCode": "USD", "units": "2500000"}
     assert budget["budgetFilter"]["projects"] == ["projects/123456789012"]
-    assert budget["budgetFilter"]["labels"] == {"cluster": "gpt3"}
+    assert budget["budgetFilter"]["labels"] == {"gpu-cluster": "gpt3"}
     rules = [(rule["thresholdPercent"], rule["spendBasis"]) for rule in budget["thresholdRules"]]
     assert rules == [(0.5, "CURRENT_SPEND"), (0.9, "CURRENT_SPEND"), (1, "CURRENT_SPEND"), (1, "FORECASTED_SPEND")]
 
@@ -130,42 +162,68 @@ def test_a_second_run_registers_the_same(project: Path) -> None:
 
 def test_the_number_of_resources_does_not_grow_with_the_nodes(project: Path) -> None:
     """One node and 48 nodes need the same resources: nodes are machines of one group."""
-    assert len(scenario(project, nodeCount=1).resources) == len(scenario(project, nodeCount=48).resources) < 90
+    small, large = scenario(project, nodeCount=1), scenario(project, nodeCount=48)
+    assert len(small.resources) == len(large.resources)
+    for layer in LAYERS:
+        assert len([one for one in large.in_layer(layer) if one.type.startswith("gcp:")]) <= 60
 
 
 def test_bad_configuration_registers_nothing(project: Path) -> None:
     """With a wrong value the program stops before the first resource."""
     monitor = RecordingMonitor()
     with pytest.raises(ConfigError, match=r"sharedStorage\.capacityGib"):
-        run_with(project, {"sharedStorage.capacityGib": 1000}, monitor)
+        run_layer(project, "foundation", {"sharedStorage.capacityGib": 1000}, monitor)
     assert monitor.recorded == []
 
 
-def test_missing_boot_scripts_register_nothing(project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layer", ["cluster", "nodes"])
+def test_missing_boot_scripts_register_nothing(project: Path, tmp_path: Path, layer: str) -> None:
     """Without the folder `node/` the program stops before the first resource and says what is missing."""
-    for name in ("__main__.py", "Pulumi.example.yaml"):
-        (tmp_path / name).write_text((project / name).read_text())
+    for each in LAYERS:
+        (tmp_path / each).mkdir()
+        for path in (project / each).glob("*"):
+            if path.is_file():
+                (tmp_path / each / path.name).write_text(path.read_text())
     monitor = RecordingMonitor()
     with pytest.raises(ValueError, match=r"no bootstrap\.sh"):
-        run_with(tmp_path, {}, monitor)
+        run_layer(tmp_path, layer, {}, monitor)
     assert monitor.recorded == []
 
 
-def test_declared_configuration_is_what_the_program_reads(project: Path) -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_declared_configuration_is_what_the_program_reads(project: Path, layer: str) -> None:
     """Pulumi.yaml declares exactly the keys that the program reads, and its defaults are the program's."""
-    declared = yaml.safe_load((project / "Pulumi.yaml").read_text())["config"]
-    assert set(declared) == {*SCALAR_KEYS, *OBJECT_KEYS}
-    required = {key: value for key, value in plain_values(project).items() if "default" not in declared.get(key, {})}
-    defaults = {key: value["default"] for key, value in declared.items() if "default" in value}
-    assert read_settings(required) == read_settings({**required, **defaults})
+    declared = yaml.safe_load((project / layer / "Pulumi.yaml").read_text())["config"]
+    module = SETTINGS[layer]
+    assert set(declared) == {*module.SCALAR_KEYS, *module.OBJECT_KEYS}
+    given = plain_values(project, layer)
+    # A password has no default that works.
+    required = {
+        key: value
+        for key, value in given.items()
+        if "default" not in declared.get(key, {}) or key == "accountingPassword"
+    }
+    defaults = {
+        key: value["default"]
+        for key, value in declared.items()
+        if "default" in value and key != "accountingPassword"
+    }
+    assert module.read_settings(required) == module.read_settings({**required, **defaults})
 
 
-def test_keys_without_default_are_those_that_every_user_sets(project: Path) -> None:
+WITHOUT_DEFAULT = {
+    "foundation": {"clusterName", "zone", "nodeCount", "nodeType", "sharedStorage", "existingNetwork", "tags"},
+    "cluster": {"clusterName", "foundationStack", "zone", "nodeCount", "nodeType", "tags"},
+    "nodes": {"clusterName", "foundationStack", "clusterStack", "zone", "nodeCount", "nodeType", "tags"},
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_keys_without_default_are_those_that_every_user_sets(project: Path, layer: str) -> None:
     """Pulumi refuses to run while a declared key has neither value nor default; no optional key may be among them."""
-    declared = yaml.safe_load((project / "Pulumi.yaml").read_text())["config"]
-    without_default = {key for key, value in declared.items() if "default" not in value}
-    assert without_default == {"clusterName", "zone", "nodeCount", "nodeType", "sharedStorage", "tags"}
-    assert without_default <= set(plain_values(project))
+    declared = yaml.safe_load((project / layer / "Pulumi.yaml").read_text())["config"]
+    assert {key for key, value in declared.items() if "default" not in value} == WITHOUT_DEFAULT[layer]
+    assert set(plain_values(project, layer)) >= WITHOUT_DEFAULT[layer]
 
 
 def test_every_known_machine_type_is_tested() -> None:

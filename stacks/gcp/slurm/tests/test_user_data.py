@@ -1,5 +1,6 @@
 """What machines read at boot."""
 
+import base64
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from recording import LUSTRE_MOUNT, MACHINE_TYPES, scenario
+from gpu_cluster.node_type import NodeType
 from gpu_cluster.slurm.user_data import NodeEnvironment, UserDataError, read_scripts, render_user_data
 
 ENVIRONMENT = NodeEnvironment(
@@ -19,10 +21,20 @@ ENVIRONMENT = NodeEnvironment(
     region="us-central1",
     secret_id="projects/p/secrets/s",  # noqa: S106 - its name
     node_count=4,
-    gpus_per_node=8,
-    gpu_type="h100",
-    fabric="tcpxo",
-    fabric_interfaces=8,
+    node_type=NodeType(
+        instance_type="a3-megagpu-8g",
+        gpus_per_node=8,
+        gpu_type="h100",
+        cpus=208,
+        memory_mib=1,
+        fabric="tcpxo",
+        image="",
+        gpu_networks=8,
+        mtu_bytes=8244,
+        rdma=False,
+        rdma_subnets=0,
+        placement_max_nodes=None,
+    ),
     shared_source="",
     shared_path="/shared",
     bucket="gs://b",
@@ -69,7 +81,7 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
     assert environment == {
         "CLUSTER_CLOUD": "gcp",
         "CLUSTER_ROLE": "compute",
-        "CLUSTER_CLUSTER_NAME": "gpt3",
+        "CLUSTER_NAME": "gpt3",
         "CLUSTER_PARTITION": "gpu",
         "CLUSTER_CONTROLLER_ADDRESS": "10.0.0.10",
         "CLUSTER_REGION": "us-central1",
@@ -80,15 +92,34 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
         "CLUSTER_FABRIC_INTERFACES": interfaces,
         "CLUSTER_SHARED_SOURCE": LUSTRE_MOUNT,
         "CLUSTER_SHARED_PATH": "/shared",
-        "CLUSTER_BUCKET": "gs://gpt3-data-1a2b3c4",
+        "CLUSTER_BUCKET": "gs://gpt3-data",
+        "CLUSTER_DATABASE_HOST": "",
+        "CLUSTER_DATABASE_USER": "",
+        "CLUSTER_DATABASE_SECRET_ID": "",
+        "CLUSTER_DATABASE_CA": "",
+        "CLUSTER_SPOT": "no",
+        "CLUSTER_BUSY_METRIC": "no",
     }
 
 
-def test_controller_differs_from_nodes_by_its_role_only(project: Path) -> None:
-    """Controller and nodes get the same variables and scripts, apart from the role."""
-    controller = environment_of(user_data_of(project, "gcp:compute/instance:Instance"))
+HEADS = {
+    "controller": {
+        "CLUSTER_DATABASE_HOST": "10.20.16.3",
+        "CLUSTER_DATABASE_USER": "slurm",
+        "CLUSTER_DATABASE_SECRET_ID": "projects/my-training-project/secrets/gpt3-database-password",
+        "CLUSTER_DATABASE_CA": base64.b64encode(b"certificate of the authority").decode(),
+    },
+    # The login machine only has to know that there is one.
+    "login": {"CLUSTER_DATABASE_HOST": "10.20.16.3"},
+}
+
+
+@pytest.mark.parametrize("role", HEADS)
+def test_head_machines_differ_from_nodes_by_role_and_database(project: Path, role: str) -> None:
+    """Head machines get the same variables and scripts, apart from the role and the way to the database."""
+    instance = scenario(project).one("gcp:compute/instance:Instance", role)
     node = environment_of(user_data_of(project, "gcp:compute/instanceTemplate:InstanceTemplate"))
-    assert controller == {**node, "CLUSTER_ROLE": "controller"}
+    assert environment_of(instance.inputs["metadata"]["user-data"]) == {**node, "CLUSTER_ROLE": role, **HEADS[role]}
 
 
 def test_all_scripts_come_along_and_run_at_every_boot(project: Path) -> None:

@@ -1,0 +1,53 @@
+# shellcheck shell=bash
+# Replaces the nodes by new ones of the current instance template, a few at a time. Sourced by cloud.sh: `say`, `fail`,
+# `run`, `output` and `configured` are cluster.sh's.
+
+# A command on the controller, through Identity-Aware Proxy.
+on_controller() {
+  gcloud compute ssh "$(output cluster controller_name)" --tunnel-through-iap --quiet \
+    --zone "$(output foundation zone)" --project "$(output foundation project)" --command "$1"
+}
+
+# Waits until no job runs on the nodes any more; jobs that run are never ended.
+wait_until_idle() {
+  local nodes=$1
+  say "waiting for the jobs on $nodes to end"
+  until [ -z "$(on_controller "squeue --noheader --nodelist=$nodes")" ]; do sleep 30; done
+}
+
+# After a replacement a machine either kept its name, and takes jobs again, or is gone, and Slurm forgets it.
+take_back() {
+  local machine=$1 present=$2
+  case " $present " in
+    *" $machine "*) run on_controller "sudo scontrol update nodename=$machine state=resume" ;;
+    *) run on_controller "sudo scontrol delete nodename=$machine" ;;
+  esac
+}
+
+machines_of() {
+  gcloud compute instance-groups managed list-instances "$1" --zone "$zone" --project "$project" \
+    --format 'value(instance.basename())'
+}
+
+reimage_nodes() {
+  local groups group zone project machines some machine names batch=${REIMAGE_NODES_AT_ONCE:-4}
+  zone=$(output foundation zone)
+  project=$(output foundation project)
+  # shellcheck disable=SC2154
+  groups=$(pulumi -C nodes stack output --stack "$stack_name" --json node_groups | tr -d '[]",')
+  [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
+  for group in $groups; do
+    mapfile -t machines < <(machines_of "$group")
+    while [ "${#machines[@]}" -gt 0 ]; do
+      some=("${machines[@]:0:batch}")
+      machines=("${machines[@]:batch}")
+      names=$(IFS=,; printf '%s' "${some[*]}")
+      run on_controller "sudo scontrol update nodename=$names state=drain reason=reimage"
+      wait_until_idle "$names"
+      run gcloud compute instance-groups managed update-instances "$group" --zone "$zone" --project "$project" \
+        --instances "$names" --minimal-action replace
+      run gcloud compute instance-groups managed wait-until "$group" --stable --zone "$zone" --project "$project"
+      for machine in "${some[@]}"; do take_back "$machine" "$(machines_of "$group" | tr '\n' ' ')"; done
+    done
+  done
+}
