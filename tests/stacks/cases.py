@@ -1,13 +1,16 @@
 """Which projects are proven: every stack × instance type × size, and the ways to buy capacity."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from .projects import INSTANCES, SCHEDULERS, Case, has_stack
+from .projects import INSTANCES, SCHEDULERS, Case, declares, has_stack
 
-_BLOCK = (("capacity", "capacity-block"), ("reservationId", "cr-0123456789abcdef0"))
-_FLEX = (("capacity", "flex-start"),)
+#: Key, or `section.field`, and value.
+Changes = tuple[tuple[str, Any], ...]
+_BLOCK: Changes = (("capacity", "capacity-block"), ("reservationId", "cr-0123456789abcdef0"))
+_FLEX: Changes = (("capacity", "flex-start"),)
 #: Types that are not sold as capacity blocks (EC2 DescribeInstanceTypes).
 _NO_BLOCK = ("g6e.48xlarge",)
 #: The most that a program takes at all where no object of the cloud has a lower limit.
@@ -42,6 +45,58 @@ def compact() -> list[Case]:
     ]
 
 
+#: One type of each cloud for what does not depend on the type.
+TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-ultragpu-8g"}
+_AZURE_GROUP = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/theirs/providers"
+_AZURE_NETWORK = f"{_AZURE_GROUP}/Microsoft.Network/virtualNetworks/theirs"
+_WATCHED: Changes = (("timeToLiveHours", 72), ("stopWhenIdleMinutes", 60))
+#: Ways to buy capacity, beside on demand, and what an account holds already.
+VARIANTS: Mapping[str, Mapping[str, Changes]] = {
+    "aws": {
+        "spot": (("capacity", "spot"),),
+        "reservation": (("capacity", "reservation"), ("reservationId", "cr-0123456789abcdef0")),
+        "capacity block": _BLOCK,
+        "existing network": (
+            ("existingNetwork.vpcId", "vpc-0aaaaaaaaaaaaaaa0"),
+            ("existingNetwork.nodeSubnetId", "subnet-0aaaaaaaaaaaaaaa1"),
+            ("existingNetwork.serviceSubnetIds", ("subnet-0aaaaaaaaaaaaaaa2", "subnet-0aaaaaaaaaaaaaaa3")),
+        ),
+        "existing key and bucket": (
+            ("existingNetwork.keyArn", "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"),
+            ("existingNetwork.bucketName", "their-training-data"),
+        ),
+        "time to live": _WATCHED,
+    },
+    "azure": {
+        "spot": (("capacity", "spot"),),
+        "existing network": (
+            ("existingNetwork.virtualNetworkId", _AZURE_NETWORK),
+            ("existingNetwork.nodeSubnetId", f"{_AZURE_NETWORK}/subnets/nodes"),
+            ("existingNetwork.serviceSubnetId", f"{_AZURE_NETWORK}/subnets/services"),
+            ("existingNetwork.lustreSubnetId", f"{_AZURE_NETWORK}/subnets/lustre"),
+        ),
+        "time to live": _WATCHED,
+    },
+    "gcp": {
+        "spot": (("capacity", "spot"),),
+        "reservation": (("capacity", "reservation"), ("reservationId", "dense-1")),
+        "flex-start": _FLEX,
+        "existing bucket": (("existingNetwork.bucketName", "their-training-data"),),
+        "time to live": _WATCHED,
+    },
+}
+
+
+def variants() -> list[Case]:
+    """Return each stack's typical type at 4 nodes: on demand, and in every other way."""
+    return [
+        Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler, changes=changes)
+        for cloud, scheduler in stacks()
+        for changes in ((), *VARIANTS[cloud].values())
+        if all(declares(cloud, scheduler, key) for key, _ in changes)
+    ]
+
+
 def beyond() -> list[Case]:
     """Return the same types with one node too many (for GB200 one rack)."""
     return [
@@ -71,19 +126,17 @@ def full() -> list[Case]:
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
                 )
                 cases.append(replace(one, nodes=racks, changes=split))
-            cases.append(replace(one, changes=(("capacity", "spot"),)))
-            cases += [replace(one, changes=changes) for changes in _reserved(cloud)]
-    return [case for case in cases if case.cloud != "aws" or case.changes != _BLOCK or case.instance not in _NO_BLOCK]
+            cases += [replace(one, changes=changes) for changes in VARIANTS[cloud].values()]
+    return [case for case in cases if _sold(case)]
 
 
-def _reserved(cloud: str) -> Sequence[tuple[tuple[str, str], ...]]:
-    if cloud == "aws":
-        return (_BLOCK, (("capacity", "reservation"), ("reservationId", "cr-0123456789abcdef0")))
-    if cloud == "gcp":
-        return (_FLEX, (("capacity", "reservation"), ("reservationId", "dense-1")))
-    return ()
+def _sold(case: Case) -> bool:
+    """Tell whether a type is sold in a case's way, and whether its stack has what the case sets."""
+    if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
+        return False
+    return all(declares(case.cloud, case.scheduler, key) for key, _ in case.changes)
 
 
 def chosen() -> list[Case]:
-    """Return the compact matrix, or with `CLUSTERWRIGHT_FULL_MATRIX=1` the full one after it."""
-    return compact() + (full() if os.environ.get("CLUSTERWRIGHT_FULL_MATRIX") == "1" else [])
+    """Return the compact matrix and the variants, or with `CLUSTERWRIGHT_FULL_MATRIX=1` the full one after them."""
+    return compact() + variants() + (full() if os.environ.get("CLUSTERWRIGHT_FULL_MATRIX") == "1" else [])

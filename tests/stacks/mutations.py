@@ -236,7 +236,9 @@ def _takes_anything(shape: Shape) -> bool:
 
 
 def _is_mark(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, Mapping) and any(key in value for key in (SECRET, UNKNOWN, REFERENCE, "$asset"))
+    return isinstance(value, Mapping) and any(
+        key in value for key in (SECRET, UNKNOWN, REFERENCE, "$asset", "$archive")
+    )
 
 
 def _put(value: Any, path: Path, new: Any) -> Any:  # noqa: ANN401

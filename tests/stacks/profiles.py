@@ -1,8 +1,8 @@
 """What resources of a type have in common wherever they stand: the profile of a cloud, written down and held to.
 
-A page of `golden/` shows one example. A profile holds over every instance type, size, scheduler and way to buy capacity:
-which inputs a type always has, which values they take, what they refer to, and what must refer to it. It is written from
-all cases (`CLUSTERWRIGHT_WRITE_GOLDEN=1`) and read by a person like the pages.
+A page of `golden/` shows one example. A profile holds over every instance type, size and way to buy capacity: which
+inputs a resource type always has, which values they take, what they refer to, and what must refer to it. It is written
+from all cases (`CLUSTERWRIGHT_WRITE_GOLDEN=1`) and read by a person like the pages.
 """
 
 import json
@@ -17,7 +17,16 @@ from .references import kind_of
 from .rules import Problem
 
 #: What users name, and what machines boot with.
-_FREE = ("tags", "labels", "resourceLabels", "userLabels", "userData", "userDataBase64", "customData", "tagSpecifications")
+_FREE = (
+    "tags",
+    "labels",
+    "resourceLabels",
+    "userLabels",
+    "userData",
+    "userDataBase64",
+    "customData",
+    "tagSpecifications",
+)
 _MOST_VALUES = 4
 _GIVEN = "given"
 
@@ -99,7 +108,9 @@ def text_of(known: Mapping[str, Profile]) -> str:
     for type_, one in known.items():
         parts = []
         for name, paths in (("always", one.always), ("sometimes", one.sometimes)):
-            inner = [f"   {json.dumps(path)}: {json.dumps(list(paths[path]), ensure_ascii=False)}" for path in sorted(paths)]
+            inner = [
+                f"   {json.dumps(path)}: {json.dumps(list(paths[path]), ensure_ascii=False)}" for path in sorted(paths)
+            ]
             parts.append(f'  "{name}": {{\n' + ",\n".join(inner) + "}" if inner else f'  "{name}": {{}}')
         parts.append(f'  "referred_to_by": {json.dumps(list(one.referred_to_by))}')
         lines.append(f" {json.dumps(type_)}: {{\n" + ",\n".join(parts) + "}")
@@ -153,7 +164,9 @@ def _token(value: Any, kinds: Mapping[str, str]) -> str:  # noqa: ANN401 - JSON
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
-    if isinstance(value, Mapping) and not any(key in value for key in (SECRET, UNKNOWN, REFERENCE, "$asset")):
+    if isinstance(value, Mapping) and not any(
+        key in value for key in (SECRET, UNKNOWN, REFERENCE, "$asset", "$archive")
+    ):
         for key, item in value.items():
             if key not in _FREE:
                 yield from _leaves(item, f"{path}.{key}" if path else key)

@@ -117,7 +117,8 @@ class Case:
     changes: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        more = "".join(f"-{key}={value}" for key, value in self.changes if isinstance(value, str | int))
+        told = {key.rpartition(".")[2]: value for key, value in self.changes if isinstance(value, str | int)}
+        more = "".join(f"-{key}={str(value).rpartition('/')[2]}" for key, value in told.items())
         return f"{self.scheduler}-{self.instance}-{self.nodes}{more}"
 
 
@@ -152,6 +153,12 @@ def has_stack(cloud: str, scheduler: str) -> bool:
     folder = ROOT / "stacks" / cloud
     layered = (folder / "base").is_dir() and (folder / scheduler).is_dir()
     return layered or (scheduler == "slurm" and (folder / "__main__.py").exists())
+
+
+def declares(cloud: str, scheduler: str, key: str) -> bool:
+    """Tell whether some layer of a stack takes a configuration key, or the section of `section.field`."""
+    paths = [path for part in ("base", scheduler) for path in (ROOT / "stacks" / cloud / part).glob("*/Pulumi.yaml")]
+    return any(key.partition(".")[0] in YAML(typ="safe").load(path).get("config", {}) for path in paths)
 
 
 def layers_of(folder: Path) -> tuple[str, ...]:
@@ -225,7 +232,7 @@ def set_config(folder: Path, changes: Mapping[str, Any]) -> None:
             if value is None:
                 target.pop(last, None)
             else:
-                target[last] = value
+                target[last] = list(value) if isinstance(value, tuple) else value
         stream = io.StringIO()
         yaml.dump(document, stream)
         path.write_text(stream.getvalue())

@@ -15,12 +15,21 @@ except ImportError:
 from .inputs import input_findings
 from .projects import STACK, Case, plan_for, site_packages
 from .records import Run
+from .references import reference_kind_problems
 from .rules import Problem, Wanted, common_problems, reference_problems
 from .shapes import Sdk
 
 _KEPT: Mapping[str, Mapping[str, int]] = {"aws": rules_aws.KEPT, "azure": rules_azure.KEPT, "gcp": rules_gcp.KEPT}
+#: What is not made, and so not kept, where an account has it already.
+_NOT_MADE: Mapping[str, Mapping[str, int]] = {
+    "existingNetwork.keyArn": {rules_aws.KEY: 1},
+    "existingNetwork.bucketName": {rules_aws.BUCKET: 1, rules_gcp.BUCKET: 1},
+    "existingNetwork.keyId": {"gcp:kms/keyRing:KeyRing": 1, "gcp:kms/cryptoKey:CryptoKey": 1},
+}
+#: What is the account's own business where its network is used.
+_OF_OWN_NETWORK = ("AWS063", "AWS064")
 #: Rules that count nodes in groups of the cloud itself.
-_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP029", "GCP030")
+_OF_SLURM_NODES = ("AWS040", "AZ012", "GCP029", "GCP030", "GCP090")
 #: What a program may warn of: the facts that its configuration cannot settle.
 WARNINGS = (
     "not on-demand; Google may refuse the nodes",
@@ -42,6 +51,9 @@ def wanted_of(case: Case, *, layered: bool = True) -> Wanted:
     if changes.get("sharedStorage.hydrateFromBucket"):
         kept["azure-native:storage:BlobContainer"] = 2
     cluster_tag = "gpu-cluster" if layered else "cluster" if case.cloud == "gcp" else "clusterwright-cluster"
+    for key in changes:
+        for type_, count in _NOT_MADE.get(key, {}).items():
+            kept[type_] = kept.get(type_, count) - count
     return Wanted(
         cloud=case.cloud,
         scheduler=case.scheduler,
@@ -49,7 +61,8 @@ def wanted_of(case: Case, *, layered: bool = True) -> Wanted:
         nodes=case.nodes,
         capacity=str(changes.get("capacity", "on-demand")),
         tags={**tags, cluster_tag: "small"},
-        kept=kept,
+        kept={type_: count for type_, count in kept.items() if count},
+        existing_network=any(key.startswith(("existingNetwork.vpc", "existingNetwork.virtual")) for key in changes),
         own_tags_reach_by_provider=case.cloud != "azure",
     )
 
@@ -66,6 +79,7 @@ def problems(run: Run, case: Case, warnings: Sequence[str] = WARNINGS) -> list[P
     for layer, record in run.layers.items():
         found += common_problems(record, shapes, wanted, layer, warnings)
     found += reference_problems(run, STACK)
+    found += reference_kind_problems(run.whole)
     if run.error is None:
         found += _cloud_problems(run, shapes, wanted)
     return found
@@ -82,6 +96,8 @@ def _cloud_problems(run: Run, shapes: Sdk, wanted: Wanted) -> list[Problem]:
             found = rules_azure.azure_problems(record, wanted)
         case _:
             found = rules_gcp.gcp_problems(record, wanted)
+    if wanted.existing_network:
+        found = [one for one in found if one.id not in _OF_OWN_NETWORK]
     if not kubernetes:
         return found
     own = rules_kubernetes.kubernetes_problems(run.whole, shapes, wanted) if rules_kubernetes else []

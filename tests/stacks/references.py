@@ -1,7 +1,7 @@
 """Which resource an input may refer to: a subnet's id where a subnet is wanted, and no other id.
 
-The stand-in cloud gives every resource ids of its own, so a recorded text tells what it refers to. What is wanted is in the
-property's name (`kmsKeyId` wants a key, `subnet.id` a subnet), or in a table where names do not say it.
+The stand-in cloud gives every resource ids of its own, so a recorded text tells what it refers to. What is wanted is in
+the property's name (`kmsKeyId` wants a key, `subnet.id` a subnet), or in a table where names do not say it.
 """
 
 import re
@@ -29,11 +29,13 @@ _MEANT = {
     "dns zone": "private zone",
     "storage": "storage account",
     "workspace resource": "workspace",
+    "encryption key": "key",
+    "service account": "account",
 }
 #: What a right is granted on, or a lock holds, may be of any kind.
-_ANYTHING = ("scope",)
+_ANYTHING = ("scope", "member")
 #: Ends of names that say how a thing is referred to, and not what it is.
-_HOW = re.compile(r"(Id|Arn|SelfLink|Name|Url|URI|Uri)s?$|^(id|arn|selfLink|name|identifier)$")
+_HOW = re.compile(r"(Id|Arn|SelfLink|Name|Url|URI|Uri)s?$|^(id|arn|selfLink|name|identifier|email)$")
 
 
 def _words(name: str) -> str:

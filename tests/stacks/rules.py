@@ -39,6 +39,7 @@ class Wanted:
 
     Attributes:
         tags: of everything; each layer adds its own name as `layer`.
+        existing_network: whether the account's own network is used.
         kept: types that survive `pulumi destroy`, and how many of each.
         own_tags_reach_by_provider: whether the provider itself puts the cluster's tags on everything.
     """
@@ -50,6 +51,7 @@ class Wanted:
     capacity: str
     tags: Mapping[str, str]
     kept: Mapping[str, int]
+    existing_network: bool
     own_tags_reach_by_provider: bool
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .records import Record, Resource
-from .rules import Problem, Wanted, one_of
+from .rules import Problem, Wanted
 from .shapes import EnumShape, Nested, Sdk, described
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -288,5 +288,5 @@ def _budget(record: Record) -> Iterator[Problem]:
             for setting in ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
         ):
             yield Problem(id="AWS091", resource=name, message="can be made public")
-    if one_of(record, KEY).inputs.get("enableKeyRotation") is not True:
+    if any(one.inputs.get("enableKeyRotation") is not True for one in record.of(KEY)):
         yield Problem(id="AWS092", resource="key", message="does not rotate")

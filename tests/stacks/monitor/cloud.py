@@ -37,6 +37,14 @@ _LOOK_UPS: dict[str, dict[str, Any]] = {
         "subscriptionId": SUBSCRIPTION,
         "tenantId": "88888888-2222-3333-4444-555555555555",
     },
+    # Somebody else's network, with subnets of the sizes that the README asks for.
+    "azure-native:network:getVirtualNetwork": {
+        "addressSpace": {"addressPrefixes": ["10.80.0.0/16"]},
+        "subnets": [
+            {"name": name, "addressPrefix": prefix}
+            for name, prefix in (("nodes", "10.80.0.0/20"), ("services", "10.80.32.0/24"), ("lustre", "10.80.33.0/24"))
+        ],
+    },
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [{"name": "clusterUser", "value": _KUBECONFIG}]
     },

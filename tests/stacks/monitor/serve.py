@@ -67,8 +67,12 @@ def plain_struct(struct: struct_pb2.Struct) -> Any:  # noqa: ANN401
             return {"$secret": value} if fields.get("secret") else value
         case rpc._special_resource_sig:
             return {"$resource": fields["urn"]}
-        case _:
+        case rpc._special_asset_sig:
             return {"$asset": fields}
+        case rpc._special_archive_sig:
+            return {"$archive": fields}
+        case other:
+            raise ValueError(f"a value with signature {other} is not modelled")
 
 
 def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
@@ -80,6 +84,9 @@ def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
                 return {rpc._special_sig_key: rpc._special_secret_sig, "value": marked(value["$secret"])}
             if "$unknown" in value:
                 return rpc.UNKNOWN
+            for mark, signature in (("$asset", rpc._special_asset_sig), ("$archive", rpc._special_archive_sig)):
+                if mark in value:
+                    return {rpc._special_sig_key: signature, **{k: marked(item) for k, item in value[mark].items()}}
             if "$resource" in value:
                 return {rpc._special_sig_key: rpc._special_resource_sig, "urn": value["$resource"]}
             return {key: marked(item) for key, item in value.items()}
