@@ -13,6 +13,8 @@ _BLOCK: Changes = (("capacity", "capacity-block"), ("reservationId", "cr-0123456
 _FLEX: Changes = (("capacity", "flex-start"),)
 #: Types that are not sold as capacity blocks (EC2 DescribeInstanceTypes).
 _NO_BLOCK = ("g6e.48xlarge",)
+#: Types that come as slices of whole cubes: up to 8 hosts, and multiples of 16.
+_TPU = ("ct5p-hightpu-4t",)
 #: The most that a program takes at all where no object of the cloud has a lower limit.
 _PROGRAM_LIMIT = 4096
 
@@ -21,12 +23,15 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
     """Return the most nodes of a type, and the configuration in which that limit binds.
 
     A capacity block holds 64 instances, an InfiniBand scale set 300 machines (288 in whole racks of 18 would be the
-    most for GB200, whose next size is 306), a flex-start request on A3 256 nodes; elsewhere the program's own limit.
+    most for GB200, whose next size is 306), a flex-start request on A3 256 nodes, a TPU slice 1,536 hosts of four chips;
+    elsewhere the program's own limit.
     """
     if cloud == "aws":
         return (_PROGRAM_LIMIT, ()) if instance in _NO_BLOCK else (64, _BLOCK)
     if cloud == "azure":
         return (288 if "GB200" in instance else 300), ()
+    if instance in _TPU:
+        return 1536, ()
     return (256, _FLEX) if instance.startswith("a3-") else (_PROGRAM_LIMIT, ())
 
 
@@ -49,6 +54,7 @@ def compact() -> list[Case]:
 TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-ultragpu-8g"}
 _AZURE_GROUP = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/theirs/providers"
 _AZURE_NETWORK = f"{_AZURE_GROUP}/Microsoft.Network/virtualNetworks/theirs"
+_GOOGLE_SUBNETWORK = "projects/host/regions/us-central1/subnetworks"
 _WATCHED: Changes = (("timeToLiveHours", 72), ("stopWhenIdleMinutes", 60))
 #: Ways to buy capacity, beside on demand, and what an account holds already.
 VARIANTS: Mapping[str, Mapping[str, Changes]] = {
@@ -81,7 +87,16 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
         "spot": (("capacity", "spot"),),
         "reservation": (("capacity", "reservation"), ("reservationId", "dense-1")),
         "flex-start": _FLEX,
+        "existing network": (
+            ("existingNetwork.network", "projects/host/global/networks/shared"),
+            ("existingNetwork.subnetwork", f"{_GOOGLE_SUBNETWORK}/nodes"),
+            ("existingNetwork.gpuSubnetworks", tuple(f"{_GOOGLE_SUBNETWORK}/gpu-{number}" for number in range(9))),
+        ),
         "existing bucket": (("existingNetwork.bucketName", "their-training-data"),),
+        "existing key": (
+            ("existingNetwork.keyId", "projects/host/locations/us-central1/keyRings/theirs/cryptoKeys/training"),
+            ("grantKeyUse", False),
+        ),
         "time to live": _WATCHED,
     },
 }
@@ -131,10 +146,25 @@ def full() -> list[Case]:
 
 
 def _sold(case: Case) -> bool:
-    """Tell whether a type is sold in a case's way, and whether its stack has what the case sets."""
+    """Tell whether a type is sold in a case's way and number, and whether its stack has what the case sets."""
+    keys = dict(case.changes).keys()
+    # The listed subnetworks are those of types with nine networks beside the primary one.
+    if "existingNetwork.network" in keys and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
+        return False
+    if case.instance in _TPU and not _is_slice(case):
+        return False
     if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
         return False
     return all(declares(case.cloud, case.scheduler, key) for key, _ in case.changes)
+
+
+def _is_slice(case: Case) -> bool:
+    """Tell whether a TPU slice has this number of hosts, and whether slices take what the case sets."""
+    changes = dict(case.changes)
+    exists = case.nodes in (1, 2, 4, 8) or (
+        case.nodes % 16 == 0 and case.nodes <= limit_of(case.cloud, case.instance)[0]
+    )
+    return exists and "timeToLiveHours" not in changes and changes.get("capacity") != "flex-start"
 
 
 def chosen() -> list[Case]:
