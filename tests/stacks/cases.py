@@ -23,8 +23,8 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
     """Return the most nodes of a type, and the configuration in which that limit binds.
 
     A capacity block holds 64 instances, an InfiniBand scale set 300 machines (288 in whole racks of 18 would be the
-    most for GB200, whose next size is 306), a flex-start request on A3 256 nodes, a TPU slice 1,536 hosts of four chips;
-    elsewhere the program's own limit.
+    most for GB200, whose next size is 306), a flex-start request on A3 256 nodes, a TPU slice 1,536 hosts of
+    four chips; elsewhere the program's own limit.
     """
     if cloud == "aws":
         return (_PROGRAM_LIMIT, ()) if instance in _NO_BLOCK else (64, _BLOCK)
