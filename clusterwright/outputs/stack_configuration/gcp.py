@@ -92,7 +92,7 @@ def _nodes(plan: Plan, option: Option, node_type: dict[str, Any], catalogue: Cat
         "reservationId": option.reservation or None,
     }
     if option.scheduler == "kubernetes":
-        return values
+        return {**values, "timeToLiveHours": _whole(option.time_to_live_hours)}
     return {
         **values,
         "partition": plan.cluster.partition,
