@@ -273,11 +273,7 @@ def _spelled(name: str, path: str, shape: dict[str, Any], twin: Twin) -> str:
 
 def _scalar(value: Any, shape: dict[str, Any]) -> Any:  # noqa: ANN401
     kinds = shape.get("type")
-    if (
-        isinstance(value, str)
-        and value.startswith("{")
-        and (kinds == "object" or kinds == ["object", "string"] or isinstance(kinds, list))
-    ):
+    if isinstance(value, str) and value.startswith("{") and (kinds == "object" or isinstance(kinds, list)):
         return json.loads(value)
     if kinds == "boolean" and value in ("true", "false"):
         return value == "true"
