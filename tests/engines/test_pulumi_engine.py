@@ -1,7 +1,7 @@
 """The generated projects in the real Pulumi engine, with stand-in providers; and those providers by themselves.
 
-The engine's part runs where the `pulumi` program is on the path, and is skipped elsewhere: continuous integration does not
-install it. The stand-in is exercised without it, through its protocol, in the order in which the engine calls a provider.
+The engine's part runs where the `pulumi` program is on the path, and is skipped elsewhere: continuous integration does
+not install it. The stand-in is exercised without it, through its protocol, in the engine's order.
 """
 
 import json

@@ -135,7 +135,7 @@ def full() -> list[Case]:
 
 
 def _fits(instance: str, nodes: int) -> bool:
-    """Tell whether a type comes in a size: TPU slices have 1, 2, 4, 8, 16 hosts, then a power of two up to the limit."""
+    """Tell whether a type comes in a size: TPU slices have a power of two of hosts, up to the limit."""
     return not instance.startswith("ct5p-") or (nodes <= _SLICE_HOSTS and nodes & (nodes - 1) == 0)
 
 

@@ -35,7 +35,7 @@ _STOPS = (AttributeError, KeyError, TypeError, ValueError, IndexError, Assertion
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Count:
-    """Mistakes of one kind: made, noticed by shapes and rules, with profiles too, and with the pages of examples too."""
+    """Mistakes of one kind: made, noticed by shapes and rules, with profiles too, and with examples' pages too."""
 
     made: int
     by_rules: int

@@ -1,9 +1,9 @@
 """Hold recorded AWS inputs against cfn-lint: the same resources, translated to a CloudFormation template.
 
-Standard input: a JSON object `{"region", "resources"}`, each resource `{"name", "type", "inputs", "identities"}`. Standard
-output: a JSON object with findings as text, and the types that were translated. A second opinion on types that have a twin:
-cfn-lint knows required and conflicting properties, enumerations, formats of ids, and which instance types a region has. It
-takes free text for FSx's configuration and for interface types. Runs in the stacks' environment, without a network.
+Standard input: a JSON object `{"region", "resources"}`, each resource `{"name", "type", "inputs", "identities"}`.
+Standard output: a JSON object with findings as text, and the types that were translated: those that have a twin.
+cfn-lint knows required and conflicting properties, enumerations, formats of ids, and which instance types a region has;
+it takes free text for FSx's configuration and for interface types. Runs in the stacks' environment, without a network.
 """
 
 import json

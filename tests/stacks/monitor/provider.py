@@ -1,8 +1,8 @@
 """A provider plugin that stands in for a cloud's own: it checks inputs against the SDK's shapes and makes up the rest.
 
-Started as the engine starts a plugin: `pulumi-resource-<name> ENGINE_ADDRESS`, it prints the port it listens on and serves
-until it is killed. Preview and deployment, secrets and unknowns are those of the protocol. What a real provider knows
-beyond the shapes is missing: defaults, conflicting properties, which change replaces. Runs in the stacks' environment.
+Started as the engine starts a plugin: `pulumi-resource-<name> ENGINE_ADDRESS`, it prints the port it listens on and
+serves until it is killed. Preview and deployment, secrets and unknowns are those of the protocol. What a real provider
+knows beyond the shapes is missing: defaults, conflicts, which change replaces. Runs in the stacks' environment.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Speak to a provider plugin as the engine does: start it, and make the calls of a deployment in the engine's order.
 
-Arguments: the plugin's command. Standard input: a JSON list of `{"urn", "inputs"}`. Standard output: a JSON object with what
-the plugin answered: version, failures of Check, and for each resource its id and outputs in a preview and deployed, whether
-a second comparison finds changes, and the answer to a look-up. Runs in the stacks' environment.
+Arguments: the plugin's command. Standard input: a JSON list of `{"urn", "inputs"}`. Standard output: a JSON object with
+what the plugin answered: version, failures of Check, and for each resource its id and outputs in a preview and
+deployed, whether a second comparison finds changes, and the answer to a look-up. Runs in the stacks' environment.
 """
 
 import json
