@@ -13,8 +13,8 @@ _BLOCK: Changes = (("capacity", "capacity-block"), ("reservationId", "cr-0123456
 _FLEX: Changes = (("capacity", "flex-start"),)
 #: Types that are not sold as capacity blocks (EC2 DescribeInstanceTypes).
 _NO_BLOCK = ("g6e.48xlarge",)
-#: Types that come as slices of whole cubes: up to 8 hosts, and multiples of 16.
-_TPU = ("ct5p-hightpu-4t",)
+#: The largest slice of TPU v5p for one job has 6,144 chips, four to a host.
+_SLICE_HOSTS = 1536
 #: The most that a program takes at all where no object of the cloud has a lower limit.
 _PROGRAM_LIMIT = 4096
 
@@ -23,15 +23,14 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
     """Return the most nodes of a type, and the configuration in which that limit binds.
 
     A capacity block holds 64 instances, an InfiniBand scale set 300 machines (288 in whole racks of 18 would be the
-    most for GB200, whose next size is 306), a flex-start request on A3 256 nodes, a TPU slice 1,536 hosts of
-    four chips; elsewhere the program's own limit.
+    most for GB200, whose next size is 306), a flex-start request on A3 256 nodes; elsewhere the program's own limit.
     """
     if cloud == "aws":
         return (_PROGRAM_LIMIT, ()) if instance in _NO_BLOCK else (64, _BLOCK)
     if cloud == "azure":
         return (288 if "GB200" in instance else 300), ()
-    if instance in _TPU:
-        return 1536, ()
+    if instance.startswith("ct5p-"):
+        return _SLICE_HOSTS, ()
     return (256, _FLEX) if instance.startswith("a3-") else (_PROGRAM_LIMIT, ())
 
 
@@ -135,7 +134,7 @@ def full() -> list[Case]:
     for cloud, scheduler in stacks():
         for instance in INSTANCES[cloud]:
             one = Case(cloud=cloud, instance=instance, nodes=8, scheduler=scheduler)
-            for nodes in sizes:
+            for nodes in (size for size in sizes if _fits(instance, size)):
                 racks = -(-nodes // 18) * 18 if "GB200" in instance and nodes > 18 else nodes
                 split = (
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
@@ -145,26 +144,24 @@ def full() -> list[Case]:
     return [case for case in cases if _sold(case)]
 
 
+def _fits(instance: str, nodes: int) -> bool:
+    """Tell whether a type comes in a size: TPU slices have a power of two of hosts, up to the limit."""
+    return not instance.startswith("ct5p-") or (nodes <= _SLICE_HOSTS and nodes & (nodes - 1) == 0)
+
+
 def _sold(case: Case) -> bool:
-    """Tell whether a type is sold in a case's way and number, and whether its stack has what the case sets."""
-    keys = dict(case.changes).keys()
+    """Tell whether a type is sold in a case's way, and whether its stack has what the case sets."""
+    changes = dict(case.changes)
     # The listed subnetworks are those of types with nine networks beside the primary one.
-    if "existingNetwork.network" in keys and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
+    if "existingNetwork.network" in changes and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
         return False
-    if case.instance in _TPU and not _is_slice(case):
+    # A slice is not scaled to 0 by a watchdog, and flex-start takes no account.
+    is_tpu = case.instance.startswith("ct5p-") and case.scheduler == "slurm"
+    if is_tpu and ("timeToLiveHours" in changes or changes.get("capacity") == "flex-start"):
         return False
     if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
         return False
     return all(declares(case.cloud, case.scheduler, key) for key, _ in case.changes)
-
-
-def _is_slice(case: Case) -> bool:
-    """Tell whether a TPU slice has this number of hosts, and whether slices take what the case sets."""
-    changes = dict(case.changes)
-    exists = case.nodes in (1, 2, 4, 8) or (
-        case.nodes % 16 == 0 and case.nodes <= limit_of(case.cloud, case.instance)[0]
-    )
-    return exists and "timeToLiveHours" not in changes and changes.get("capacity") != "flex-start"
 
 
 def chosen() -> list[Case]:
