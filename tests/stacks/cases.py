@@ -13,6 +13,8 @@ _BLOCK: Changes = (("capacity", "capacity-block"), ("reservationId", "cr-0123456
 _FLEX: Changes = (("capacity", "flex-start"),)
 #: Types that are not sold as capacity blocks (EC2 DescribeInstanceTypes).
 _NO_BLOCK = ("g6e.48xlarge",)
+#: The largest slice of TPU v5p for one job has 6,144 chips, four to a host.
+_SLICE_HOSTS = 1536
 #: The most that a program takes at all where no object of the cloud has a lower limit.
 _PROGRAM_LIMIT = 4096
 
@@ -27,6 +29,8 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
         return (_PROGRAM_LIMIT, ()) if instance in _NO_BLOCK else (64, _BLOCK)
     if cloud == "azure":
         return (288 if "GB200" in instance else 300), ()
+    if instance.startswith("ct5p-"):
+        return _SLICE_HOSTS, ()
     return (256, _FLEX) if instance.startswith("a3-") else (_PROGRAM_LIMIT, ())
 
 
@@ -120,7 +124,7 @@ def full() -> list[Case]:
     for cloud, scheduler in stacks():
         for instance in INSTANCES[cloud]:
             one = Case(cloud=cloud, instance=instance, nodes=8, scheduler=scheduler)
-            for nodes in sizes:
+            for nodes in (size for size in sizes if _fits(instance, size)):
                 racks = -(-nodes // 18) * 18 if "GB200" in instance and nodes > 18 else nodes
                 split = (
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
@@ -128,6 +132,11 @@ def full() -> list[Case]:
                 cases.append(replace(one, nodes=racks, changes=split))
             cases += [replace(one, changes=changes) for changes in VARIANTS[cloud].values()]
     return [case for case in cases if _sold(case)]
+
+
+def _fits(instance: str, nodes: int) -> bool:
+    """Tell whether a type comes in a size: TPU slices have a power of two of hosts, up to the limit."""
+    return not instance.startswith("ct5p-") or (nodes <= _SLICE_HOSTS and nodes & (nodes - 1) == 0)
 
 
 def _sold(case: Case) -> bool:

@@ -84,9 +84,9 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
 
 
 def _nodes(plan: Plan, option: Option) -> dict[str, Any]:
-    values = {"capacity": option.capacity, "reservationId": option.reservation or None}
+    values: dict[str, Any] = {"capacity": option.capacity, "reservationId": option.reservation or None}
     if option.scheduler == "kubernetes":
-        return values
+        return {**values, "timeToLiveHours": _whole(option.time_to_live_hours)}
     return {
         **values,
         "partition": plan.cluster.partition,

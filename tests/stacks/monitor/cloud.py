@@ -64,6 +64,9 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
     "aws:rds/cluster:Cluster": {
         "masterUserSecrets": [{"secretArn": f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret:rds!cluster-0"}]
     },
+    "gcp:container/nodePool:NodePool": {
+        "managedInstanceGroupUrls": ["https://compute/zones/us-central1-a/instanceGroupManagers/gke-gpu"]
+    },
     "gcp:compute/globalAddress:GlobalAddress": {"address": "10.200.0.0"},
 }
 

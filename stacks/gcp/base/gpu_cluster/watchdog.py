@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pulumi
+from pulumi_gcp import cloudscheduler, projects, serviceaccount, workflows
+
 from gpu_cluster.place import Place
 from gpu_cluster.roles import account_id
-from pulumi_gcp import cloudscheduler, projects, serviceaccount, workflows
 
 SERVICES = ("cloudscheduler", "workflowexecutions", "workflows")
 PROGRAM = Path(__file__).with_name("watchdog.yaml")
