@@ -18,7 +18,7 @@ test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-ex
 	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
-	for project in $(PROJECTS); do $(MAKE) --no-print-directory test-$$project || exit 1; done
+	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
 
 # The user's own tests of a generated project, in a process of their own: module names repeat between clouds.
 $(PROJECTS:%=test-%): test-%: example-%
@@ -49,7 +49,7 @@ check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: s
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml
-	for project in $(PROJECTS); do $(MAKE) --no-print-directory check-$$project || exit 1; done
+	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=check-%)
 	$(BIN)/python tests/packaging/check_wheel.py
 
 schema: .venv/installed ## write the generated JSON Schemas

@@ -21,13 +21,14 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
     for key in keys:
         found = list(project.settings(key))
         for other in found[1:]:
-            if not _agree(found[0], other):
+            for name in _differing(found[0], other):
+                one, two = (next(project.settings_of(entry.layer, name), None) for entry in (found[0], other))
                 yield Outcome(
                     status="FAIL",
-                    message=f"{other.name} is {_shown(other)} in {other.layer}, but {_shown(found[0])} in "
-                    f"{found[0].layer} ({found[0].place})",
-                    fix=f"give both layers the same: ./cluster.sh set {other.name} …",
-                    place=other.place,
+                    message=f"{name} is {_shown(two)} in {other.layer}, but {_shown(one)} in {found[0].layer} "
+                    f"({one.place if one else found[0].place})",
+                    fix=f"give both layers the same: ./cluster.sh set {name} …",
+                    place=two.place if two else other.place,
                 )
     yield from _planned(subject)
     if not missing:
@@ -50,23 +51,18 @@ def _planned(subject: Subject) -> Iterator[Outcome]:
                 )
 
 
-def _agree(first: Setting, other: Setting) -> bool:
-    """Tell whether two layers say the same; of a node type each layer holds the facts that it needs."""
-    if isinstance(first.value, dict) and isinstance(other.value, dict):
-        keys = first.value.keys() | other.value.keys()
-        if first.name == "nodeType":
-            keys = first.value.keys() & other.value.keys()
-        return all(text(first.value.get(key)) == text(other.value.get(key)) for key in keys)
-    return text(first.value) == text(other.value)
+def _differing(first: Setting, other: Setting) -> list[str]:
+    """Return the names of what two layers say differently; of a node type each layer holds the facts that it needs."""
+    if not isinstance(first.value, dict) or not isinstance(other.value, dict):
+        return [] if text(first.value) == text(other.value) else [first.name]
+    keys = list(dict.fromkeys((*first.value, *other.value)))
+    if first.name == "nodeType":
+        keys = [key for key in keys if key in first.value and key in other.value]
+    return [f"{first.name}.{key}" for key in keys if text(first.value.get(key)) != text(other.value.get(key))]
 
 
-def _shown(setting: Setting) -> str:
-    value = setting.value
-    return (
-        "{" + ", ".join(f"{key}: {item}" for key, item in value.items()) + "}"
-        if isinstance(value, dict)
-        else repr(value)
-    )
+def _shown(setting: Setting | None) -> str:
+    return "missing" if setting is None else repr(setting.value)
 
 
 def references(subject: Subject) -> Iterator[Outcome]:

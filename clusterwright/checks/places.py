@@ -30,7 +30,7 @@ def offered(subject: Subject) -> Iterator[Outcome]:
             rule="PLC002",
         )
     zones = zones_of(subject.catalogue, instance, subject.region)
-    if zones and subject.zone not in zones:
+    if zones and subject.zone not in zones and subject.zone.startswith(subject.region):
         yield Outcome(
             status="WARN",
             message=f"no source lists {instance.id} in {subject.zone}",

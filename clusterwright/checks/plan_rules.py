@@ -6,9 +6,12 @@ from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import Subject
 from clusterwright.errors import Finding
 
+#: Rules that other checks ask too, of projects as well: places, limits, times, addresses.
+_ASKED_ELSEWHERE = ("ADR001", "CAP004", "CAP005", "CAP008", "PLC002", "PLC004", "PLC005", "PLC012")
+
 
 def hold(subject: Subject) -> Iterator[Outcome]:
-    """Return the plan's findings and warnings that speak of this cloud, or of no target in particular."""
+    """Return the plan's findings and warnings that speak of this cloud and that no other check asks."""
     if subject.plan is None:
         return
     findings = [finding for finding in subject.plan.findings if _speaks_of(finding, subject.cloud)]
@@ -26,4 +29,6 @@ def hold(subject: Subject) -> Iterator[Outcome]:
 
 
 def _speaks_of(finding: Finding, cloud: str) -> bool:
+    if finding.id in _ASKED_ELSEWHERE:
+        return False
     return finding.path[:1] != ("targets",) or finding.path[1:2] in ((), (cloud,))

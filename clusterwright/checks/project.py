@@ -123,6 +123,10 @@ class Project:
                             layer=layer.name, key=full, path=path, value=found, place=self.place(layer, full, path)
                         )
 
+    def settings_of(self, layer: str, key: str) -> Iterator[Setting]:
+        """Yield a value of one layer; see `settings`."""
+        return (setting for setting in self.settings(key) if setting.layer == layer)
+
     def setting(self, key: str) -> Setting | None:
         """Return a value from the last layer that has it, closest to the nodes; else the default that is declared."""
         found = list(self.settings(key))

@@ -7,18 +7,17 @@ from pathlib import Path
 from clusterwright.checks.project import Project, project_of
 from clusterwright.errors import InputError
 
-#: Written beside the files, with the hash of each as it was written.
-_MANIFEST = ".clusterwright.json"
 _SKIPPED = {".git", ".venv", ".venv-policy", "__pycache__", "node_modules", ".pytest_cache", ".ruff_cache", ".pulumi"}
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 5_000
 
 
-def read_project(folder: Path, *, stack: str | None = None) -> Project:
+def read_project(folder: Path, *, manifest: str, stack: str | None = None) -> Project:
     """Read a project from a folder.
 
     Args:
         folder: that holds foundation/, cluster/ and nodes/.
+        manifest: name of the file that was written beside the project's, with the hash of each.
         stack: which one, where there are several.
 
     Raises:
@@ -43,13 +42,13 @@ def read_project(folder: Path, *, stack: str | None = None) -> Project:
             files[file] = content.decode("utf-8")
         except UnicodeDecodeError:
             continue
-    return project_of(str(folder), files, stack=stack, changed=_changed(folder, raw))
+    return project_of(str(folder), files, stack=stack, changed=_changed(folder, raw, manifest))
 
 
-def _changed(folder: Path, raw: dict[str, bytes]) -> frozenset[str] | None:
+def _changed(folder: Path, raw: dict[str, bytes], manifest: str) -> frozenset[str] | None:
     """Return which files differ from what was written, None where no record of that is found."""
     for place, prefix in ((folder, ""), (folder.parent, f"{folder.resolve().name}/")):
-        recorded = _recorded(place / _MANIFEST)
+        recorded = _recorded(place / manifest)
         if recorded is None:
             continue
         ours = {name.removeprefix(prefix): digest for name, digest in recorded.items() if name.startswith(prefix)}

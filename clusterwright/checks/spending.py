@@ -105,7 +105,8 @@ def month(subject: Subject) -> Iterator[Outcome]:
     elif missing:
         yield Outcome(
             status="UNKNOWN",
-            message=f"{cost}{without}",
+            message=f"no price is known of {', '.join(dict.fromkeys(missing))}; the rest of {nodes:,} × "
+            f"{subject.instance_type} costs {total:,.0f} USD a month",
             fix="give the price with `clusterwright prices import`, then check again",
             place=setting.place if setting else None,
         )

@@ -107,13 +107,19 @@ def warned(loaded: LoadedBlueprint, warnings: tuple[Finding, ...]) -> BlueprintE
     )
 
 
+def show_warnings(loaded: LoadedBlueprint, result: Plan) -> None:
+    """Show on stderr what a plan warns of, in the blueprint's text."""
+    if not result.warnings:
+        return
+    from clusterwright.cli.ending import show_error
+
+    sys.stdout.flush()
+    show_error(warned(loaded, result.warnings))
+
+
 def exit_code(loaded: LoadedBlueprint, result: Plan) -> int:
     """Show on stderr warnings and which rules failed, in the blueprint's text; return 1 if a rule failed, else 0."""
-    if result.warnings:
-        from clusterwright.cli.ending import show_error
-
-        sys.stdout.flush()
-        show_error(warned(loaded, result.warnings))
+    show_warnings(loaded, result)
     if not result.findings:
         return EXIT_FINE
     from clusterwright.cli.ending import show_error

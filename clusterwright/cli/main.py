@@ -230,7 +230,7 @@ def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, f
 
 @app.command()
 def prove(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
-    """Route the planned fabric with the real subnet manager, and check it."""
+    """Prove the planned fabric with the real subnet manager."""
     from clusterwright.cli.prove import prove_blueprint
 
     raise typer.Exit(prove_blueprint(blueprint, set_values, as_json=as_json))

@@ -45,10 +45,11 @@ def preflight(
 
 def _of_project(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
     from clusterwright.checks.reading import read_project
+    from clusterwright.outputs.folder import MANIFEST
 
     if set_values or on != "all":
         raise InputError("--set and --on are for blueprints", help="of a project, edit or set its configuration")
-    return (Subject(project=read_project(path, stack=stack), catalogue=load_catalogue()),)
+    return (Subject(project=read_project(path, manifest=MANIFEST, stack=stack), catalogue=load_catalogue()),)
 
 
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:

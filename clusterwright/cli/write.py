@@ -5,7 +5,7 @@ from pathlib import Path
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display
+from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display, show_warnings
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
@@ -66,6 +66,7 @@ def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple
     """
     loaded, plan = load_and_decide(path, set_values, on)
     if plan.findings:
+        show_warnings(loaded, plan)
         raise placed(loaded, plan.findings)
     return loaded, plan
 

@@ -96,26 +96,32 @@ def address_findings(option: Option) -> list[Finding]:
         ]
     if rule.shortest_prefix <= network.prefixlen <= smallest:
         return []
-    given = rule.given(network.prefixlen)
-    wide = network.prefixlen < rule.shortest_prefix
-    servers = needed - option.nodes
-    beside = f" and {servers} for file servers" if servers else ""
     return [
         Finding(
             id="ADR001",
             path=path,
-            message=(
-                f"{network} is larger than a network of {option.target} may be (/{rule.shortest_prefix})"
-                if wide
-                else f"{network} gives {given:,} addresses to nodes and file servers, {needed:,} are needed: "
-                f"{option.nodes:,} for nodes, each one address{beside}"
-            ),
+            message=f"{network} {_wrong(option, rule, network, needed)}",
             help=(
                 f"take a /{rule.shortest_prefix} to /{smallest} network; the smallest that fits is "
                 f"{_around(network, smallest)}"
             ),
         )
     ]
+
+
+def _wrong(option: Option, rule: AddressRule, network: IPv4Network, needed: int) -> str:
+    if network.prefixlen < rule.shortest_prefix:
+        return f"is larger than a network of {option.target} may be (/{rule.shortest_prefix})"
+    given = rule.given(network.prefixlen)
+    if given >= needed:
+        return f"is too small for the subnets beside the nodes', which need a /{rule.longest_prefix}"
+    servers = needed - option.nodes
+    if not servers:
+        return f"gives {given:,} addresses to nodes, but {option.nodes:,} nodes need one each"
+    return (
+        f"gives {given:,} addresses to nodes and file servers, but {needed:,} are needed: {option.nodes:,} for nodes, "
+        f"one each, and {servers:,} for file servers"
+    )
 
 
 def _around(network: IPv4Network, prefix: int) -> IPv4Network:

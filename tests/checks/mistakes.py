@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from projects import STACK, Config
+from .projects import STACK, Config
 
 Change = Callable[[Config], object]
 
@@ -58,7 +58,7 @@ MISTAKES = (
         "gcp", "placeholder", set_to("nodes", "gcp:project", "YOUR-PROJECT"), "PRE003", "FAIL", "YOUR-PROJECT", "YOUR"
     ),
     Mistake("aws", "names differ", set_to("cluster", "clusterName", "other"), "PRE004", "FAIL", "'other'", "other"),
-    Mistake("aws", "tags differ", set_to("nodes", "tags", {"team": "x"}), "PRE004", "FAIL", "tags", "tags"),
+    Mistake("aws", "tags differ", set_to("nodes", "tags", {"team": "x"}), "PRE004", "FAIL", "tags.team", "team"),
     Mistake(
         "gcp",
         "zones differ",

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from projects import configuration, subject
 
 from clusterwright.checks.online import online, provider_of
 from clusterwright.checks.online.answers import (
@@ -21,6 +20,8 @@ from clusterwright.checks.online.answers import (
 from clusterwright.checks.quotas import Ask
 from clusterwright.checks.results import Outcome
 from clusterwright.errors import InputError
+
+from .projects import configuration, subject
 
 NOW = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
 BLOCK = Reservation(

@@ -1,13 +1,14 @@
 """Each offline check passes on a sound project and catches what it is for, at its line, with a fix."""
 
 import pytest
-from mistakes import FILE_MISTAKES, MISTAKES, FileMistake, Mistake
-from projects import STACK, configuration, files, found, subject
 
 from clusterwright.checks.offline import offline
 from clusterwright.checks.results import ORDER
 from clusterwright.checks.table import BY_ID, CHECKS
 from clusterwright.errors import ClusterwrightError
+
+from .mistakes import FILE_MISTAKES, MISTAKES, FileMistake, Mistake
+from .projects import STACK, configuration, files, found, subject
 
 CLOUDS = ("aws", "azure", "gcp")
 
@@ -117,3 +118,42 @@ def test_what_is_no_project_is_refused(more: dict[str, str | None], words: str) 
     with pytest.raises(ClusterwrightError, match=words) as raised:
         subject("aws", more=more)
     assert raised.value.exit_code == 2
+
+
+_POD = """\
+kind: Service
+---
+kind: Job
+spec:
+  template:
+    spec:
+      containers:
+        - name: worker
+          resources:
+            limits:
+              nvidia.com/gpu: {gpus}
+              {device}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cloud", "gpus", "device", "words"),
+    [
+        ("aws", 8, "vpc.amazonaws.com/efa: 32", ""),
+        ("aws", 8, "vpc.amazonaws.com/efa: 4", "without its 32 EFA devices"),
+        ("aws", 8, "memory: 1Gi", "without its 32 EFA devices"),
+        ("aws", 1, "memory: 1Gi", ""),
+        ("aws", 16, "vpc.amazonaws.com/efa: 32", "16 accelerators are asked for, p5.48xlarge has 8"),
+        ("azure", 8, "memory: 1Gi", "without an RDMA device"),
+        ("azure", 8, "rdma/hca_shared_devices_a: 1", ""),
+        ("gcp", 8, "memory: 1Gi", ""),
+    ],
+)
+def test_pods_ask_for_the_fabric(cloud: str, gpus: int, device: str, words: str) -> None:
+    """A whole node's accelerators come with the fabric's devices; found at the line of the limits."""
+    more = {"gpu_cluster/kubernetes/__init__.py": "", "examples/job.yaml": _POD.format(gpus=gpus, device=device)}
+    (result,) = found(cloud, more=more)["PRE034"]
+    assert result.outcome.status == ("FAIL" if words else "PASS")
+    assert words in result.outcome.message
+    if words:
+        assert str(result.outcome.place) == "here/examples/job.yaml:10"

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from projects import asked, configuration, subject
+
+from .projects import asked, configuration, subject
 
 boto3 = pytest.importorskip("boto3", reason="the extra clusterwright[aws] is not installed")
 moto = pytest.importorskip("moto")

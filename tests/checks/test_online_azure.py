@@ -16,11 +16,12 @@ import urllib3
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import RequestsTransport
-from projects import asked
 from requests.adapters import HTTPAdapter
 
 from clusterwright.checks.online.answers import NoAnswerError, NoLoginError
 from clusterwright.checks.online.azure import Azure
+
+from .projects import asked
 
 ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / "answers" / "azure.json").read_text())
 H100 = "Standard_ND96isr_H100_v5"

@@ -13,10 +13,11 @@ import pytest
 
 pytest.importorskip("google.cloud.compute_v1", reason="the extra clusterwright[gcp] is not installed")
 from google.auth.credentials import AnonymousCredentials
-from projects import asked
 
 from clusterwright.checks.online.answers import NoAnswerError, NoLoginError
 from clusterwright.checks.online.gcp import Gcp
+
+from .projects import asked
 
 ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / "answers" / "gcp.json").read_text())
 PROJECT = "my-training-project"

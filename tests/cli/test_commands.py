@@ -24,6 +24,8 @@ COMMANDS = (
     "stack",
     "onprem",
     "preflight",
+    "export",
+    "prove",
     "compare",
     "report",
     "explain",

@@ -39,4 +39,5 @@ def skypilot(document: object) -> str:
 
 
 READERS = {"parallelcluster": parallelcluster, "skypilot": skypilot}
-json.dump([READERS[tool](yaml.safe_load(text)) for tool, text in json.load(sys.stdin)], sys.stdout)
+if __name__ == "__main__":
+    json.dump([READERS[tool](yaml.safe_load(text)) for tool, text in json.load(sys.stdin)], sys.stdout)

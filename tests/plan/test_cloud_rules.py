@@ -239,6 +239,28 @@ def test_networks_that_are_too_small(*, cloud: str, cidr: str, nodes: int, gib: 
     assert all(finding.help.endswith(f"the smallest that fits is {smallest}") for finding in found)
 
 
+def test_what_is_wrong_with_a_network_is_said() -> None:
+    """Too few addresses, no room for other subnets, or larger than the cloud takes: each in its own words."""
+    said = [
+        address_findings(option(cloud, nodes=nodes, network_cidr=cidr, file_system=_file_system(9000)))[0].message
+        for cloud, cidr, nodes in (
+            ("gcp", "10.0.0.0/24", 11),
+            ("aws", "10.64.0.0/24", 99),
+            ("azure", "10.40.0.0/24", 1),
+            ("aws", "10.0.0.0/8", 1),
+        )
+    ]
+    assert said == [
+        "10.0.0.0/24 gives 10 addresses to nodes, but 11 nodes need one each",
+        (
+            "10.64.0.0/24 gives 103 addresses to nodes and file servers, but 111 are needed: 99 for nodes, one each, "
+            "and 12 for file servers"
+        ),
+        "10.40.0.0/24 is too small for the subnets beside the nodes', which need a /20",
+        "10.0.0.0/8 is larger than a network of aws may be (/16)",
+    ]
+
+
 @given(
     cloud=st.sampled_from(sorted(RULES)),
     prefix=st.integers(8, 30),

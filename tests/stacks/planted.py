@@ -47,6 +47,10 @@ class Planted:
     layer: str = ""
 
 
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - YAML
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _read() -> list[Planted]:
     paths = sorted(Path(__file__).parent.glob("planted*.yaml"))
     entries: list[dict[str, Any]] = [entry for path in paths for entry in YAML(typ="safe").load(path) or ()]
@@ -55,7 +59,7 @@ def _read() -> list[Planted]:
             **{
                 **entry,
                 "source": str(entry["source"]),
-                "config": tuple(entry.get("config", {}).items()),
+                "config": tuple((key, _frozen(value)) for key, value in entry.get("config", {}).items()),
                 "alone": entry.get("alone", entry["caught"] in _STOPS),
             }
         )

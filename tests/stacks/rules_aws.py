@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from . import rules_aws_machines, rules_aws_services
 from .records import Record, Resource
 from .rules import Problem, Wanted
 from .shapes import EnumShape, Nested, Sdk, described
@@ -66,6 +67,8 @@ def aws_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Problem]:
         *_machines(record),
         *_policies(record),
         *_budget(record),
+        *rules_aws_machines.machine_problems(record, wanted),
+        *rules_aws_services.services_problems(record),
     ]
 
 
@@ -147,6 +150,16 @@ def _capacity(record: Record, wanted: Wanted) -> Iterator[Problem]:
             yield Problem(id="AWS032", resource=template.name, message=f"market type {market}")
         if (market == "capacity-block") != (wanted.capacity == "capacity-block"):
             yield Problem(id="AWS033", resource=template.name, message=f"market type {market} for {wanted.capacity}")
+        options = (inputs.get("instanceMarketOptions") or {}).get("spotOptions") or {}
+        once = (options.get("spotInstanceType"), options.get("instanceInterruptionBehavior")) == (
+            "one-time",
+            "terminate",
+        )
+        if (market == "spot") != (wanted.capacity == "spot") or (market == "spot" and not once):
+            message = f"spot nodes of a group are one-time and end; {market} {dict(options)}"
+            yield Problem(id="AWS037", resource=template.name, message=message)
+        if inputs.get("instanceInitiatedShutdownBehavior") != "terminate":
+            yield Problem(id="AWS045", resource=template.name, message="does not terminate: it stays, and is paid for")
         if market == "capacity-block":
             family = str(inputs.get("instanceType")).partition(".")[0]
             if not reserved or wanted.nodes > _BLOCK_NODES or family not in _BLOCK_FAMILIES:

@@ -33,7 +33,8 @@ class TpuFamily:
 # cloud.google.com/tpu/docs/v5p, "Configurations": topologies 2x2x1 to 16x16x24, hosts of 4 chips, v5p-N counts cores,
 # the largest job is 96 cubes (6,144 chips). 2x2x4 (v5p-32) is named there among the accelerator types. Numbers of cubes
 # without three short sides are long, such as 4x4x28 or 4x4x244 (public lists of slices for Google's own tools); no list
-# has a side above 256. The runtime version is from memory: `gcloud compute tpus versions list --zone ZONE` lists what a zone has.
+# has a side above 256. The runtime version is from memory: `gcloud compute tpus versions list --zone ZONE` lists what a
+# zone has.
 FAMILIES: Final[Mapping[str, TpuFamily]] = MappingProxyType(
     {
         "ct5p-hightpu-4t": TpuFamily(

@@ -1,7 +1,0 @@
-"""Makes the small projects importable by the tests of this folder."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-collect_ignore = ["mistakes.py", "projects.py"]
