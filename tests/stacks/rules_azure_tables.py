@@ -156,12 +156,20 @@ THRESHOLDS = {("Actual", 50), ("Actual", 80), ("Actual", 100), ("Forecasted", 10
 ALWAYS: Mapping[str, int] = {
     "compute:DiskEncryptionSet": 1,
     "keyvault:Vault": 1,
-    "managedidentity:UserAssignedIdentity": 5,
     "monitor:ActionGroup": 1,
     "monitor:ActivityLogAlert": 1,
     "operationalinsights:Workspace": 1,
     "resources:ResourceGroup": 2,
     "storagecache:AmlFilesystem": 1,
+}
+#: Whose identity there is, and the type that it comes with; empty for always.
+IDENTITIES: Mapping[str, str] = {
+    "controller": "",
+    "login": "",
+    "compute": "",
+    "storage": "",
+    "accounting": "dbformysql:Server",
+    "flow-logs": "network:FlowLog",
 }
 #: With a network of its own.
 WITH_NETWORK: Mapping[str, int] = {
@@ -183,6 +191,5 @@ WITH_SLURM: Mapping[str, int] = {
     "dbformysql:Configuration": 2,
     "keyvault:Secret": 1,
     "compute:VirtualMachineScaleSet": 1,
-    "managedidentity:UserAssignedIdentity": 6,
     "resources:ResourceGroup": 4,
 }

@@ -9,6 +9,7 @@ from .rules import Problem
 from .rules_azure_tables import (
     ALWAYS,
     GRANTS,
+    IDENTITIES,
     IN_OUR_NETWORK,
     RANGES,
     REFERENCES,
@@ -26,6 +27,7 @@ def value_problems(record: Record, *, scheduler: str) -> Iterator[Problem]:
     """Return what is missing, leads elsewhere, or is switched the wrong way."""
     ours = bool(_of(record, "network:VirtualNetwork"))
     yield from _missing(record, ALWAYS)
+    yield from _identities(record)
     if ours:
         yield from _missing(record, WITH_NETWORK)
         yield from _references(record, IN_OUR_NETWORK)
@@ -60,6 +62,13 @@ def _missing(record: Record, least: Mapping[str, int]) -> Iterator[Problem]:
         found = len(_of(record, kind))
         if found < count:
             yield Problem(id="AZ080", resource=kind, message=f"{found} instead of {count}")
+
+
+def _identities(record: Record) -> Iterator[Problem]:
+    names = {one.name for one in _of(record, "managedidentity:UserAssignedIdentity")}
+    for who, kind in IDENTITIES.items():
+        if (not kind or _of(record, kind)) and f"small-{who}" not in names:
+            yield Problem(id="AZ080", resource=f"small-{who}", message="has no identity")
 
 
 def _references(record: Record, wanted: Mapping[tuple[str, str, str], str]) -> Iterator[Problem]:
