@@ -107,25 +107,25 @@ def test_the_tools_read_every_export(read_as_the_tools_do: Callable[[list[tuple[
     assert [problem for problem in read_as_the_tools_do(exports) if problem] == []
 
 
-@pytest.mark.parametrize(
-    ("to", "old", "new", "says"),
-    [
-        ("parallelcluster", "CapacityType: ONDEMAND", "CapacityType: SOMETIMES", "CapacityType"),
-        ("parallelcluster", "MinCount:", "LeastCount:", "LeastCount"),
-        ("parallelcluster", "StorageCapacity: ", "StorageCapacity: x", "StorageCapacity"),
-        ("skypilot", "num_nodes:", "nodes:", "nodes"),
-        ("skypilot", "use_spot: false", "use_spot: maybe", "maybe"),
-    ],
+MISTAKES = (
+    ("parallelcluster", "CapacityType: ONDEMAND", "CapacityType: SOMETIMES", "CapacityType"),
+    ("parallelcluster", "MinCount:", "LeastCount:", "LeastCount"),
+    ("parallelcluster", "StorageCapacity: ", "StorageCapacity: x", "StorageCapacity"),
+    ("skypilot", "num_nodes:", "nodes:", "nodes"),
+    ("skypilot", "use_spot: false", "use_spot: maybe", "maybe"),
 )
+
+
 def test_the_tools_would_notice_a_mistake(
-    read_as_the_tools_do: Callable[[list[tuple[str, str]]], list[str]], to: str, old: str, new: str, says: str
+    read_as_the_tools_do: Callable[[list[tuple[str, str]]], list[str]],
 ) -> None:
     """A wrong word in an export does not pass the tool's schema, so passing it means something."""
     plan, option = planned("aws", "p5.48xlarge")
-    text = export_text(plan, option, load(), to)
-    assert old in text
-    (problem,) = read_as_the_tools_do([(to, text.replace(old, new))])
-    assert says in problem
+    texts = {to: export_text(plan, option, load(), to) for to in ("parallelcluster", "skypilot")}
+    assert [old for to, old, _, _ in MISTAKES if old not in texts[to]] == []
+    found = read_as_the_tools_do([(to, texts[to].replace(old, new)) for to, old, new, _ in MISTAKES])
+    for (_, _, new, says), problem in zip(MISTAKES, found, strict=True):
+        assert says in problem, new
 
 
 @pytest.mark.parametrize("instance", INSTANCES["aws"])
