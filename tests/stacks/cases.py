@@ -13,6 +13,8 @@ _BLOCK: Changes = (("capacity", "capacity-block"), ("reservationId", "cr-0123456
 _FLEX: Changes = (("capacity", "flex-start"),)
 #: Types that are not sold as capacity blocks (EC2 DescribeInstanceTypes).
 _NO_BLOCK = ("g6e.48xlarge",)
+#: The largest slice of TPU v5p for one job has 6,144 chips, four to a host.
+_SLICE_HOSTS = 1536
 #: The most that a program takes at all where no object of the cloud has a lower limit.
 _PROGRAM_LIMIT = 4096
 
@@ -27,6 +29,8 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
         return (_PROGRAM_LIMIT, ()) if instance in _NO_BLOCK else (64, _BLOCK)
     if cloud == "azure":
         return (288 if "GB200" in instance else 300), ()
+    if instance.startswith("ct5p-"):
+        return _SLICE_HOSTS, ()
     return (256, _FLEX) if instance.startswith("a3-") else (_PROGRAM_LIMIT, ())
 
 
@@ -49,6 +53,7 @@ def compact() -> list[Case]:
 TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-ultragpu-8g"}
 _AZURE_GROUP = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/theirs/providers"
 _AZURE_NETWORK = f"{_AZURE_GROUP}/Microsoft.Network/virtualNetworks/theirs"
+_GOOGLE_SUBNETWORK = "projects/host/regions/us-central1/subnetworks"
 _WATCHED: Changes = (("timeToLiveHours", 72), ("stopWhenIdleMinutes", 60))
 #: Ways to buy capacity, beside on demand, and what an account holds already.
 VARIANTS: Mapping[str, Mapping[str, Changes]] = {
@@ -81,7 +86,16 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
         "spot": (("capacity", "spot"),),
         "reservation": (("capacity", "reservation"), ("reservationId", "dense-1")),
         "flex-start": _FLEX,
+        "existing network": (
+            ("existingNetwork.network", "projects/host/global/networks/shared"),
+            ("existingNetwork.subnetwork", f"{_GOOGLE_SUBNETWORK}/nodes"),
+            ("existingNetwork.gpuSubnetworks", tuple(f"{_GOOGLE_SUBNETWORK}/gpu-{number}" for number in range(9))),
+        ),
         "existing bucket": (("existingNetwork.bucketName", "their-training-data"),),
+        "existing key": (
+            ("existingNetwork.keyId", "projects/host/locations/us-central1/keyRings/theirs/cryptoKeys/training"),
+            ("grantKeyUse", False),
+        ),
         "time to live": _WATCHED,
     },
 }
@@ -120,7 +134,7 @@ def full() -> list[Case]:
     for cloud, scheduler in stacks():
         for instance in INSTANCES[cloud]:
             one = Case(cloud=cloud, instance=instance, nodes=8, scheduler=scheduler)
-            for nodes in sizes:
+            for nodes in (size for size in sizes if _fits(instance, size)):
                 racks = -(-nodes // 18) * 18 if "GB200" in instance and nodes > 18 else nodes
                 split = (
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
@@ -130,8 +144,21 @@ def full() -> list[Case]:
     return [case for case in cases if _sold(case)]
 
 
+def _fits(instance: str, nodes: int) -> bool:
+    """Tell whether a type comes in a size: TPU slices have a power of two of hosts, up to the limit."""
+    return not instance.startswith("ct5p-") or (nodes <= _SLICE_HOSTS and nodes & (nodes - 1) == 0)
+
+
 def _sold(case: Case) -> bool:
     """Tell whether a type is sold in a case's way, and whether its stack has what the case sets."""
+    changes = dict(case.changes)
+    # The listed subnetworks are those of types with nine networks beside the primary one.
+    if "existingNetwork.network" in changes and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
+        return False
+    # A slice is not scaled to 0 by a watchdog, and flex-start takes no account.
+    is_tpu = case.instance.startswith("ct5p-") and case.scheduler == "slurm"
+    if is_tpu and ("timeToLiveHours" in changes or changes.get("capacity") == "flex-start"):
+        return False
     if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
         return False
     return all(declares(case.cloud, case.scheduler, key) for key, _ in case.changes)

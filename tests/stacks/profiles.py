@@ -27,6 +27,18 @@ _FREE = (
     "customData",
     "tagSpecifications",
 )
+#: The number of nodes, wherever it is said.
+_SIZES = (
+    "desiredCapacity",
+    "desiredSize",
+    "maxSize",
+    "minSize",
+    "targetSize",
+    "capacity",
+    "resizeBy",
+    "count",
+    "nodeCount",
+)
 _MOST_VALUES = 4
 _GIVEN = "given"
 
@@ -149,7 +161,8 @@ def _referring(record: Record) -> dict[str, set[str]]:
 def _said(inputs: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path, value in _leaves(inputs, ""):
-        found.setdefault(path, set()).add(_token(value, kinds))
+        sized = path.rpartition(".")[2] in _SIZES
+        found.setdefault(path, set()).add(_GIVEN if sized else _token(value, kinds))
     return found
 
 

@@ -82,6 +82,7 @@ INSTANCES: Mapping[str, Sequence[str]] = {
         "a3-ultragpu-8g",
         "a4-highgpu-8g",
         "g2-standard-96",
+        "ct5p-hightpu-4t",
     ),
 }
 _USUAL_REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}

@@ -8,12 +8,14 @@ import pytest
 
 from .cases import TYPICAL, beyond, chosen, compact, limit_of, stacks
 from .kubernetes_nodes import AKS_POOL, EKS_GROUP, GKE_POOL, is_gpu_group
+from .profiles import profile_problems, profiles, read, text_of
 from .projects import INSTANCES, SCHEDULERS, Case, has_stack, record_all, recorded, run, write
 from .proof import problems
 from .records import UNKNOWN, Record, texts
 
 #: Resources of one layer without its groups of nodes: few enough to read, and the same for every number of nodes.
 MOST_RESOURCES = 60
+PROFILES = Path(__file__).parent / "profiles"
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +48,8 @@ def test_nothing_is_wrong_with_what_the_program_asks_for(case: Case) -> None:
     if dict(case.changes).get("allowSplitFabric"):
         # That is what this setting asks for, in full knowledge.
         found = [one for one in found if one.id != "AZ013"]
+    profile = PROFILES / f"{case.cloud}-{case.scheduler}.json"
+    found += profile_problems(made.whole, read(profile)) if profile.exists() else []
     assert [str(one) for one in found] == []
     for layer, record in made.layers.items():
         lasting = len(record.cloud_resources) - of_groups(record)
@@ -81,6 +85,18 @@ def test_the_number_of_resources_does_not_grow_with_the_nodes() -> None:
                 # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
                 assert abs(len(small.cloud_resources) - len(large.cloud_resources) + of_groups(large) - 1) <= 2
                 assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
+
+
+@pytest.mark.skipif(
+    os.environ.get("CLUSTERWRIGHT_WRITE_GOLDEN") != "1", reason="writes the profiles only when asked to"
+)
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_profiles_are_written(cloud: str, scheduler: str) -> None:
+    """With `CLUSTERWRIGHT_WRITE_GOLDEN=1` what all cases have in common becomes the profile, to be read."""
+    ours = [one for one in chosen() if (one.cloud, one.scheduler) == (cloud, scheduler)]
+    record_all([(one, False) for one in ours])
+    PROFILES.mkdir(exist_ok=True)
+    (PROFILES / f"{cloud}-{scheduler}.json").write_text(text_of(profiles(recorded(one).whole for one in ours)))
 
 
 @pytest.mark.parametrize(("cloud", "scheduler"), stacks())

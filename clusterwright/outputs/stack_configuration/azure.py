@@ -130,11 +130,10 @@ _CLUSTER = {"slurm": _slurm, "kubernetes": _kubernetes}
 
 
 def _nodes(option: Option) -> dict[str, Any]:
-    values = {"capacity": option.capacity, "reservationId": option.reservation or None}
-    if option.scheduler == "kubernetes":
-        return values
     return {
-        **values,
+        "capacity": option.capacity,
+        "reservationId": option.reservation or None,
+        # On AKS the program refuses both, rather than to let nodes run on in silence.
         "timeToLiveHours": _whole(option.time_to_live_hours),
         "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }

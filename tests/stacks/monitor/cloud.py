@@ -48,6 +48,10 @@ _LOOK_UPS: dict[str, dict[str, Any]] = {
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [{"name": "clusterUser", "value": _KUBECONFIG}]
     },
+    # Somebody else's network, in a project of its own.
+    "gcp:compute/getSubnetwork:getSubnetwork": {
+        "network": "https://www.googleapis.com/compute/v1/projects/host/global/networks/shared"
+    },
     "gcp:organizations/getProject:getProject": {"number": ACCOUNT, "projectId": "my-training-project"},
     "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
         "emailAddress": f"service-{ACCOUNT}@gs-project-accounts.iam.gserviceaccount.com"
@@ -63,6 +67,9 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
     },
     "aws:rds/cluster:Cluster": {
         "masterUserSecrets": [{"secretArn": f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret:rds!cluster-0"}]
+    },
+    "gcp:container/nodePool:NodePool": {
+        "managedInstanceGroupUrls": ["https://compute/zones/us-central1-a/instanceGroupManagers/gke-gpu"]
     },
     "gcp:compute/globalAddress:GlobalAddress": {"address": "10.200.0.0"},
 }

@@ -12,7 +12,8 @@ from gpu_cluster.node_type import NodeType, check_count, node_type, scale_set_si
 
 SCALARS = (
     "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "nodeDiskGib", "capacity",
-    "reservationId", "spotEvictionPolicy", "allowSplitFabric", "encryptionAtHost",
+    "reservationId", "spotEvictionPolicy", "allowSplitFabric", "encryptionAtHost", "timeToLiveHours",
+    "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECTS = ("nodeType", "tags")
 _MOST_NODES = 5_000
@@ -78,6 +79,9 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
         tags=cluster_identity.tags(values, "nodes"),
     )
     check_count(values, nodes, kind, allow_split_fabric=values.flag("allowSplitFabric", default=False))
+    for key in ("timeToLiveHours", "stopWhenIdleMinutes"):
+        if values.whole(key, 0, 10_000, 0):
+            values.fail(key, "has no watchdog on AKS; set 0, and stop pools with `az aks nodepool stop`")
     if values.problems:
         raise ConfigError(values.problems)
     return settings

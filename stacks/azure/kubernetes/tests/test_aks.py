@@ -178,6 +178,7 @@ def test_sign_in_is_by_the_command_line_session() -> None:
         ({"capacity": "reservation", "reservationId": RESERVATIONS}, "takes no ND size"),
         ({"capacity": "capacity-block"}, "an offer of AWS"),
         ({"capacity": "block-reservation", "reservationId": RESERVATIONS, "nodeCount": 65}, "holds at most 64"),
+        ({"timeToLiveHours": 24}, "no watchdog on AKS"),
         ({"nodeCuont": 3}, "did you mean 'nodeCount'"),
     ],
 )

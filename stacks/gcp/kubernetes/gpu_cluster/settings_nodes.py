@@ -11,9 +11,11 @@ from gpu_cluster.place import PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place,
 from gpu_cluster.tpu_slices import TpuSlice, read_tpu_slice
 
 MAX_DISK_GB = 65_536
+MAX_HOURS = 24 * 366
+MAX_IDLE_MINUTES = 24 * 60
 SCALAR_KEYS = (
     *PLACE_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerPool", "nodeBootDiskGb", *CAPACITY_KEYS,
-    "tpuTopology",
+    "tpuTopology", "timeToLiveHours", "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType")
 # Google Kubernetes Engine, "Quotas and limits": nodes of one pool in one zone.
@@ -33,6 +35,7 @@ class NodesSettings:
     capacity: Capacity
     tpu_slice: TpuSlice | None
     boot_disk_gb: int
+    time_to_live_hours: int
     warnings: tuple[str, ...]
 
 
@@ -59,9 +62,21 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         capacity=capacity,
         tpu_slice=read_tpu_slice(values, node_type, node_count),
         boot_disk_gb=values.whole("nodeBootDiskGb", 50, MAX_DISK_GB, default=200),
+        time_to_live_hours=_time_to_live_hours(values, node_type, capacity),
         warnings=tuple(capacity_warnings(node_type, capacity)),
     )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS, *PROVIDER_VALUES))
     if values.problems:
         raise ConfigError(values.problems)
     return settings
+
+
+def _time_to_live_hours(values: Values, node_type: NodeType, capacity: Capacity) -> int:
+    hours = values.whole("timeToLiveHours", 0, MAX_HOURS, default=0)
+    if hours and node_type.is_tpu:
+        values.fail("timeToLiveHours", "a TPU slice cannot be scaled to 0; end it with `nodeCount 0`")
+    elif hours and capacity.model == "flex-start":
+        values.fail("timeToLiveHours", "flex-start nodes end by themselves, after flexStartRunHours; set 0")
+    if values.whole("stopWhenIdleMinutes", 0, MAX_IDLE_MINUTES, default=0):
+        values.fail("stopWhenIdleMinutes", "nodes of Kubernetes do not report busy GPUs; use timeToLiveHours")
+    return hours

@@ -2,6 +2,7 @@
 
 import pulumi
 
+from gpu_cluster import roles, watchdog
 from gpu_cluster.kubernetes.node_pools import NodePools, NodePoolsArgs
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
@@ -11,6 +12,8 @@ settings = read_settings(config_values())
 for warning in settings.warnings:
     pulumi.log.warn(warning)
 place = settings.place
+labels = {**place.labels, "role": "compute"}
+in_gcp = pulumi.ResourceOptions(providers=[gcp_provider(place)])
 foundation, cluster = OtherLayer(settings.foundation_stack), OtherLayer(settings.cluster_stack)
 
 nodes = NodePools(
@@ -29,10 +32,26 @@ nodes = NodePools(
         gpu_networks=foundation.objects("gpu_networks"),
         account_email=foundation.text("compute_service_account_email"),
         key_id=foundation.text("key_id"),
-        labels={**place.labels, "role": "compute"},
+        labels=labels,
     ),
-    pulumi.ResourceOptions(providers=[gcp_provider(place)]),
+    in_gcp,
 )
+if settings.time_to_live_hours:
+    services = roles.ProjectServices(
+        "services", roles.ProjectServicesArgs(project=place.project, services=watchdog.SERVICES), in_gcp
+    ).services
+    watchdog.Watchdog(
+        "watchdog",
+        watchdog.WatchdogArgs(
+            place=place,
+            group_names=nodes.instance_group_names,
+            time_to_live_hours=settings.time_to_live_hours,
+            stop_when_idle_minutes=0,
+            labels=labels,
+            services=services,
+        ),
+        in_gcp,
+    )
 
 pulumi.export("node_pools", [pool.name for pool in nodes.pools])
 pulumi.export("node_count", settings.node_count)

@@ -65,6 +65,7 @@ def layer(name: str, changes: dict[str, Any], networks: int = 9) -> LayerRun:
         stacks=stacks(networks),
         outputs={
             CLUSTER: {"endpoint": "10.0.0.2", "masterAuth": {"clusterCaCertificate": "YQ=="}},
+            POOL: {"managedInstanceGroupUrls": ["https://compute/zones/us-central1-a/instanceGroupManagers/gke-gpu-0"]},
             "gcp:projects/serviceIdentity:ServiceIdentity": {"email": "gke@example.iam.gserviceaccount.com"},
         },
         look_ups={"gcp:organizations/getProject:getProject": {"number": "123456789012"}},
@@ -199,6 +200,17 @@ def test_a_tpu_slice_is_one_pool_with_its_topology() -> None:
     assert "placementPolicy" not in pool({**TPU, "nodeCount": 1}).inputs
 
 
+def test_the_watchdog_may_scale_these_groups_only() -> None:
+    """It is there when the nodes have a time to live, and its role names the groups behind the pools."""
+    kind = "gcp:workflows/workflow:Workflow"
+    assert not layer("nodes", {}).of(kind)
+    run = layer("nodes", {"timeToLiveHours": 48})
+    variables = run.one(kind).inputs["userEnvVars"]
+    assert (variables["GROUPS"], variables["TIME_TO_LIVE_S"], variables["IDLE_S"]) == ("gke-gpu-0", "172800", "0")
+    scaler = run.one("gcp:projects/iAMMember:IAMMember", "scaler").inputs["condition"]
+    assert scaler["expression"].endswith('/zones/us-central1-a/instanceGroupManagers/gke-gpu-0"')
+
+
 @pytest.mark.parametrize(("count", "expected"), [(0, [0]), (1000, [1000]), (1001, [1000, 1])])
 def test_pools_are_filled_in_turn(count: int, expected: list[int]) -> None:
     """A larger cluster never shrinks a pool."""
@@ -217,6 +229,8 @@ def test_pools_are_filled_in_turn(count: int, expected: list[int]) -> None:
         ({"tpuTopology": "4x4x4"}, "has no TPUs"),
         ({**TPU, "nodeCount": 17}, "no v5p slice has 68 chips"),
         ({"maxNodesPerPool": 1001}, "from 1 to 1,000"),
+        ({"stopWhenIdleMinutes": 60}, "do not report busy GPUs"),
+        ({"capacity": "flex-start", "timeToLiveHours": 24}, "end by themselves"),
         ({"nodeCuont": 3}, "did you mean 'nodeCount'"),
     ],
 )

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pulumi
-from gpu_cluster import roles
+
+from gpu_cluster import roles, watchdog
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_nodes import NodesSettings, config_values, read_settings
-from gpu_cluster.slurm import watchdog
 from gpu_cluster.slurm.machine_boot import BootValues, user_data
 from gpu_cluster.slurm.node_alerts import NodeAlerts, NodeAlertsArgs
 from gpu_cluster.slurm.node_groups import GpuNodes, GpuNodesArgs, group_sizes

@@ -45,11 +45,17 @@ class NodePools(pulumi.ComponentResource):
     """All GPU nodes, in one zone; removing this component leaves every byte of data in place."""
 
     pools: list[container.NodePool]
+    instance_group_names: list[pulumi.Output[str]]
+    """Of the instance groups behind the pools, which are what the watchdog scales."""
 
     def __init__(self, name: str, args: NodePoolsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:gcp:NodePools", name, None, opts)
         sizes = [args.node_count] if args.node_type.is_tpu else pool_sizes(args.node_count, args.max_nodes_per_pool)
         self.pools = [self._pool(f"gpu-{place}", args, size) for place, size in enumerate(sizes)]
+        # All nodes are in one zone, so each pool has one group.
+        self.instance_group_names = [
+            pool.managed_instance_group_urls.apply(lambda found: found[0].rpartition("/")[2]) for pool in self.pools
+        ]
         self.register_outputs({"pools": [pool.name for pool in self.pools]})
 
     def _pool(self, name: str, args: NodePoolsArgs, size: int) -> container.NodePool:

@@ -5,17 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pulumi
+from pulumi_gcp import cloudscheduler, projects, serviceaccount, workflows
+
 from gpu_cluster.place import Place
 from gpu_cluster.roles import account_id
-from pulumi_gcp import cloudscheduler, projects, serviceaccount, workflows
 
 SERVICES = ("cloudscheduler", "workflowexecutions", "workflows")
 PROGRAM = Path(__file__).with_name("watchdog.yaml")
 EVERY_TEN_MINUTES = "*/10 * * * *"
 # Resizing needs no right on machines: the group's own service agent makes and removes them.
 SCALER_PERMISSIONS = ("compute.instanceGroupManagers.get", "compute.instanceGroupManagers.update")
-# Neither monitoring nor workflows take a condition on a resource's name, so these stand alone.
-READER_PERMISSIONS = ("logging.logEntries.create", "monitoring.timeSeries.list", "workflows.executions.create")
+# Neither monitoring, workflows nor operations take a condition on a resource's name, so these stand alone.
+READER_PERMISSIONS = (
+    "compute.zoneOperations.get",
+    "logging.logEntries.create",
+    "monitoring.timeSeries.list",
+    "workflows.executions.create",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
