@@ -11,6 +11,7 @@ from clusterwright.checks.subject import Subject
 from clusterwright.checks.targets import outcomes_of, target_of
 from clusterwright.checks.values import flag, text, whole
 
+_HOURS_PER_DAY = 24
 #: Settings that ask for placement of one's own; a reservation brings its own.
 _PLACEMENT = ("placementMaxDistance", "placementGroup", "placementGroupName", "proximityPlacementGroup", "placement")
 
@@ -142,6 +143,14 @@ def lasts(subject: Subject) -> Iterator[Outcome]:
         return
     setting = subject.project.setting("capacity")
     place = setting.place if setting else None
+    hours = subject.project.setting("flexStartRunHours")
+    given = whole(hours.value) if hours else None
+    if given is not None and given > found.most_days * _HOURS_PER_DAY:
+        yield _outcome(
+            hours,
+            f"{given} h are asked for, one {found.name} lasts at most {found.most_days} days",
+            f"./cluster.sh set flexStartRunHours {found.most_days * _HOURS_PER_DAY}",
+        )
     if option is None:
         yield Outcome(
             status="UNKNOWN",

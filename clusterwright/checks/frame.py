@@ -8,6 +8,7 @@ from clusterwright.blueprint.document import parse
 from clusterwright.checks.project import LAYERS, PROVIDERS, Layer
 from clusterwright.checks.results import Outcome, Place, Status, passed
 from clusterwright.checks.subject import Subject
+from clusterwright.checks.values import flag, whole
 from clusterwright.errors import ClusterwrightError
 
 WORKFLOW = ".github/workflows/infrastructure.yml"
@@ -73,6 +74,8 @@ def keys(subject: Subject) -> Iterator[Outcome]:
                 close = get_close_matches(key, list(layer.declared), n=1)
                 hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(layer.declared)}"
                 yield _outcome(subject, layer, full, f"{layer.name} has no setting {key}", hint)
+            elif wrong := _wrong_type(layer.declared[key], layer.config[full]):
+                yield _outcome(subject, layer, full, f"{key} {wrong}", f"./cluster.sh set {key} …")
             else:
                 known += 1
         given = {full.rpartition(":")[2] for full in layer.config}
@@ -88,6 +91,21 @@ def keys(subject: Subject) -> Iterator[Outcome]:
                     f"./cluster.sh set {key} …",
                 )
     yield passed(f"{known} settings, each declared")
+
+
+def _wrong_type(declared: object, value: object) -> str:
+    """Return how a value differs from the type that is declared for it, empty if it does not."""
+    kind = declared.get("type") if isinstance(declared, dict) else None
+    if isinstance(value, dict) and set(value) == {"secure"}:
+        return ""
+    fits = {
+        "integer": whole(value) is not None,
+        "boolean": flag(value) is not None,
+        "string": isinstance(value, str | int | float),
+        "object": isinstance(value, dict),
+        "array": isinstance(value, list),
+    }
+    return "" if fits.get(str(kind), True) else f"is {value!r}, not of type {kind}"
 
 
 def _outcome(subject: Subject, layer: Layer, full: str, message: str, fix: str) -> Outcome:

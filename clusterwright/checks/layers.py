@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from clusterwright.blueprint.cloud_places import place_problems
-from clusterwright.checks.project import LAYERS, Setting
+from clusterwright.checks.project import PROVIDERS, Setting
 from clusterwright.checks.results import Outcome, passed
-from clusterwright.checks.subject import REGION, ZONE, Subject
+from clusterwright.checks.subject import ZONE, Subject
 from clusterwright.checks.targets import outcomes_of, target_of
 from clusterwright.checks.values import text, whole
 
@@ -13,27 +13,34 @@ from clusterwright.checks.values import text, whole
 _REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("clusterStack", ("nodes",), "cluster"))
 
 
+#: What layers must say alike, or what one makes does not fit the other.
+_ALIKE = ("clusterName", "tags", "region", "location", "availabilityZone", "zone", "project", "nodeType", "nodeCount")
+
+
 def agreement(subject: Subject) -> Iterator[Outcome]:
-    """Compare what every layer must say alike: cluster name, tags, region, zone, provider project, node type."""
-    cloud, project = subject.cloud, subject.project
-    keys = ("clusterName", "tags", REGION[cloud], ZONE[cloud], "gcp:project", "nodeType", "partition", "nodeCount")
-    missing = [layer for layer in LAYERS if layer not in {entry.name for entry in project.layers}]
-    for key in keys:
+    """Compare what several layers say: cluster name, tags, place and node type must be alike, other keys should be."""
+    project = subject.project
+    every = (key.rpartition(":")[2] if _is_own(key) else key for layer in project.layers for key in layer.config)
+    for key in dict.fromkeys(every):
         found = list(project.settings(key))
         for other in found[1:]:
             for name in _differing(found[0], other):
                 one, two = (next(project.settings_of(entry.layer, name), None) for entry in (found[0], other))
                 yield Outcome(
-                    status="FAIL",
+                    status="FAIL" if key.rpartition(":")[2] in _ALIKE else "WARN",
                     message=f"{name} is {_shown(two)} in {other.layer}, but {_shown(one)} in {found[0].layer} "
                     f"({one.place if one else found[0].place})",
                     fix=f"give both layers the same: ./cluster.sh set {name} …",
                     place=two.place if two else other.place,
                 )
     yield from _planned(subject)
-    if not missing:
-        names = {text(entry.value) for entry in project.settings("clusterName")}
-        yield passed(f"{len(project.layers)} layers of {', '.join(sorted(names)) or 'a cluster without a name'}")
+    names = {text(entry.value) for entry in project.settings("clusterName")}
+    yield passed(f"{len(project.layers)} layers of {', '.join(sorted(names)) or 'a cluster without a name'}")
+
+
+def _is_own(key: str) -> bool:
+    """Tell whether a key is the project's own, not a provider's."""
+    return key.rpartition(":")[0] not in PROVIDERS.values()
 
 
 def _planned(subject: Subject) -> Iterator[Outcome]:

@@ -95,6 +95,10 @@ _LOSES_DATA = (
 )
 
 
+#: Settings that protect data, databases and control planes.
+_PROTECTION = ("protectData", "accountingDatabaseDeletionProtection", "deletionProtection")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Needed:
     """A call that must be there, with arguments that it must have; an empty text stands for any value."""
@@ -136,14 +140,15 @@ def keeps_data(subject: Subject) -> Iterator[Outcome]:
     """Find what loses data, and what makes `destroy` impossible."""
     yield from _forbidden(subject, _LOSES_DATA, "data are protected; `./cluster.sh destroy` keeps them")
     yield from _forbidden(subject, _STAYS_FOR_EVER, "")
-    setting = subject.project.setting("protectData")
-    if setting is not None and flag(setting.value) is False:
-        yield Outcome(
-            status="WARN",
-            message="protectData is false: `destroy` takes the data",
-            fix="./cluster.sh set protectData true",
-            place=setting.place,
-        )
+    for key in _PROTECTION:
+        for setting in subject.project.settings(key):
+            if flag(setting.value) is False:
+                yield Outcome(
+                    status="WARN",
+                    message=f"{key} is false in {setting.layer}: `destroy` takes what it protects",
+                    fix=f"./cluster.sh set {key} true",
+                    place=setting.place,
+                )
 
 
 def _forbidden(subject: Subject, rules: tuple[Forbidden, ...], message: str) -> Iterator[Outcome]:

@@ -1,5 +1,6 @@
 """Money and time: a budget that somebody hears of, an end to what is forgotten, and what a month costs."""
 
+import re
 from collections.abc import Iterator
 
 from clusterwright.checks.prices import Quantity, month_of, usd_per_month
@@ -10,6 +11,7 @@ from clusterwright.checks.values import text, whole
 from clusterwright.tco.records import PricedLine
 
 _EMAIL = "alertEmail"
+_ADDRESS = re.compile(r"[^@\s,;<>]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}")
 
 
 def budget(subject: Subject) -> Iterator[Outcome]:
@@ -35,6 +37,17 @@ def budget(subject: Subject) -> Iterator[Outcome]:
             fix=f"./cluster.sh set {_EMAIL} you@example.com",
             place=addressed[0].place if addressed else None,
         )
+    for entry in addressed:
+        addresses = entry.value if isinstance(entry.value, list) else [entry.value] if entry.value else []
+        for address in addresses:
+            if _ADDRESS.fullmatch(text(address)) is None:
+                good = False
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{text(address)!r} is no address that alerts can be sent to",
+                    fix=f"./cluster.sh set {entry.name} you@example.com",
+                    place=entry.place,
+                )
     if subject.cloud == "gcp" and amount and not _has(subject, "billingAccount"):
         good = False
         yield Outcome(

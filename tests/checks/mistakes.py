@@ -202,6 +202,54 @@ MISTAKES = (
         "aws", "host bits", set_to("foundation", "vpcCidr", "10.64.0.1/16"), "PRE011", "FAIL", "host bits", "10.64.0.1"
     ),
     Mistake(
+        "aws", "nodes in words", set_to("nodes", "nodeCount", "many"), "PRE002", "FAIL", "not of type integer", "many"
+    ),
+    Mistake(
+        "aws",
+        "a list for a text",
+        set_to("nodes", "capacity", ["spot"]),
+        "PRE002",
+        "FAIL",
+        "of type string",
+        "capacity",
+    ),
+    Mistake(
+        "aws",
+        "nobody's address",
+        set_to("foundation", "alertEmail", "ml"),
+        "PRE022",
+        "FAIL",
+        "'ml' is no address",
+        "ml",
+    ),
+    Mistake(
+        "gcp",
+        "paths differ",
+        lambda config: [config[layer].update(sharedPath=f"/{layer}") for layer in ("cluster", "nodes")],
+        "PRE004",
+        "WARN",
+        "'/nodes' in nodes, but '/cluster'",
+        "/nodes",
+    ),
+    Mistake(
+        "aws",
+        "database unprotected",
+        set_to("cluster", "accountingDatabaseDeletionProtection", False),
+        "PRE025",
+        "WARN",
+        "is false in cluster",
+        "Protection",
+    ),
+    Mistake(
+        "gcp",
+        "two weeks of flex-start",
+        lambda config: config["nodes"].update(capacity="flex-start", flexStartRunHours=336),
+        "PRE031",
+        "FAIL",
+        "336 h",
+        "336",
+    ),
+    Mistake(
         "aws", "few addresses", set_to("foundation", "vpcCidr", "10.64.0.0/25"), "PRE032", "FAIL", "are needed", "/25"
     ),
     Mistake("gcp", "many nodes", set_to("nodes", "nodeCount", 1000), "PRE024", "FAIL", "1,000", ""),

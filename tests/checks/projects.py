@@ -148,14 +148,18 @@ def files(cloud: str, config: Config | None = None, *, more: Mapping[str, str | 
     }
     for layer, values in (config or configuration(cloud)).items():
         project = f"{cloud}-gpu-{layer}"
-        keys = {key for key in configuration(cloud)[layer] if ":" not in key}
-        declared = {key: {"type": "string", "default": ""} for key in (*keys, "reservationId", "existingNetwork")}
+        sound = {**configuration(cloud)[layer], "reservationId": "", "existingNetwork": {}}
+        declared = {key: {"type": _kind(value), "default": ""} for key, value in sound.items() if ":" not in key}
         found[f"{layer}/Pulumi.yaml"] = _yaml({"name": project, "runtime": "python", "config": declared})
         full = {key if ":" in key else f"{project}:{key}": value for key, value in values.items()}
         found[f"{layer}/Pulumi.{STACK}.yaml"] = _yaml({"config": full})
         found[f"{layer}/__main__.py"] = ""
     found |= more or {}
     return {name: text for name, text in found.items() if text is not None}
+
+
+def _kind(value: object) -> str:
+    return {dict: "object", int: "integer", bool: "boolean"}.get(type(value), "string")
 
 
 def _yaml(value: object) -> str:

@@ -68,7 +68,9 @@ class Fake:
         return Quota(name="NETWORKS", limit=self.limit, used=self.used)
 
     def offer(self, instance_type: str) -> Offer:
-        """Return zones and restrictions."""
+        """Return zones and restrictions; types that end in x are offered nowhere."""
+        if instance_type.endswith("x"):
+            return Offer(zones=())
         return Offer(zones=self.zones, restrictions=self.restrictions)
 
     def reservation(self, reservation_id: str, zone: str) -> tuple[Reservation, ...]:
@@ -208,3 +210,11 @@ def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(InputError, match="boto3 is missing") as raised:
         provider_of(subject("aws"))
     assert raised.value.help == "pip install 'clusterwright[aws]'"
+
+
+def test_other_machines_are_offered_too() -> None:
+    """A controller's type that the zone has not fails, named with its setting."""
+    outcomes = asked(Fake(), controllerInstanceType="m7i.2xlargex", loginInstanceType="m7i.xlarge")["PRE103"]
+    assert [outcome.message for outcome in outcomes if outcome.status == "FAIL"] == [
+        "controllerInstanceType: m7i.2xlargex is not offered in us-east-1a"
+    ]

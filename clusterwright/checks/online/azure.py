@@ -94,19 +94,16 @@ class Azure:
         return NetworkManagementClient(self._credential, self._subscription, **self._options)
 
     @cached_property
-    def _sku(self) -> Mapping[str, Any] | None:
-        """The size in this location, with its family, zones and restrictions."""
+    def _skus(self) -> Mapping[str, Mapping[str, Any]]:
+        """Sizes in this location by name, with family, zones and restrictions."""
         with _answered("Microsoft.Compute/skus/read"):
-            for sku in self._compute.resource_skus.list(filter=f"location eq '{self._location}'"):
-                if sku.resource_type == "virtualMachines" and sku.name == self._size:
-                    found: Mapping[str, Any] = sku.as_dict()
-                    return found
-        return None
+            listed = self._compute.resource_skus.list(filter=f"location eq '{self._location}'")
+            return {sku.name: sku.as_dict() for sku in listed if sku.resource_type == "virtualMachines"}
 
     def quota(self, ask: Ask) -> Quota:
         """Return the vCPUs of the size's family, or of low priority for spot."""
         # The size's own entry knows its family for certain.
-        name = ask.code if ask.code == _SPOT_QUOTA else str((self._sku or {}).get("family") or ask.code)
+        name = ask.code if ask.code == _SPOT_QUOTA else str(self._skus.get(self._size, {}).get("family") or ask.code)
         with _answered("Microsoft.Compute/locations/usages/read"):
             for usage in self._compute.usage.list(self._location):
                 if usage.name.value.lower() == name.lower():
@@ -119,7 +116,7 @@ class Azure:
 
     def offer(self, instance_type: str) -> Offer:
         """Return the zones that a size can be had in, and what keeps this subscription from it."""
-        sku = self._sku if instance_type == self._size else None
+        sku = self._skus.get(instance_type)
         if sku is None:
             return Offer(zones=())
         places = sku.get("locationInfo") or []

@@ -13,6 +13,7 @@ from clusterwright.checks.values import text
 
 #: Instances of a Capacity Block start to terminate so long before it ends (Amazon EC2 User Guide, Capacity Blocks).
 _BLOCK_ENDS_EARLY = dt.timedelta(minutes=30)
+_OTHER_MACHINES = ("controllerInstanceType", "loginInstanceType", "systemInstanceType")
 _IMAGES = ("nodeType.image", "controllerImage", "loginImage", "systemImage")
 
 
@@ -76,6 +77,18 @@ def offered(subject: Subject, provider: Provider) -> Iterator[Outcome]:
         )
     elif not offer.restrictions:
         yield passed(f"{subject.instance_type} is offered in {', '.join(offer.zones)}", place)
+    seen: set[str] = set()
+    for key in _OTHER_MACHINES:
+        for machine in subject.project.settings(key):
+            name = text(machine.value)
+            if name and name not in seen and subject.zone not in provider.offer(name).zones:
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{machine.name}: {name} is not offered in {subject.zone}",
+                    fix=f"./cluster.sh set {machine.name} …",
+                    place=machine.place,
+                )
+            seen.add(name)
 
 
 def reservation(subject: Subject, provider: Provider, now: dt.datetime) -> Iterator[Outcome]:
