@@ -96,7 +96,6 @@ def test_managed_kubernetes_chooses_its_images(*, cloud: str, missing: bool) -> 
         layer.get("nodeType", {}).pop("image", None)
     results = found(cloud, config, more={"gpu_cluster/kubernetes/__init__.py": ""}).get("PRE019", ())
     assert any(result.outcome.status == "FAIL" for result in results) is missing
-    )
 
 
 def test_an_image_is_looked_up_in_the_region_of_its_nodes() -> None:

@@ -318,7 +318,7 @@ def test_usage_needs_nothing(project: Project) -> None:
 
 
 def test_the_scripts_run_with_bash_3() -> None:
-    """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset under `set -u`."""
+    """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset."""
     stacks = assets.root() / "stacks"
     scripts = [*stacks.glob("*/cluster.sh"), *stacks.glob("*/*/cloud.sh"), *stacks.glob("*/*/reimage.sh")]
     assert len(scripts) >= 6
