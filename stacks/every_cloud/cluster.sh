@@ -128,7 +128,7 @@ declares() {
   case $path in *.*) field=${path#*.} ;; esac
   case $path in
     *:*) true ;;
-    *) description_of "$1" "${path%%.*}" | grep -qw -- "$field" ;;
+    *) description_of "$1" "${path%%.*}" | grep -w -- "$field" >/dev/null ;;
   esac
 }
 

@@ -53,6 +53,7 @@ def compact() -> list[Case]:
 TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-ultragpu-8g"}
 _AZURE_GROUP = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/theirs/providers"
 _AZURE_NETWORK = f"{_AZURE_GROUP}/Microsoft.Network/virtualNetworks/theirs"
+_GOOGLE_SUBNETWORK = "projects/host/regions/us-central1/subnetworks"
 _WATCHED: Changes = (("timeToLiveHours", 72), ("stopWhenIdleMinutes", 60))
 #: Ways to buy capacity, beside on demand, and what an account holds already.
 VARIANTS: Mapping[str, Mapping[str, Changes]] = {
@@ -85,7 +86,16 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
         "spot": (("capacity", "spot"),),
         "reservation": (("capacity", "reservation"), ("reservationId", "dense-1")),
         "flex-start": _FLEX,
+        "existing network": (
+            ("existingNetwork.network", "projects/host/global/networks/shared"),
+            ("existingNetwork.subnetwork", f"{_GOOGLE_SUBNETWORK}/nodes"),
+            ("existingNetwork.gpuSubnetworks", tuple(f"{_GOOGLE_SUBNETWORK}/gpu-{number}" for number in range(9))),
+        ),
         "existing bucket": (("existingNetwork.bucketName", "their-training-data"),),
+        "existing key": (
+            ("existingNetwork.keyId", "projects/host/locations/us-central1/keyRings/theirs/cryptoKeys/training"),
+            ("grantKeyUse", False),
+        ),
         "time to live": _WATCHED,
     },
 }
@@ -141,6 +151,14 @@ def _fits(instance: str, nodes: int) -> bool:
 
 def _sold(case: Case) -> bool:
     """Tell whether a type is sold in a case's way, and whether its stack has what the case sets."""
+    changes = dict(case.changes)
+    # The listed subnetworks are those of types with nine networks beside the primary one.
+    if "existingNetwork.network" in changes and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
+        return False
+    # A slice is not scaled to 0 by a watchdog, and flex-start takes no account.
+    is_tpu = case.instance.startswith("ct5p-") and case.scheduler == "slurm"
+    if is_tpu and ("timeToLiveHours" in changes or changes.get("capacity") == "flex-start"):
+        return False
     if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
         return False
     return all(declares(case.cloud, case.scheduler, key) for key, _ in case.changes)

@@ -34,6 +34,7 @@ _OF_SLURM_NODES = ("AWS040", "AZ012", "GCP029", "GCP030", "GCP090")
 WARNINGS = (
     "not on-demand; Google may refuse the nodes",
     "no budget is made: it needs both billingAccount and budgetUsdPerMonth",
+    "a TPU slice takes whichever reservation the project has in the zone",
 )
 
 

@@ -86,6 +86,8 @@ def secret_problems(record: Record, sdk: Sdk) -> Iterator[Problem]:
             value = one.inputs.get(head + "".join(word.capitalize() for word in rest))
             if value is not None:
                 marked = isinstance(value, Mapping) and SECRET in value
+                if marked and (one.type, name) in MADE_BY_THE_USER:
+                    continue
                 where = "in the state" if marked else "as plain text"
                 yield Problem(id="SEC002", resource=one.name, message=f"{name} is held {where}")
     for text, secret in texts(record.outputs):

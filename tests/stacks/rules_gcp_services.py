@@ -25,6 +25,7 @@ _CHANGING = ("compute.instanceGroupManagers.update",)
 _WATCHDOG_PERMISSIONS = {
     "compute.instanceGroupManagers.get",
     "compute.instanceGroupManagers.update",
+    "compute.zoneOperations.get",
     "logging.logEntries.create",
     "monitoring.timeSeries.list",
     "workflows.executions.create",

@@ -15,12 +15,11 @@ _SHARED_PATH = "/shared"
 def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
     """Return layer to full key to value."""
     node_type = _node_type(option, catalogue)
-    image = catalogue.instances[option.instance].image
     place = {"zone": _zone(option, catalogue)}
     layers = {
         "foundation": {"nodeCount": option.nodes, "nodeType": node_type, **_foundation(option)},
         "cluster": _cluster(plan, option, node_type),
-        "nodes": {"nodeCount": option.nodes, "nodeType": {**node_type, "image": image}, **_nodes(plan, option)},
+        "nodes": {"nodeCount": option.nodes, **_nodes(plan, option, node_type, catalogue)},
     }
     return {
         layer: {
@@ -83,14 +82,22 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
     }
 
 
-def _nodes(plan: Plan, option: Option) -> dict[str, Any]:
-    values: dict[str, Any] = {"capacity": option.capacity, "reservationId": option.reservation or None}
+def _nodes(plan: Plan, option: Option, node_type: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    instance = catalogue.instances[option.instance]
+    # What the catalogue calls the image of a TPU host is the version of its software; it takes no image.
+    is_tpu = instance.accelerator.startswith("tpu-")
+    values: dict[str, Any] = {
+        "nodeType": {**node_type, "image": None if is_tpu else instance.image},
+        "capacity": option.capacity,
+        "reservationId": option.reservation or None,
+    }
     if option.scheduler == "kubernetes":
         return {**values, "timeToLiveHours": _whole(option.time_to_live_hours)}
     return {
         **values,
         "partition": plan.cluster.partition,
         "sharedPath": _SHARED_PATH,
+        "tpuRuntimeVersion": instance.image if is_tpu else None,
         "timeToLiveHours": _whole(option.time_to_live_hours),
         "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }

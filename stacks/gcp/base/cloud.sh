@@ -19,8 +19,9 @@ require_credentials() {
 # alone: it is not in the foundation's state.
 allow_deleting_data() {
   local bucket
+  # Not grep -q: it ends early, and with pipefail what pulumi had left to say would pass for a failure.
   # shellcheck disable=SC2154
-  pulumi -C foundation stack --stack "$stack_name" --show-urns | grep -q 'gcp:storage/bucket:Bucket' || return 0
+  pulumi -C foundation stack --stack "$stack_name" --show-urns | grep 'gcp:storage/bucket:Bucket' >/dev/null || return 0
   bucket=$(output foundation bucket_name)
   if [ -n "$(gcloud storage ls --all-versions "gs://$bucket/**" 2>/dev/null | head -n 1)" ]; then
     run gcloud storage rm --recursive --all-versions "gs://$bucket/**"

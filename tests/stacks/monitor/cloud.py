@@ -48,6 +48,10 @@ _LOOK_UPS: dict[str, dict[str, Any]] = {
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [{"name": "clusterUser", "value": _KUBECONFIG}]
     },
+    # Somebody else's network, in a project of its own.
+    "gcp:compute/getSubnetwork:getSubnetwork": {
+        "network": "https://www.googleapis.com/compute/v1/projects/host/global/networks/shared"
+    },
     "gcp:organizations/getProject:getProject": {"number": ACCOUNT, "projectId": "my-training-project"},
     "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
         "emailAddress": f"service-{ACCOUNT}@gs-project-accounts.iam.gserviceaccount.com"

@@ -56,7 +56,12 @@ def has_workload_policy(node_type: NodeType, capacity: Capacity) -> bool:
 
 
 def capacity_warnings(node_type: NodeType, capacity: Capacity) -> list[str]:
-    """What Google may refuse although no page says so."""
+    """What Google may refuse although no page says so, or does otherwise than it sounds."""
+    if node_type.is_tpu and capacity.model == "reservation":
+        return [
+            f"reservationId: a TPU slice takes whichever reservation the project has in the zone, not only "
+            f"{capacity.reservation_id}: the service has no field for its name"
+        ]
     if capacity.model != "on-demand" or node_type.instance_type not in limits.ON_DEMAND_NOT_LISTED_TYPES:
         return []
     return [

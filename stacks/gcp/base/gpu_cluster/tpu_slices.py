@@ -8,7 +8,7 @@ from typing import Final
 from gpu_cluster.config_values import Values
 from gpu_cluster.node_type import NodeType
 
-TOPOLOGY = r"[0-9]{1,2}x[0-9]{1,2}x[0-9]{1,2}"
+TOPOLOGY = r"[0-9]{1,3}x[0-9]{1,3}x[0-9]{1,3}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,8 +15,13 @@ PROGRAM = Path(__file__).with_name("watchdog.yaml")
 EVERY_TEN_MINUTES = "*/10 * * * *"
 # Resizing needs no right on machines: the group's own service agent makes and removes them.
 SCALER_PERMISSIONS = ("compute.instanceGroupManagers.get", "compute.instanceGroupManagers.update")
-# Neither monitoring nor workflows take a condition on a resource's name, so these stand alone.
-READER_PERMISSIONS = ("logging.logEntries.create", "monitoring.timeSeries.list", "workflows.executions.create")
+# Neither monitoring, workflows nor operations take a condition on a resource's name, so these stand alone.
+READER_PERMISSIONS = (
+    "compute.zoneOperations.get",
+    "logging.logEntries.create",
+    "monitoring.timeSeries.list",
+    "workflows.executions.create",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pulumi
+
 from gpu_cluster import roles
 from gpu_cluster.encryption import KeyUse
 from gpu_cluster.other_layer import OtherLayer

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pulumi
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.lustre_sizes import MOUNT_PATH
 from gpu_cluster.node_type import MACHINE_TYPE, MAX_NODES, NodeType, read_node_type

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pulumi
+
 from gpu_cluster import roles, watchdog
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider

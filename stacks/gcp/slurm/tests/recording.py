@@ -134,7 +134,10 @@ class Answers(mocks.Mocks):
         """Answer the look-ups of the project number, of Cloud Storage's own account and of somebody's subnetworks."""
         if args.token == "gcp:compute/getSubnetwork:getSubnetwork":
             network = "other" if "other" in args.args["selfLink"] else "shared"
-            return {**args.args, "network": f"https://www.googleapis.com/compute/v1/projects/host/global/networks/{network}"}
+            return {
+                **args.args,
+                "network": f"https://www.googleapis.com/compute/v1/projects/host/global/networks/{network}",
+            }
         answers = {
             "gcp:organizations/getProject:getProject": {"number": PROJECT_NUMBER},
             "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {"emailAddress": "gs@google.example"},
@@ -149,7 +152,7 @@ class RecordingMonitor(mocks.MockMonitor):
         super().__init__(Answers(earlier or {}))
         self.recorded: list[Registration] = []
 
-    def RegisterResource(self, request: proto.resource_pb2.RegisterResourceRequest) -> Any:  # noqa: ANN401, N802
+    def RegisterResource(self, request: proto.resource_pb2.RegisterResourceRequest) -> Any:  # noqa: N802
         """Record, then answer as the mocks do."""
         response = super().RegisterResource(request)
         if request.type in {"pulumi:pulumi:Stack", "pulumi:pulumi:StackReference"}:
@@ -170,7 +173,7 @@ class RecordingMonitor(mocks.MockMonitor):
         return response
 
 
-def _whole_numbers(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _whole_numbers(value: Any) -> Any:
     # The protocol sends every number as a float.
     if isinstance(value, dict):
         return {key: _whole_numbers(item) for key, item in value.items()}
@@ -214,7 +217,7 @@ def all_keys(project: Path) -> frozenset[str]:
     return frozenset(key for file in files for key in yaml.safe_load(file.read_text())["config"])
 
 
-def plain_values(project: Path, layer: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+def plain_values(project: Path, layer: str, **changes: Any) -> dict[str, Any]:
     """The same without namespaces, as `read_settings` takes it."""
     values = example_values(project, layer, {path.replace("__", "."): value for path, value in changes.items()})
     return {key.split(":")[1]: value for key, value in values.items()}
@@ -264,12 +267,12 @@ def _run_once(project: Path, changes_json: str) -> Recording:
     return run_with(project, json.loads(changes_json))
 
 
-def scenario(project: Path, **changes: Any) -> Recording:  # noqa: ANN401
+def scenario(project: Path, **changes: Any) -> Recording:
     """Run a scenario, once for all tests that look at it. In a name two underscores stand for the dot of a field."""
     return _run_once(project, json.dumps({path.replace("__", "."): value for path, value in changes.items()}))
 
 
-def every_text(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+def every_text(value: Any) -> Iterator[str]:
     """Every string inside recorded inputs, keys included."""
     if isinstance(value, str):
         yield value

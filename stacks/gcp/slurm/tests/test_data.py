@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from recording import LUSTRE_MOUNT, PROJECT_NUMBER, Recording, Registration, scenario
 
 KEY = "gcp:kms/cryptoKey:CryptoKey"
@@ -10,7 +11,7 @@ KEY_RING = "gcp:kms/keyRing:KeyRing"
 BUCKET = "gcp:storage/bucket:Bucket"
 LUSTRE = "gcp:lustre/instance:Instance"
 DATABASE = "gcp:sql/databaseInstance:DatabaseInstance"
-SECRET = "gcp:secretmanager/secret:Secret"  # noqa: S105 - a resource type
+SECRET = "gcp:secretmanager/secret:Secret"
 GRANT = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 DATA_KEY = "id-of-gpt3-data"
 

@@ -4,6 +4,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+
 from recording import MACHINE_TYPES, NODE_TYPES, scenario
 
 NETWORK = "gcp:compute/network:Network"

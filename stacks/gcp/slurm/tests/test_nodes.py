@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from recording import MACHINE_TYPES, Recording, RecordingMonitor, run_layer, scenario
 
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from gpu_cluster import settings_cluster, settings_foundation, settings_nodes
 from gpu_cluster.config_values import ConfigError
 from recording import (
@@ -204,9 +205,7 @@ def test_declared_configuration_is_what_the_program_reads(project: Path, layer: 
         if "default" not in declared.get(key, {}) or key == "accountingPassword"
     }
     defaults = {
-        key: value["default"]
-        for key, value in declared.items()
-        if "default" in value and key != "accountingPassword"
+        key: value["default"] for key, value in declared.items() if "default" in value and key != "accountingPassword"
     }
     assert module.read_settings(required) == module.read_settings({**required, **defaults})
 

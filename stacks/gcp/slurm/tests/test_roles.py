@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from recording import scenario
+
 from gpu_cluster.roles import account_id
+from recording import scenario
 
 CONTROLLER = "serviceAccount:gpt3-controller@my-training-project.iam.gserviceaccount.com"
 LOGIN = "serviceAccount:gpt3-login@my-training-project.iam.gserviceaccount.com"
@@ -33,7 +34,7 @@ def test_rights_are_exactly_these(project: Path) -> None:
         (one.inputs["member"], one.inputs["role"], one.inputs["secretId"])
         for one in recording.of("gcp:secretmanager/secretIamMember:SecretIamMember")
     }
-    secret = "projects/my-training-project/secrets/gpt3-munge-key"  # noqa: S105 - its name
+    secret = "projects/my-training-project/secrets/gpt3-munge-key"
     assert secret_rights == {
         (CONTROLLER, "roles/secretmanager.secretAccessor", secret),
         (COMPUTE, "roles/secretmanager.secretAccessor", secret),
@@ -97,6 +98,8 @@ def test_long_names_are_legal_everywhere(project: Path) -> None:
     recording = scenario(project, clusterName="c" * 31, machine="a4-highgpu-8g")
     # Grants and policies have no name at Google.
     unnamed = ("IAMMember", "Policy")
-    named = [one for one in recording.resources if one.type.startswith("gcp:compute/") and not one.type.endswith(unnamed)]
+    named = [
+        one for one in recording.resources if one.type.startswith("gcp:compute/") and not one.type.endswith(unnamed)
+    ]
     assert max(len(one.name) for one in named) <= 63 - 8
     assert len(recording.one("gcp:compute/instanceGroupManager:InstanceGroupManager").inputs["baseInstanceName"]) <= 58

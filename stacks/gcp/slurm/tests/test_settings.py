@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gpu_cluster import settings_cluster, settings_foundation, settings_nodes
 from gpu_cluster.config_values import ConfigError
 from gpu_cluster.lustre_sizes import LUSTRE_TIERS
 from recording import TPU, plain_values
-
 
 READERS = {
     "foundation": settings_foundation.read_settings,

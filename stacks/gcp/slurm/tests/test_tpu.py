@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from recording import TPU, Recording, scenario
 
 VM = "gcp:tpu/v2Vm:V2Vm"

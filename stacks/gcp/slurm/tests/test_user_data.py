@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import LUSTRE_MOUNT, MACHINE_TYPES, scenario
+
 from gpu_cluster.node_type import NodeType
 from gpu_cluster.slurm.user_data import NodeEnvironment, UserDataError, read_scripts, render_user_data
+from recording import LUSTRE_MOUNT, MACHINE_TYPES, scenario
 
 ENVIRONMENT = NodeEnvironment(
     role="compute",
@@ -19,7 +20,7 @@ ENVIRONMENT = NodeEnvironment(
     partition="gpu",
     controller_address="10.0.0.10",
     region="us-central1",
-    secret_id="projects/p/secrets/s",  # noqa: S106 - its name
+    secret_id="projects/p/secrets/s",
     node_count=4,
     node_type=NodeType(
         instance_type="a3-megagpu-8g",
@@ -65,7 +66,7 @@ def environment_of(user_data: str) -> dict[str, str]:
     return {name: value for name, value in json.loads(result.stdout).items() if name.startswith("CLUSTER_")}
 
 
-def user_data_of(project: Path, type_: str, **changes: Any) -> str:  # noqa: ANN401
+def user_data_of(project: Path, type_: str, **changes: Any) -> str:
     """User data of the controller or of the nodes."""
     return scenario(project, **changes).one(type_).inputs["metadata"]["user-data"]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from recording import Recording, scenario
 
 WATCHED = {"timeToLiveHours": 48, "stopWhenIdleMinutes": 30}
@@ -28,6 +29,7 @@ def test_it_may_resize_this_clusters_groups_alone(project: Path) -> None:
     assert roles == {
         "gpt3-watchdog-scaler": ["compute.instanceGroupManagers.get", "compute.instanceGroupManagers.update"],
         "gpt3-watchdog-reader": [
+            "compute.zoneOperations.get",
             "logging.logEntries.create",
             "monitoring.timeSeries.list",
             "workflows.executions.create",

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_gcp import sql
+
 from gpu_cluster.encryption import KeyUse
 from gpu_cluster.slurm.user_data import Database
-from pulumi_gcp import sql
 
 DATABASE = "slurm_accounting"
 USER = "slurm"

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_gcp import compute, iap, serviceaccount
+
 from gpu_cluster import limits
 from gpu_cluster.settings_cluster import HeadMachine
 from gpu_cluster.slurm.user_data import metadata_with
-from pulumi_gcp import compute, iap, serviceaccount
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

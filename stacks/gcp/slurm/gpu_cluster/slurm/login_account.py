@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from gpu_cluster.roles import machine_account
 from pulumi_gcp import serviceaccount, storage
+
+from gpu_cluster.roles import machine_account
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
+
 from gpu_cluster.node_type import NodeType
 from gpu_cluster.place import Place
 from gpu_cluster.slurm.user_data import NO_DATABASE, Database, NodeEnvironment, render_user_data

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_gcp import compute
+
 from gpu_cluster import limits
 from gpu_cluster.capacity import Capacity, has_compact_placement, has_workload_policy
 from gpu_cluster.node_type import NodeType
 from gpu_cluster.slurm.scheduling import reservation_affinity_for, scheduling_for
 from gpu_cluster.slurm.user_data import metadata_with
-from pulumi_gcp import compute
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,8 @@
 """Scheduling and reservation of a way to buy capacity, as the instance template takes them."""
 
-from gpu_cluster.capacity import Capacity
 from pulumi_gcp import compute
+
+from gpu_cluster.capacity import Capacity
 
 RESERVATION_NAME_KEY = "compute.googleapis.com/reservation-name"
 

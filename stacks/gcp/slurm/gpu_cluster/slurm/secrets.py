@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from gpu_cluster.encryption import KeyUse
 from pulumi_gcp import secretmanager
+
+from gpu_cluster.encryption import KeyUse
 
 READER = "roles/secretmanager.secretAccessor"
 WRITER = "roles/secretmanager.secretVersionAdder"

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
+from pulumi_gcp import tpu
+
 from gpu_cluster.capacity import Capacity
 from gpu_cluster.tpu_slices import TpuSlice
-from pulumi_gcp import tpu
 
 # The word of the API for the generation (cloud.google.com/tpu/docs/reference/rest/v2/AcceleratorConfig).
 GENERATION = {"v5p": "V5P"}
