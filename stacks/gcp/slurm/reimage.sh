@@ -45,7 +45,8 @@ reimage_nodes() {
   groups=$(pulumi -C nodes stack output --stack "$stack_name" --json node_groups | tr -d '[]",')
   [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
   for group in $groups; do
-    mapfile -t machines < <(machines_of "$group")
+    machines=()
+    while read -r machine; do machines+=("$machine"); done < <(machines_of "$group")
     while [ "${#machines[@]}" -gt 0 ]; do
       some=("${machines[@]:0:batch}")
       machines=("${machines[@]:batch}")
