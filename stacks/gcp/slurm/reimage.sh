@@ -44,7 +44,8 @@ reimage_nodes() {
   groups=$(outputs nodes node_groups)
   [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
   for group in $groups; do
-    mapfile -t machines < <(machines_of "$group")
+    machines=()
+    while read -r machine; do machines+=("$machine"); done < <(machines_of "$group")
     while [ "${#machines[@]}" -gt 0 ]; do
       some=("${machines[@]:0:batch}")
       machines=("${machines[@]:batch}")
