@@ -44,6 +44,9 @@ run() {
 # An output of a layer's stack; for cloud.sh too.
 output() { pulumi -C "$1" stack output --stack "$stack_name" "$2"; }
 
+# The entries of an output that is a list, one per line.
+outputs() { output "$1" "$2" | tr -d '[]" ' | tr ',' '\n' | sed '/^$/d'; }
+
 # A value of a layer's configuration, by its full key; only for text and numbers.
 configured() { sed -n "s/^  ${2}: *[\"']\{0,1\}\([^\"']*\)[\"']\{0,1\} *\$/\1/p" "$1/Pulumi.$stack.yaml"; }
 

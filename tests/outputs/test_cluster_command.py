@@ -248,6 +248,14 @@ def test_reimage_is_the_clouds_own(project: Project) -> None:
     assert project.calls.read_text().splitlines()[-1] == "reimage-stand-in small"
 
 
+@pytest.mark.parametrize("shown", ['["group-1","group-2"]', '[\n  "group-1",\n  "group-2"\n]'])
+def test_a_list_of_outputs_is_one_entry_a_line(project: Project, shown: str) -> None:
+    """Lists are shown as JSON, on one line or on several."""
+    with (project.folder / "cloud.sh").open("a") as stream:
+        stream.write('reimage_nodes() { outputs nodes node_groups | while read -r group; do echo "<$group>"; done; }\n')
+    assert project.run("reimage", OUTPUTS=shown).stdout == "<group-1>\n<group-2>\n"
+
+
 def test_secrets_provider_and_organization(project: Project) -> None:
     """Stacks are made with the key of their file, and within the organization that the references name."""
     for layer in LAYERS:

@@ -68,7 +68,7 @@ replace_batch() {
 
 reimage_nodes() {
   local group newest line instance version batch=() groups lines=()
-  groups=$(output nodes node_groups | tr ',' ' ' | tr -d '[]"')
+  groups=$(outputs nodes node_groups)
   for group in $groups; do
     newest=$(aws_here autoscaling describe-auto-scaling-groups --auto-scaling-group-names "$group" \
       --query 'AutoScalingGroups[0].LaunchTemplate.Version' --output text)

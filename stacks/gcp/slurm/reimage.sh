@@ -41,8 +41,7 @@ reimage_nodes() {
   local groups group zone project machines some machine names batch=${REIMAGE_BATCH:-4}
   zone=$(output foundation zone)
   project=$(output foundation project)
-  # shellcheck disable=SC2154
-  groups=$(pulumi -C nodes stack output --stack "$stack_name" --json node_groups | tr -d '[]",')
+  groups=$(outputs nodes node_groups)
   [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
   for group in $groups; do
     machines=()
