@@ -1,6 +1,7 @@
 """`cluster.sh` of a project: order, what it never calls, what it refuses. A stand-in for `pulumi` notes its calls."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -314,3 +315,16 @@ def test_usage_needs_nothing(project: Project) -> None:
     assert "destroy --with-data" in project.run("--help").stdout
     assert project.run().returncode == 2
     assert os.access(EVERY_CLOUD / "cluster.sh", os.X_OK)
+
+
+def test_the_scripts_run_with_bash_3() -> None:
+    """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset."""
+    stacks = assets.root() / "stacks"
+    scripts = [*stacks.glob("*/cluster.sh"), *stacks.glob("*/*/cloud.sh"), *stacks.glob("*/*/reimage.sh")]
+    assert len(scripts) >= 6
+    for script in scripts:
+        text = script.read_text()
+        assert not re.findall(r"\b(mapfile|readarray|declare -A|local -n)\b", text), script
+        for name in re.findall(r"\b(\w+)=\(\)", text):
+            if f'"${{{name}[@]}}"' in text.replace(f'+"${{{name}[@]}}"', ""):
+                assert f"${{#{name}[@]}}" in text, f"{script}: {name} may be empty where it is expanded"

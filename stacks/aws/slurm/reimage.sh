@@ -73,8 +73,9 @@ reimage_nodes() {
     newest=$(aws_here autoscaling describe-auto-scaling-groups --auto-scaling-group-names "$group" \
       --query 'AutoScalingGroups[0].LaunchTemplate.Version' --output text)
     batch=()
-    mapfile -t lines < <(nodes_of "$group")
-    for line in "${lines[@]}"; do
+    lines=()
+    while read -r line; do lines+=("$line"); done < <(nodes_of "$group")
+    for line in ${lines[@]+"${lines[@]}"}; do
       read -r instance version <<<"$line"
       [ -n "$instance" ] || continue
       if [ "$version" = "$newest" ] && [ "${REIMAGE_ALL:-no}" != yes ]; then continue; fi
