@@ -8,8 +8,14 @@ from rule import Rule
 
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 EVERYBODY = ("allUsers", "allAuthenticatedUsers")
-# What the whole project may be granted: to write, not to read or change.
-PROJECT_ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")
+# What may be granted on the whole project: to write logs and metrics, and what nodes of GKE need (Google's guide
+# "Harden your cluster": its default role of a node, and reading images).
+PROJECT_ROLES = (
+    "roles/artifactregistry.reader",
+    "roles/container.defaultNodeServiceAccount",
+    "roles/logging.logWriter",
+    "roles/monitoring.metricWriter",
+)
 
 
 def _named_people(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
