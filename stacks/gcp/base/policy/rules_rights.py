@@ -8,8 +8,13 @@ from rule import Rule
 
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 EVERYBODY = ("allUsers", "allAuthenticatedUsers")
-# What the whole project may be granted: to write, not to read or change.
-PROJECT_ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")
+# What the whole project may be granted: to write logs and metrics; for nodes of GKE also to read images.
+PROJECT_ROLES = (
+    "roles/logging.logWriter",
+    "roles/monitoring.metricWriter",
+    "roles/container.defaultNodeServiceAccount",
+    "roles/artifactregistry.reader",
+)
 
 
 def _named_people(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:

@@ -1,0 +1,59 @@
+"""The tables of docs/stacks.md that come from data, between two marks each; `CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from .cases import TYPICAL, stacks
+from .planted import ALL
+from .projects import ROOT, Case, recorded
+
+PAGE = ROOT / "docs" / "stacks.md"
+
+
+def table_in(page: str, name: str) -> str:
+    """Return a table of the page.
+
+    Raises:
+        LookupError: the page has no such marks.
+    """
+    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->", page, re.DOTALL)
+    if found is None:
+        raise LookupError(f"no <!-- {name} --> in the page")
+    return found.group(1)
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """Return the page with a table replaced."""
+    return page.replace(table_in(page, name), table)
+
+
+def _table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(str(cell) for cell in line)} |\n" for line in lines)
+
+
+def resources() -> str:
+    """Return what each layer of a typical project registers, and what of it is protected."""
+
+    def rows() -> Iterator[Sequence[object]]:
+        for cloud, scheduler in stacks():
+            run = recorded(Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler))
+            counts = [len(record.cloud_resources) for record in run.layers.values()]
+            kept = sorted({one.type.rpartition(":")[2] for one in run.whole.cloud_resources if one.protect})
+            yield (f"{cloud}, {scheduler}", TYPICAL[cloud], *counts, ", ".join(kept))
+
+    return _table(("Stack", "Type", "foundation", "cluster", "nodes", "protected"), rows())
+
+
+def planted() -> str:
+    """Return the listed mistakes with the check that catches each."""
+
+    def rows() -> Iterator[Sequence[object]]:
+        for one in ALL:
+            stack = one.cloud if one.scheduler == "slurm" else f"{one.cloud}, {one.scheduler}"
+            yield (one.source, stack, one.mistake, one.caught, one.said)
+
+    return _table(("Source", "Stack", "Mistake", "Caught by", "which says"), rows())
+
+
+TABLES: Mapping[str, Callable[[], str]] = {"resources": resources, "planted": planted}
