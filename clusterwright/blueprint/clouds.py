@@ -3,18 +3,21 @@
 from ipaddress import IPv4Network, ip_network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint import cloud_ids as ids
 from clusterwright.blueprint.fields import Allowed, Identifier, Section
+from clusterwright.blueprint.names import IDENTIFIER
 from clusterwright.blueprint.networks import CloudNetwork, PowerCap
 from clusterwright.blueprint.quantities import Size
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.stack_state import StackState
 
 Capacity = Literal["on-demand", "spot", "reservation", "capacity-block", "block-reservation", "flex-start"]
+#: What RFC 1918 sets aside; Python's `is_private` also has loopback, link-local and documentation, no cloud's networks.
+_PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 #: Kinds that are launched into something that exists already; nothing is ever bought.
 RESERVED = ("reservation", "capacity-block", "block-reservation")
 
@@ -26,11 +29,15 @@ def _private_network(text: str) -> str:
         raise PydanticCustomError(
             "identifier", "{text}", {"text": f"{error}", "help": "for example 10.64.0.0/16"}
         ) from None
-    if not isinstance(network, IPv4Network) or not network.is_private:
+    private = isinstance(network, IPv4Network) and any(network.subnet_of(one) for one in _PRIVATE)
+    if not private:
         raise PydanticCustomError(
             "identifier",
             "{found} is not a private IPv4 network",
-            {"found": repr(text), "help": "for example 10.64.0.0/16"},
+            {
+                "found": repr(text),
+                "help": "for example 10.64.0.0/16; these are 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16",
+            },
         )
     return text
 
@@ -39,6 +46,14 @@ PrivateNetwork = Annotated[
     str,
     AfterValidator(_private_network),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"}),
+]
+
+
+#: Azure numbers its zones, and YAML reads `zone: 1` as a number.
+Zone = Annotated[
+    Identifier,
+    BeforeValidator(lambda value: str(value) if isinstance(value, int) and not isinstance(value, bool) else value),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": f"^{IDENTIFIER}$"}, {"enum": [1, 2, 3]}]}),
 ]
 
 
@@ -133,7 +148,7 @@ class CloudTarget(Sizes):
         None, description="instance types to choose the cheapest from, or any for every type of the region"
     )
     region: Identifier = Field(description="region, for example us-east-1")
-    zone: Identifier | None = Field(None, description="availability zone of the GPU nodes; all share one")
+    zone: Zone | None = Field(None, description="availability zone of the GPU nodes; all share one")
     scheduler: Literal["slurm", "kubernetes"] = Field("slurm", description="what places jobs on the nodes")
     capacity: Capacity = Field(
         "on-demand",

@@ -103,6 +103,9 @@ def limits(subject: Subject) -> Iterator[Outcome]:
         return
     setting = subject.project.setting("nodeCount")
     place = setting.place if setting else None
+    if nodes < 0:
+        yield _outcome(setting, f"nodeCount is {nodes}", "set it to 0 or more")
+        return
     own = subject.catalogue.placement(instance) if found.placement in ("own", "none") else None
     most_placed = None if own is None else own.most_nodes(chips_per_node=instance.gpus)
     holds = ((found.name, found.max_nodes), (own.name if own else "", most_placed))

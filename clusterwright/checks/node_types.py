@@ -167,7 +167,7 @@ def _unfit(setting: Setting, message: str) -> Outcome:
 _MOVING = {
     "aws": (
         re.compile(r"/latest/|/recommended/|^resolve:"),
-        "aws ssm get-parameter --name {image} --query Parameter.Value --output text",
+        "aws ssm get-parameter --region {region} --name {image} --query Parameter.Value --output text",
     ),
     "azure": (
         re.compile(r"(?i):latest$"),
@@ -200,18 +200,19 @@ def image_pinned(subject: Subject) -> Iterator[Outcome]:
             # Azure's program refuses the version; the others resolve it anew at every `up`, which replaces nodes.
             status="FAIL" if subject.cloud == "azure" else "WARN",
             message=f"{setting.name} moves: {image}",
-            fix=f"./cluster.sh set {setting.name} $({_look_up(command, image, subject.cloud)}); --online looks it up",
+            fix=f"./cluster.sh set {setting.name} $({_look_up(command, image, subject)}); --online looks it up",
             place=setting.place,
         )
     if good and any(text(setting.value) for setting in found):
         yield passed(", ".join(dict.fromkeys(text(setting.value) for setting in found if text(setting.value))))
 
 
-def _look_up(command: str, image: str, cloud: str) -> str:
-    if cloud == "azure":
+def _look_up(command: str, image: str, subject: Subject) -> str:
+    if subject.cloud == "azure":
         publisher, offer, sku = (*image.split(":"), "", "", "")[:3]
         return command.format(publisher=publisher, offer=offer, sku=sku)
-    if cloud == "gcp":
+    if subject.cloud == "gcp":
         found = re.search(r"(?:projects/)?([a-z0-9-]+)/(?:global/images/)?family/([a-z0-9-]+)", image)
         return command.format(project=found.group(1) if found else "PROJECT", family=found.group(2) if found else image)
-    return command.format(image=image)
+    # An image's id is of one region.
+    return command.format(image=image, region=subject.region or "REGION")

@@ -33,6 +33,13 @@ _LOOK = {
     "slurm": "sinfo   # on the machine that you reached: nodes appear as they boot",
     "kubernetes": "kubectl get nodes   # GPU nodes appear as they boot",
 }
+_SET_IMAGE = "./cluster.sh set nodeType.image IMAGE"
+_REIMAGE = "./cluster.sh reimage"
+#: Replacing the nodes' system, by scheduler and cloud; AKS and GKE choose the image themselves.
+_REPLACE: dict[str, dict[str, tuple[str, ...]]] = {
+    "slurm": dict.fromkeys(("aws", "azure", "gcp"), (_SET_IMAGE, "pulumi -C nodes up", _REIMAGE)),
+    "kubernetes": {"aws": (_SET_IMAGE, _REIMAGE), "azure": (_REIMAGE,), "gcp": (_REIMAGE,)},
+}
 #: Emptying the nodes before their system is replaced.
 _DRAIN = {
     "slurm": "Running jobs end first: nodes are drained, and come back to Slurm after their health check.",
@@ -77,6 +84,7 @@ def project_readme(plan: Plan, option: Option, missing: Sequence[FillIn], *, zon
             for layer, holds in HOLDS[option.scheduler].items()
         ],
         look=_LOOK[option.scheduler],
+        replace=_REPLACE[option.scheduler][option.target],
         drain=_DRAIN[option.scheduler],
         existing_network=_EXISTING_TAKEN if option.existing_network is not None else _EXISTING_OFFERED,
         variables=log_in(option.target).variables,

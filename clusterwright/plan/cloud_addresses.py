@@ -10,6 +10,8 @@ from clusterwright.plan.record import Option
 
 #: The InfiniBand network of Azure (Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25).
 RDMA_NETWORK = IPv4Network("172.16.0.0/16")
+#: What AKS gives to pods and services (`podCidr`, `serviceCidr` of the cluster layer), outside the network.
+AKS_NETWORKS = {"pods": IPv4Network("10.128.0.0/14"), "services": IPv4Network("10.132.0.0/20")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,16 +62,27 @@ RULES = {
 
 
 def overlap_findings(cloud: str, asked: CloudTarget, instance: Instance) -> list[Finding]:
-    """Return `ADR002` where the network would overlap the one that InfiniBand reserves on Azure."""
-    if asked.network.cidr is None or cloud != "azure" or instance.fabric_kind != "infiniband":
+    """Return `ADR002` where the network would overlap the one that InfiniBand reserves on Azure, or those of AKS."""
+    if asked.network.cidr is None or cloud != "azure":
         return []
-    network = IPv4Network(asked.network.cidr)
-    if not network.overlaps(RDMA_NETWORK):
+    network, path = IPv4Network(asked.network.cidr), ("targets", cloud, "network", "cidr")
+    if asked.scheduler == "kubernetes":
+        for use, other in AKS_NETWORKS.items():
+            if network.overlaps(other):
+                return [
+                    Finding(
+                        id="ADR002",
+                        path=path,
+                        message=f"azure: {network} overlaps {other}, which the {use} of Kubernetes have",
+                        help="choose another network, for example 10.40.0.0/16",
+                    )
+                ]
+    if instance.fabric_kind != "infiniband" or not network.overlaps(RDMA_NETWORK):
         return []
     return [
         Finding(
             id="ADR002",
-            path=("targets", cloud, "network", "cidr"),
+            path=path,
             message=f"{network} overlaps {RDMA_NETWORK}, which the InfiniBand network of {instance.id} reserves",
             help="choose another network, for example 10.40.0.0/16",
         )

@@ -105,7 +105,8 @@ def capacity_warnings(option: Option, target: ResolvedTarget) -> list[Finding]:
 
     `PLC012`: more nodes than a placement holds without a support request; `CAP005`: the facts of this capacity are not
     verified; `CAP006`: nodes of a block that stay idle; `CAP007`: the reservation decides where the nodes are;
-    `CAP008`: the slow end of the band is longer than the capacity lasts; `CAP009`: days of a block that stay unused.
+    `CAP008`: the slow end of the band is longer than the capacity lasts; `CAP009`: days of a block that stay unused;
+    `STO005`: a file system that needs a support request.
     """
     capacity, placement = target.capacity, target.placement
     path = ("targets", option.target, "capacity")
@@ -125,6 +126,7 @@ def capacity_warnings(option: Option, target: ResolvedTarget) -> list[Finding]:
                 ),
             )
         )
+    found += _large_file_system(option)
     if capacity is None:
         return found
     if not capacity.verified:
@@ -160,6 +162,23 @@ def capacity_warnings(option: Option, target: ResolvedTarget) -> list[Finding]:
             )
         )
     return found + _band(option, target)
+
+
+def _large_file_system(option: Option) -> list[Finding]:
+    system = option.file_system
+    if system is None or not system.on_request:
+        return []
+    return [
+        Finding(
+            id="STO005",
+            path=("targets", option.target, "file_system"),
+            message=(
+                f"{system.capacity_gib:,} GiB are more than the {system.tier.largest_gib:,} that the provider gives at "
+                f"{system.tier.mb_per_s_per_tib} MB/s per TiB without a support request"
+            ),
+            help="ask for it before you bring the foundation up, or set file_system.capacity to less",
+        )
+    ]
 
 
 def _band(option: Option, target: ResolvedTarget) -> list[Finding]:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Brings the layers of this cluster up and down in the right order; every step is a plain `pulumi` command that is shown.
+# Bash 3.2 of macOS takes an empty array for an unset variable: hence ${name[@]+...} where one may be empty.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -43,6 +44,9 @@ run() {
 # An output of a layer's stack; for cloud.sh too.
 output() { pulumi -C "$1" stack output --stack "$stack_name" "$2"; }
 
+# The entries of an output that is a list, one per line.
+outputs() { output "$1" "$2" | tr -d '[]" ' | tr ',' '\n' | sed '/^$/d'; }
+
 # A value of a layer's configuration, by its full key; only for text and numbers.
 configured() { sed -n "s/^  ${2}: *[\"']\{0,1\}\([^\"']*\)[\"']\{0,1\} *\$/\1/p" "$1/Pulumi.$stack.yaml"; }
 
@@ -80,7 +84,7 @@ install_environment() {
   for file in "$@"; do
     case $file in
       *constraints.txt) constraints=(-c "$file") ;;
-      *) run "$folder/bin/python" -m pip install -q --disable-pip-version-check "${constraints[@]}" -r "$file" ;;
+      *) run "$folder/bin/python" -m pip install -q --disable-pip-version-check ${constraints[@]+"${constraints[@]}"} -r "$file" ;;
     esac
   done
   printf '%s' "$wanted" >"$stamp"
@@ -114,7 +118,7 @@ select_stack() {
   local provider options=()
   provider=$(sed -n 's/^secretsprovider: *//p' "$1/Pulumi.$stack.yaml")
   [ -z "$provider" ] || options=(--secrets-provider "$provider")
-  run pulumi -C "$1" stack select --create "$stack_name" "${options[@]}" >/dev/null
+  run pulumi -C "$1" stack select --create "$stack_name" ${options[@]+"${options[@]}"} >/dev/null
 }
 
 # What a layer's Pulumi.yaml says of a key of the configuration; nothing where it does not declare the key.
@@ -140,7 +144,7 @@ set_value() {
     declares "$layer" "$key" || continue
     found=yes
     select_stack "$layer"
-    run pulumi -C "$layer" config set --stack "$stack_name" "${options[@]}" -- "$key" "$value"
+    run pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key" "$value"
   done
   [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
 }
@@ -159,7 +163,7 @@ preview() {
       return
     fi
     select_stack "$layer"
-    run pulumi -C "$layer" preview --stack "$stack_name" "${policy_options[@]}" "${pulumi_options[@]}"
+    run pulumi -C "$layer" preview --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} ${pulumi_options[@]+"${pulumi_options[@]}"}
     before=$layer
   done
 }
@@ -168,7 +172,7 @@ up() {
   local layer
   for layer in "${LAYERS[@]}"; do
     select_stack "$layer"
-    run pulumi -C "$layer" up --stack "$stack_name" "${policy_options[@]}" "${pulumi_options[@]}"
+    run pulumi -C "$layer" up --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} ${pulumi_options[@]+"${pulumi_options[@]}"}
   done
 }
 
@@ -176,7 +180,7 @@ destroy_layer() {
   local layer=$1
   shift
   select_stack "$layer"
-  run pulumi -C "$layer" destroy --stack "$stack_name" "$@" "${pulumi_options[@]}"
+  run pulumi -C "$layer" destroy --stack "$stack_name" "$@" ${pulumi_options[@]+"${pulumi_options[@]}"}
 }
 
 # Tells the cloud that a layer may be deleted. What was lifted already is left alone, so that a second run goes on from
@@ -190,7 +194,7 @@ lift_protection() {
       lifted=yes
     fi
   done
-  [ "$lifted" = no ] || run pulumi -C "$layer" up --stack "$stack_name" "${pulumi_options[@]}"
+  [ "$lifted" = no ] || run pulumi -C "$layer" up --stack "$stack_name" ${pulumi_options[@]+"${pulumi_options[@]}"}
 }
 
 # The next `up` is protected again.

@@ -176,3 +176,15 @@ def test_editors_see_the_ids_of_each_cloud() -> None:
     assert "vpc_id" in definitions["AwsExisting"]["properties"]
     assert "virtual_network_id" in definitions["AzureExisting"]["properties"]
     assert "network_id" in definitions["GcpExisting"]["properties"]
+
+
+@pytest.mark.parametrize("cidr", ["127.0.0.0/16", "169.254.0.0/16", "192.0.2.0/24", "100.64.0.0/16", "172.32.0.0/16"])
+def test_only_addresses_that_a_network_may_have(tmp_path: Path, cidr: str) -> None:
+    """Loopback, link-local and documentation are not for networks, though Python calls some of them private."""
+    assert "is not a private IPv4 network" in _wrong(tmp_path, "aws", f"network.cidr={cidr}")
+
+
+def test_zones_of_azure_may_be_numbers(tmp_path: Path) -> None:
+    """YAML reads `zone: 2` as a number; that there is no zone 4 is found later."""
+    assert _target(tmp_path, "azure", "zone=2").zone == "2"
+    assert "valid string" in _wrong(tmp_path, "azure", "zone=true")

@@ -249,6 +249,7 @@ MISTAKES = (
         "336 h",
         "336",
     ),
+    Mistake("aws", "less than nothing", set_to("nodes", "nodeCount", "-1"), "PRE017", "FAIL", "is -1", "-1"),
     Mistake(
         "aws", "few addresses", set_to("foundation", "vpcCidr", "10.64.0.0/25"), "PRE032", "FAIL", "are needed", "/25"
     ),
@@ -599,6 +600,18 @@ FILE_MISTAKES = (
         "PRE026",
         "FAIL",
         "no rules",
+    ),
+    FileMistake("aws", "no valid Python", {"nodes/__main__.py": "x = (\n"}, "PRE035", "FAIL", "not valid Python"),
+    FileMistake(
+        "aws", "module gone", {"nodes/__main__.py": "from gpu_cluster.gone import X\n"}, "PRE035", "FAIL", "gone"
+    ),
+    FileMistake(
+        "aws",
+        "name gone",
+        {"nodes/__main__.py": "from gpu_cluster.security import PORTS, Gone\n"},
+        "PRE035",
+        "FAIL",
+        "imports gpu_cluster.security.Gone",
     ),
     FileMistake(
         "gcp", "undeletable", {"gpu_cluster/k.py": "Cluster(deletion_protection=True)\n"}, "PRE025", "FAIL", "for good"

@@ -88,6 +88,23 @@ def test_the_quota_to_ask_for() -> None:
     assert "9 VPC networks" in results["PRE030"][0].outcome.message
 
 
+@pytest.mark.parametrize(("cloud", "missing"), [("aws", True), ("azure", False), ("gcp", False)])
+def test_managed_kubernetes_chooses_its_images(*, cloud: str, missing: bool) -> None:
+    """AKS and GKE have no setting for the nodes' image, so none is missing; EKS takes one."""
+    config = configuration(cloud)
+    for layer in config.values():
+        layer.get("nodeType", {}).pop("image", None)
+    results = found(cloud, config, more={"gpu_cluster/kubernetes/__init__.py": ""}).get("PRE019", ())
+    assert any(result.outcome.status == "FAIL" for result in results) is missing
+
+
+def test_an_image_is_looked_up_in_the_region_of_its_nodes() -> None:
+    """An image's id is of one region, whatever region the command line has by default."""
+    config = configuration("aws")
+    config["nodes"]["nodeType"]["image"] = "/aws/service/some/latest/ami-id"
+    assert "--region us-east-1 --name /aws/service" in found("aws", config)["PRE020"][0].outcome.fix
+
+
 def test_ids_are_unique_and_described() -> None:
     """Every check has an id of its own, a title, what it needs and a fix."""
     assert len(BY_ID) == len(CHECKS)

@@ -1,6 +1,7 @@
 """`cluster.sh` of a project: order, what it never calls, what it refuses. A stand-in for `pulumi` notes its calls."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -247,6 +248,14 @@ def test_reimage_is_the_clouds_own(project: Project) -> None:
     assert project.calls.read_text().splitlines()[-1] == "reimage-stand-in small"
 
 
+@pytest.mark.parametrize("shown", ['["group-1","group-2"]', '[\n  "group-1",\n  "group-2"\n]'])
+def test_a_list_of_outputs_is_one_entry_a_line(project: Project, shown: str) -> None:
+    """Lists are shown as JSON, on one line or on several."""
+    with (project.folder / "cloud.sh").open("a") as stream:
+        stream.write('reimage_nodes() { outputs nodes node_groups | while read -r group; do echo "<$group>"; done; }\n')
+    assert project.run("reimage", OUTPUTS=shown).stdout == "<group-1>\n<group-2>\n"
+
+
 def test_secrets_provider_and_organization(project: Project) -> None:
     """Stacks are made with the key of their file, and within the organization that the references name."""
     for layer in LAYERS:
@@ -314,3 +323,16 @@ def test_usage_needs_nothing(project: Project) -> None:
     assert "destroy --with-data" in project.run("--help").stdout
     assert project.run().returncode == 2
     assert os.access(EVERY_CLOUD / "cluster.sh", os.X_OK)
+
+
+def test_the_scripts_run_with_bash_3() -> None:
+    """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset."""
+    stacks = assets.root() / "stacks"
+    scripts = [*stacks.glob("*/cluster.sh"), *stacks.glob("*/*/cloud.sh"), *stacks.glob("*/*/reimage.sh")]
+    assert len(scripts) >= 6
+    for script in scripts:
+        text = script.read_text()
+        assert not re.findall(r"\b(mapfile|readarray|declare -A|local -n)\b", text), script
+        for name in re.findall(r"\b(\w+)=\(\)", text):
+            if f'"${{{name}[@]}}"' in text.replace(f'+"${{{name}[@]}}"', ""):
+                assert f"${{#{name}[@]}}" in text, f"{script}: {name} may be empty where it is expanded"

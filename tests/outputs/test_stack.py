@@ -354,8 +354,9 @@ def test_readme_uses_outputs_that_the_programs_have(cloud: str, scheduler: str) 
         layer: set(re.findall(r'pulumi\.export\(\s*"(\w+)"', _text(files[f"{layer}/__main__.py"]))) for layer in LAYERS
     }
     used = set(re.findall(r"pulumi -C (\w+) stack output (\w+)", _text(files["README.md"])))
-    used |= set(re.findall(r"\$\(output (\w+) (\w+)\)", _text(files["cloud.sh"])))
-    assert ("cluster", "connect") in used
+    for name in ("cloud.sh", "reimage.sh"):
+        used |= set(re.findall(r"\boutputs? (\w+) (\w+)\)", _text(files[name])))
+    assert {("cluster", "connect")} < used
     assert {(layer, name) for layer, name in used if name not in exported[layer]} == set()
 
 

@@ -344,3 +344,29 @@ def test_a_cluster_is_chosen_that_ends_while_its_capacity_lasts(tmp_path: Path) 
     late = plan_of(path, "targets.gcp.capacity=flex-start", "targets.gcp.max_nodes=4")
     assert [finding.id for finding in late.findings] == ["CAP004"]
     assert late.options[0].meets_goal
+
+
+@pytest.mark.parametrize(
+    ("overrides", "found"),
+    [
+        (("network.cidr=10.128.0.0/16", "scheduler=kubernetes"), "the pods of Kubernetes"),
+        (("network.cidr=10.132.0.0/16", "scheduler=kubernetes"), "the services of Kubernetes"),
+        (("network.cidr=10.133.0.0/16", "scheduler=kubernetes"), ""),
+        (("network.cidr=10.128.0.0/16",), ""),
+    ],
+)
+def test_a_network_leaves_the_addresses_of_pods_free(tmp_path: Path, overrides: tuple[str, ...], found: str) -> None:
+    """On AKS pods and services have ranges of their own."""
+    blueprint = blueprint_of(tmp_path, "azure", *overrides)
+    findings = cloud_findings(blueprint, target_of(blueprint))
+    assert ids(findings) == (["ADR002"] if found else [])
+    assert all(found in finding.message for finding in findings)
+
+
+def test_a_file_system_on_request_is_told(tmp_path: Path) -> None:
+    """What the provider gives only after a support request is not planned in silence."""
+    for size, found in (("128 TiB", []), ("132 TiB", ["STO005"])):
+        overrides = (f"file_system.capacity={size}", "file_system.mb_per_s_per_tib=500")
+        blueprint_of(tmp_path, "azure")
+        plan = plan_of(tmp_path / "blueprint.yaml", *(f"targets.azure.{entry}" for entry in overrides))
+        assert [entry for entry in ids(plan.warnings) if entry.startswith("STO")] == found

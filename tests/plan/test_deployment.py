@@ -24,7 +24,7 @@ def test_what_is_asked_reaches_the_option(tmp_path: Path) -> None:
     """Every key of a cloud's section that the stacks are set up with is in the option; on premises there is none."""
     path = tmp_path / "blueprint.yaml"
     text = SMALL.replace("    region: us-east-1\n", "    region: us-east-1\n" + ASKED)
-    path.write_text(text + "cluster: {time_to_live: 7 days, stop_when_idle: 2 h}\n")
+    path.write_text(text + "cluster: {time_to_live: 7 days}\n")
     plan = plan_of(path)
     option = plan.option("aws")
     assert option is not None
@@ -38,7 +38,10 @@ def test_what_is_asked_reaches_the_option(tmp_path: Path) -> None:
         bucket_name=None,
     )
     assert option.state == StateBackend(url="https://api.pulumi.com", organization="research", secrets_provider="")
-    assert (option.time_to_live_hours, option.stop_when_idle_minutes) == (168, 120)
+    assert (option.time_to_live_hours, option.stop_when_idle_minutes) == (168, None)
+    idle = plan_of(path, "targets.aws.scheduler=slurm", "cluster.stop_when_idle=2 h").option("aws")
+    assert idle is not None
+    assert (idle.time_to_live_hours, idle.stop_when_idle_minutes) == (168, 120)
     assert option.file_system is not None
     assert (option.file_system.capacity_gib, option.file_system.tier.mb_per_s_per_tib) == (21_600, 500)
     assert loads(dumps(plan)) == plan

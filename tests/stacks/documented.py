@@ -1,4 +1,4 @@
-"""The tables of docs/stacks.md that come from data, between two marks each; `CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them."""
+"""The tables of docs/stacks.md that come from data, between marks; `CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

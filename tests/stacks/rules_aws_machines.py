@@ -33,7 +33,9 @@ def machine_problems(record: Record, wanted: Wanted) -> list[Problem]:
 def _machines(record: Record) -> Iterator[Problem]:
     addresses = {f"{one.name}" for one in record.of(ADDRESS)}
     for one in record.of(ADDRESS):
-        if not one.inputs.get("securityGroups") or "nodes" not in str(one.inputs.get("subnetId")):
+        own_network = bool(record.of("aws:ec2/subnet:Subnet"))
+        outside = own_network and "nodes" not in str(one.inputs.get("subnetId"))
+        if not one.inputs.get("securityGroups") or outside:
             yield Problem(id="AWS075", resource=one.name, message="is outside the private subnet or any group")
     alarms = {
         str(alarm.inputs.get("dimensions", {}).get("InstanceId")): [

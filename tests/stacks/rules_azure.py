@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 from .records import Record
 from .rules import Problem, Wanted
+from .rules_azure_names import name_problems
 from .rules_azure_services import service_problems
+from .rules_azure_values import value_problems
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
 MACHINE = "azure-native:compute:VirtualMachine"
@@ -52,6 +54,8 @@ def azure_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *_data(record),
         *_budget(record),
         *service_problems(record),
+        *value_problems(record, scheduler=wanted.scheduler),
+        *name_problems(record),
     ]
 
 

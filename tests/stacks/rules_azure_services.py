@@ -108,10 +108,6 @@ def _secrets(record: Record) -> Iterator[Problem]:
             continue
         if any(scope.endswith(end) for end in guarded):
             yield Problem(id="AZ059", resource=one.name, message="may read the password of the database")
-    for one in (*record.of(SECRET), *record.of(DATABASE)):
-        value = one.inputs.get("properties") or one.inputs.get("administratorLoginPassword")
-        if any("password-of" in text and not secret for text, secret in texts(value)):
-            yield Problem(id="AZ063", resource=one.name, message="holds the password as plain text")
 
 
 def _watchdog(record: Record) -> Iterator[Problem]:

@@ -2,32 +2,24 @@
 
 from typing import Any
 
-from clusterwright.catalog.records import Catalogue, Instance
+from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import CLOUDS
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 
 _MIB = 2.0**20
-#: Amazon EKS User Guide, "Retrieve recommended Amazon Linux AMI IDs"; the version is the cluster layer's default.
-_EKS_VERSION = "1.34"
-_EKS_IMAGE = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/{variant}/recommended/image_id"
+#: The default of the cluster layer.
+_KUBERNETES_VERSION = "1.34"
 
 
 def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
     """Return layer to full key to value."""
-    instance = catalogue.instances[option.instance]
     layers = {
         "foundation": _foundation(option),
         "cluster": _cluster(plan, option, catalogue),
         "nodes": _nodes(option, catalogue),
     }
-    if option.scheduler == "kubernetes":
-        image = _EKS_IMAGE.format(
-            version=_EKS_VERSION, variant="neuron" if instance.accelerator.startswith("trainium") else "nvidia"
-        )
-        for layer in ("cluster", "nodes"):
-            layers[layer]["nodeType"]["image"] = image
     return {
         layer: {
             "aws:region": option.region,
@@ -100,7 +92,11 @@ def _whole(amount: float | None) -> int | None:
 
 
 def _node_type(option: Option, catalogue: Catalogue) -> dict[str, Any]:
-    instance: Instance = catalogue.instances[option.instance]
+    instance = catalogue.instances[option.instance]
+    image = instance.image
+    if option.scheduler == "kubernetes" and instance.kubernetes_image is not None:
+        image = instance.kubernetes_image.replace("KUBERNETES_VERSION", _KUBERNETES_VERSION)
+    block = catalogue.capacity(instance, "capacity-block")
     return {
         "instanceType": option.instance,
         "gpusPerNode": option.gpus_per_node,
@@ -108,10 +104,13 @@ def _node_type(option: Option, catalogue: Catalogue) -> dict[str, Any]:
         "cpus": instance.vcpus,
         "memoryMib": None if instance.memory_bytes is None else int(instance.memory_bytes // _MIB),
         "fabric": instance.fabric_kind,
-        "image": instance.image,
+        "image": image,
         # Without EFA there is one card with one ordinary interface.
         "networkCards": instance.network_cards or 1,
         "fabricInterfaces": instance.fabric_interfaces or 0,
         "cardZeroHasFabric": bool(instance.card_zero_has_fabric),
         "maxInterfacesPerCard": instance.interfaces_per_card or 1,
+        "software": instance.vendor_software,
+        "capacities": [catalogue.capacity_objects[one].kind for one in instance.capacity_objects] or None,
+        "capacityBlockMaxNodes": block.max_nodes if block else None,
     }

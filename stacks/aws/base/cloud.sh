@@ -11,7 +11,7 @@ aws_here() {
   local profile options=()
   profile=$(configured foundation aws:profile)
   [ -z "$profile" ] || options=(--profile "$profile")
-  aws --region "$(configured foundation aws:region)" "${options[@]}" "$@"
+  aws --region "$(configured foundation aws:region)" ${options[@]+"${options[@]}"} "$@"
 }
 
 require_credentials() {

@@ -68,13 +68,14 @@ replace_batch() {
 
 reimage_nodes() {
   local group newest line instance version batch=() groups lines=()
-  groups=$(output nodes node_groups | tr -d '[]",')
+  groups=$(outputs nodes node_groups)
   for group in $groups; do
     newest=$(aws_here autoscaling describe-auto-scaling-groups --auto-scaling-group-names "$group" \
       --query 'AutoScalingGroups[0].LaunchTemplate.Version' --output text)
     batch=()
-    mapfile -t lines < <(nodes_of "$group")
-    for line in "${lines[@]}"; do
+    lines=()
+    while read -r line; do lines+=("$line"); done < <(nodes_of "$group")
+    for line in ${lines[@]+"${lines[@]}"}; do
       read -r instance version <<<"$line"
       [ -n "$instance" ] || continue
       if [ "$version" = "$newest" ] && [ "${REIMAGE_ALL:-no}" != yes ]; then continue; fi

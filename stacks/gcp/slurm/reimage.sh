@@ -41,11 +41,11 @@ reimage_nodes() {
   local groups group zone project machines some machine names batch=${REIMAGE_BATCH:-4}
   zone=$(output foundation zone)
   project=$(output foundation project)
-  # shellcheck disable=SC2154
-  groups=$(pulumi -C nodes stack output --stack "$stack_name" --json node_groups | tr -d '[]",')
+  groups=$(outputs nodes node_groups)
   [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
   for group in $groups; do
-    mapfile -t machines < <(machines_of "$group")
+    machines=()
+    while read -r machine; do machines+=("$machine"); done < <(machines_of "$group")
     while [ "${#machines[@]}" -gt 0 ]; do
       some=("${machines[@]:0:batch}")
       machines=("${machines[@]:batch}")

@@ -6,14 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from gpu_cluster.config_values import Values
-
-CAPACITIES = ("on-demand", "spot", "reservation", "capacity-block")
-# A Capacity Block holds at most 64 instances (Amazon EC2 User Guide, "Capacity Blocks for ML").
-CAPACITY_BLOCK_MAX_NODES = 64
-# Families whose usage classes list capacity-block (EC2 DescribeInstanceTypes, captured 2026-11).
-CAPACITY_BLOCK_FAMILIES = (
-    "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300", "p6e-gb200", "trn1", "trn2",
-)  # fmt: skip
+from gpu_cluster.node_type import CAPACITIES, NodeType
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +17,7 @@ class Capacity:
     reservation_id: str | None
 
 
-def read_capacity(values: Values, node_count: int, instance_type: str) -> Capacity:
+def read_capacity(values: Values, node_count: int, node_type: NodeType) -> Capacity:
     """Read `capacity` and `reservationId`, which have to fit to each other, to the type and to the number of nodes."""
     kind = values.choice("capacity", CAPACITIES, "on-demand")
     reservation_id = values.optional_text("reservationId", r"cr-[0-9a-f]{8,17}", "a reservation id (cr-...)")
@@ -33,11 +26,12 @@ def read_capacity(values: Values, node_count: int, instance_type: str) -> Capaci
         values.fail("reservationId", f"is needed because capacity is {kind}")
     if not reserved and reservation_id is not None:
         values.fail("reservationId", f"must be empty because capacity is {kind}")
-    if kind == "capacity-block" and node_count > CAPACITY_BLOCK_MAX_NODES:
-        values.fail("nodeCount", f"is {node_count}, but a capacity block holds at most {CAPACITY_BLOCK_MAX_NODES}")
-    if kind == "capacity-block" and instance_type.partition(".")[0] not in CAPACITY_BLOCK_FAMILIES:
-        families = ", ".join(CAPACITY_BLOCK_FAMILIES)
-        values.fail("capacity", f"is capacity-block, which is not sold for {instance_type}; it is for {families}")
+    most = node_type.capacity_block_max_nodes
+    if kind == "capacity-block" and node_count > most:
+        values.fail("nodeCount", f"is {node_count}, but a capacity block holds at most {most}")
+    if kind in CAPACITIES and kind not in node_type.capacities:
+        ways = ", ".join(node_type.capacities)
+        values.fail("capacity", f"is {kind}, which is not sold for {node_type.instance_type}; it is sold as {ways}")
     return Capacity(kind=kind, reservation_id=reservation_id)
 
 

@@ -10,15 +10,22 @@ from gpu_cluster.interfaces import FabricFacts, InterfaceSlot, fabric_problems, 
 
 INSTANCE_TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
 IMAGE = r"ami-[0-9a-f]{8,17}|/aws/service/[A-Za-z0-9/._-]+"
+CAPACITIES = ("on-demand", "spot", "reservation", "capacity-block")
 NODE_TYPE_KEYS = (
     "instanceType", "gpusPerNode", "gpuType", "cpus", "memoryMib", "fabric", "image", "networkCards",
-    "fabricInterfaces", "cardZeroHasFabric", "maxInterfacesPerCard",
+    "fabricInterfaces", "cardZeroHasFabric", "maxInterfacesPerCard", "software", "capacities", "capacityBlockMaxNodes",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeType:
-    """Facts of one instance type."""
+    """Facts of one instance type.
+
+    Attributes:
+        software: what drives its accelerators.
+        capacities: the ways in which it is sold.
+        capacity_block_max_nodes: the most of it that one capacity block holds.
+    """
 
     instance_type: str
     gpus_per_node: int
@@ -29,6 +36,9 @@ class NodeType:
     image: str
     fabric_interfaces: int
     interfaces: tuple[InterfaceSlot, ...]
+    software: str
+    capacities: tuple[str, ...]
+    capacity_block_max_nodes: int
 
 
 def read_node_type(values: Values) -> NodeType:
@@ -57,6 +67,9 @@ def read_node_type(values: Values) -> NodeType:
         image=values.text("image", IMAGE, "ami-... or an SSM parameter path"),
         fabric_interfaces=facts.fabric_interfaces,
         interfaces=interface_slots(facts),
+        software=values.choice("software", ("nvidia", "neuron"), "nvidia"),
+        capacities=values.texts("capacities", "|".join(CAPACITIES), f"one of {', '.join(CAPACITIES)}") or CAPACITIES,
+        capacity_block_max_nodes=values.whole("capacityBlockMaxNodes", 1, 4096, default=64),
     )
     values.refuse_unknown(NODE_TYPE_KEYS)
     return node_type

@@ -60,7 +60,7 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         node_count=node_count,
         max_nodes_per_group=values.whole("maxNodesPerGroup", 1, MAX_NODES_PER_GROUP, default=64),
         root_volume_gib=values.whole("nodeRootVolumeGib", 100, 16384, default=200),
-        capacity=read_capacity(values, node_count, node_type.instance_type),
+        capacity=read_capacity(values, node_count, node_type),
         node_type=node_type,
         watchdog=read_watchdog(values),
     )

@@ -55,9 +55,11 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
         max_nodes_per_group=values.whole("maxNodesPerGroup", 1, 500, default=64),
         node_root_volume_gib=values.whole("nodeRootVolumeGib", 100, 16384, default=200),
         node_type=node_type,
-        capacity=read_capacity(values, node_count, node_type.instance_type),
+        capacity=read_capacity(values, node_count, node_type),
         watchdog=read_watchdog(values),
     )
+    if settings.watchdog.stop_when_idle_minutes is not None and node_type.software != "nvidia":
+        values.fail("stopWhenIdleMinutes", f"nodes with {node_type.software} do not report; use timeToLiveHours")
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS))
     if values.problems:
         raise ConfigError(values.problems)

@@ -44,11 +44,11 @@ def _nothing_from_the_internet(kind: str, inputs: Mapping[str, Any]) -> Sequence
 
 
 def _subnets_have_rules(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
-    # Bastion's subnet takes none: Azure guards it.
+    # Azure guards Bastion's subnet, and those that it delegates to a service of its own.
     if kind != "azure-native:network:Subnet" or inputs.get("subnetName") == "AzureBastionSubnet":
         return []
     found: list[str] = []
-    if not inputs.get("networkSecurityGroup"):
+    if not inputs.get("networkSecurityGroup") and not inputs.get("delegations"):
         found.append("has no security group")
     if inputs.get("defaultOutboundAccess") is not False:
         found.append("has Azure's own way out; set defaultOutboundAccess to false and use the NAT gateway")

@@ -8,12 +8,13 @@ from rule import Rule
 
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 EVERYBODY = ("allUsers", "allAuthenticatedUsers")
-# What the whole project may be granted: to write logs and metrics; for nodes of GKE also to read images.
+# What may be granted on the whole project: to write logs and metrics, and what nodes of GKE need (Google's guide
+# "Harden your cluster": its default role of a node, and reading images).
 PROJECT_ROLES = (
+    "roles/artifactregistry.reader",
+    "roles/container.defaultNodeServiceAccount",
     "roles/logging.logWriter",
     "roles/monitoring.metricWriter",
-    "roles/container.defaultNodeServiceAccount",
-    "roles/artifactregistry.reader",
 )
 
 

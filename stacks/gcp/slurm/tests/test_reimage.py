@@ -30,6 +30,7 @@ say() { printf '%s\\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 run() { "$@"; }
 output() { printf '%s-of-%s' "$2" "$1"; }
+outputs() { pulumi "$1" "$2" | tr -d '[]" ' | tr ',' ' '; }
 configured() { printf 'gpt3'; }
 . ./cloud.sh
 """
