@@ -1,6 +1,5 @@
 """The tables of docs/stacks.md that come from data, between marks; `CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .cases import TYPICAL, stacks
@@ -16,15 +15,23 @@ def table_in(page: str, name: str) -> str:
     Raises:
         LookupError: the page has no such marks.
     """
-    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->", page, re.DOTALL)
-    if found is None:
-        raise LookupError(f"no <!-- {name} --> in the page")
-    return found.group(1)
+    _, table, _ = _parts(page, name)
+    return table
 
 
 def with_table(page: str, name: str, table: str) -> str:
     """Return the page with a table replaced."""
-    return page.replace(table_in(page, name), table)
+    before, _, after = _parts(page, name)
+    return before + table + after
+
+
+def _parts(page: str, name: str) -> tuple[str, str, str]:
+    """Return what stands before a table, the table, and what stands after it."""
+    before, mark, rest = page.partition(f"<!-- {name} -->\n")
+    table, end, after = rest.partition("<!-- end -->")
+    if not mark or not end:
+        raise LookupError(f"no <!-- {name} --> in the page")
+    return before + mark, table, end + after
 
 
 def _table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> str:
