@@ -6,7 +6,6 @@ Expected figures come from the catalogue and from the sources named here, never 
 import base64
 import gzip
 import ipaddress
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -65,7 +64,6 @@ def aws_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Problem]:
         *_lustre(record),
         *_network(record, wanted),
         *_machines(record),
-        *_policies(record),
         *_budget(record),
         *rules_aws_machines.machine_problems(record, wanted),
         *rules_aws_services.services_problems(record),
@@ -267,26 +265,6 @@ def _disks(machine: Resource) -> list[Mapping[str, Any]]:
     mapped = [one.get("ebs") or {} for one in machine.inputs.get("blockDeviceMappings", [])]
     root = machine.inputs.get("rootBlockDevice")
     return [*mapped, *([root] if root else [])]
-
-
-def _policies(record: Record) -> Iterator[Problem]:
-    allowed: set[str] = set()
-    for one in record.cloud_resources:
-        for field in ("policy", "assumeRolePolicy"):
-            for statement in json.loads(one.inputs.get(field) or '{"Statement": []}')["Statement"]:
-                if statement["Effect"] != "Allow":
-                    continue
-                actions, resources = statement["Action"], statement.get("Resource", [])
-                allowed |= set(actions)
-                if "*" in actions or (
-                    "*" in resources and any(action.endswith(":*") for action in actions) and one.type != KEY
-                ):
-                    yield Problem(id="AWS080", resource=one.name, message=f"allows {actions} on {resources}")
-                anyone = (statement.get("Principal") or {}).get("AWS") == "*"
-                if anyone and "kms:CallerAccount" not in (statement.get("Condition") or {}).get("StringEquals", {}):
-                    yield Problem(id="AWS081", resource=one.name, message="allows anyone")
-    if "fsx:DescribeFileSystems" not in allowed:
-        yield Problem(id="AWS082", resource="roles", message="Lustre over EFA falls back to TCP in silence")
 
 
 def _budget(record: Record) -> Iterator[Problem]:

@@ -31,6 +31,7 @@ def services_problems(record: Record) -> list[Problem]:
     return [
         *_ways(record),
         *_database(record),
+        *_policies(record),
         *_rights(record),
         *_watchdog(record),
         *_alerts(record),
@@ -110,6 +111,26 @@ def _database(record: Record) -> Iterator[Problem]:
 def _holds(rule: Resource, port: object) -> bool:
     first, last = rule.inputs.get("fromPort"), rule.inputs.get("toPort")
     return isinstance(port, int) and isinstance(first, int) and isinstance(last, int) and first <= port <= last
+
+
+def _policies(record: Record) -> Iterator[Problem]:
+    allowed: set[str] = set()
+    for one in record.cloud_resources:
+        for field in ("policy", "assumeRolePolicy"):
+            for statement in json.loads(one.inputs.get(field) or '{"Statement": []}')["Statement"]:
+                if statement["Effect"] != "Allow":
+                    continue
+                actions, resources = statement["Action"], statement.get("Resource", [])
+                allowed |= set(actions)
+                if "*" in actions or (
+                    "*" in resources and any(action.endswith(":*") for action in actions) and one.type != KEY
+                ):
+                    yield Problem(id="AWS080", resource=one.name, message=f"allows {actions} on {resources}")
+                anyone = (statement.get("Principal") or {}).get("AWS") == "*"
+                if anyone and "kms:CallerAccount" not in (statement.get("Condition") or {}).get("StringEquals", {}):
+                    yield Problem(id="AWS081", resource=one.name, message="allows anyone")
+    if "fsx:DescribeFileSystems" not in allowed:
+        yield Problem(id="AWS082", resource="roles", message="Lustre over EFA falls back to TCP in silence")
 
 
 def _rights(record: Record) -> Iterator[Problem]:
