@@ -176,11 +176,11 @@ def subject(cloud: str, config: Config | None = None, *, more: Mapping[str, str 
 
 
 def found(
-    cloud: str, config: Config | None = None, *, more: Mapping[str, str | None] | None = None
+    cloud: str, config: Config | None = None, *, more: Mapping[str, str | None] | None = None, only: str = ""
 ) -> dict[str, list[Result]]:
-    """Return the results of a project's checks by id."""
+    """Return the results of a project's checks by id: of all, or of one alone."""
     results: dict[str, list[Result]] = {}
-    for result in offline(subject(cloud, config, more=more)):
+    for result in offline(subject(cloud, config, more=more), (only,) if only else ()):
         results.setdefault(result.check, []).append(result)
     return results
 

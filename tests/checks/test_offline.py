@@ -35,7 +35,7 @@ def test_what_is_wrong_is_found(mistake: Mistake) -> None:
     config = configuration(mistake.cloud)
     mistake.change(config)
     text = files(mistake.cloud, config)
-    results = found(mistake.cloud, config)[mistake.check]
+    results = found(mistake.cloud, config, only=mistake.check)[mistake.check]
     outcomes = [result.outcome for result in results if mistake.message in result.outcome.message]
     assert outcomes, [result.outcome.message for result in results]
     outcome = outcomes[0]
@@ -50,7 +50,7 @@ def test_what_is_wrong_is_found(mistake: Mistake) -> None:
 @pytest.mark.parametrize("mistake", FILE_MISTAKES, ids=_name)
 def test_what_is_wrong_in_files_is_found(mistake: FileMistake) -> None:
     """The check meant for a mistake in a file says so."""
-    results = found(mistake.cloud, more=mistake.more)[mistake.check]
+    results = found(mistake.cloud, more=mistake.more, only=mistake.check)[mistake.check]
     outcomes = [result.outcome for result in results if mistake.message in result.outcome.message]
     assert outcomes, [result.outcome.message for result in results]
     assert outcomes[0].status == mistake.status
@@ -169,7 +169,7 @@ spec:
 def test_pods_ask_for_the_fabric(cloud: str, gpus: int, device: str, words: str) -> None:
     """A whole node's accelerators come with the fabric's devices; found at the line of the limits."""
     more = {"gpu_cluster/kubernetes/__init__.py": "", "examples/job.yaml": _POD.format(gpus=gpus, device=device)}
-    (result,) = found(cloud, more=more)["PRE034"]
+    (result,) = found(cloud, more=more, only="PRE034")["PRE034"]
     assert result.outcome.status == ("FAIL" if words else "PASS")
     assert words in result.outcome.message
     if words:

@@ -41,9 +41,10 @@ def _cluster(record: Record) -> Iterator[Problem]:
         if not inputs.get("diskEncryptionSetID"):
             yield Problem(id="AKS006", resource=one.name, message="disks are not under the cluster's own key")
         network = inputs.get("networkProfile") or {}
-        for name in ("podCidr", "serviceCidr"):
-            if IPv4Network(network.get(name, "0.0.0.0/0")).overlaps(_RDMA_NETWORK):
-                yield Problem(id="AKS007", resource=one.name, message=f"{name} overlaps the RDMA network")
+        if IPv4Network(network.get("serviceCidr", "0.0.0.0/0")).overlaps(_RDMA_NETWORK):
+            yield Problem(id="AKS007", resource=one.name, message="serviceCidr overlaps the RDMA network")
+        if network.get("networkPluginMode") == "overlay":
+            yield Problem(id="AKS010", resource=one.name, message="the subnet's rules shut the pods of an overlay out")
         if network.get("outboundType") != "userAssignedNATGateway":
             yield Problem(id="AKS008", resource=one.name, message="nodes get a public way out of their own")
         audited = [

@@ -6,14 +6,10 @@ from pulumi_azure_native import authorization, managedidentity
 
 from gpu_cluster.cluster_identity import CLUSTER_TAG
 from gpu_cluster.kubernetes.accelerator_charts import Infiniband, InfinibandArgs, charts
+from gpu_cluster.kubernetes.api_server_subnet import ApiServerSubnet, ApiServerSubnetArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
 from gpu_cluster.kubernetes.cluster_identities import ClusterIdentities, ClusterIdentitiesArgs
-from gpu_cluster.kubernetes.control_plane import (
-    ApiServerSubnetArgs,
-    ControlPlane,
-    ControlPlaneArgs,
-    api_server_subnet,
-)
+from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.training import (
     NAMESPACE,
     SERVICE_ACCOUNT,
@@ -36,10 +32,17 @@ node_subnet_id, key_vault_id = foundation.text("node_subnet_id"), foundation.tex
 disk_encryption_set_id, kubelet_id = foundation.text("disk_encryption_set_id"), foundation.text("compute_identity_id")
 
 group = LayerGroup(f"{name}-cluster", LayerGroupArgs(location=settings.location, tags=settings.tags), in_azure)
-subnet = api_server_subnet(
+subnet = ApiServerSubnet(
     f"{name}-api-server",
-    ApiServerSubnetArgs(virtual_network_id=foundation.text("virtual_network_id"), cidr=settings.api_server_cidr),
-    pulumi.ResourceOptions(parent=group),
+    ApiServerSubnetArgs(
+        resource_group_name=group.group_name,
+        location=settings.location,
+        virtual_network_id=foundation.text("virtual_network_id"),
+        cidr=settings.api_server_cidr,
+        operator_cidrs=settings.operator_cidrs,
+        tags=settings.tags,
+    ),
+    in_azure,
 )
 container_id = pulumi.Output.concat(
     f"/subscriptions/{client.subscription_id}/resourceGroups/",
@@ -56,7 +59,7 @@ identities = ClusterIdentities(
         location=settings.location,
         subscription_id=client.subscription_id,
         node_subnet_id=node_subnet_id,
-        api_server_subnet_id=subnet.id,
+        api_server_subnet_id=subnet.subnet_id,
         key_vault_id=key_vault_id,
         key_id=foundation.text("key_id"),
         disk_encryption_set_id=disk_encryption_set_id,
@@ -76,9 +79,8 @@ control_plane = ControlPlane(
         subscription_id=client.subscription_id,
         caller_object_id=client.object_id,
         kubernetes_version=settings.kubernetes_version,
-        api_server_subnet_id=subnet.id,
+        api_server_subnet_id=subnet.subnet_id,
         node_subnet_id=node_subnet_id,
-        pod_cidr=settings.pod_cidr,
         service_cidr=settings.service_cidr,
         operator_cidrs=settings.operator_cidrs,
         admin_group_object_ids=settings.admin_group_object_ids,

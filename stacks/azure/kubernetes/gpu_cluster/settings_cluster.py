@@ -12,7 +12,7 @@ from gpu_cluster.images import size
 from gpu_cluster.node_type import NodeType, node_type
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "kubernetesVersion", "apiServerCidr", "podCidr",
+    "clusterName", "location", "zone", "foundationStack", "kubernetesVersion", "apiServerCidr",
     "serviceCidr", "systemInstanceType", "systemNodeCount", "sharedStorageGib", "installCharts", "encryptionAtHost",
 )  # fmt: skip
 OBJECTS = ("nodeType", "operatorCidrs", "adminGroupObjectIds", "tags")
@@ -39,7 +39,6 @@ class ClusterSettings:
     kubernetes_version: str
     node_type: NodeType
     api_server_cidr: IPv4Network
-    pod_cidr: IPv4Network
     service_cidr: IPv4Network
     operator_cidrs: tuple[str, ...]
     admin_group_object_ids: tuple[str, ...]
@@ -84,7 +83,6 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
         api_server_cidr=values.private_network(
             "apiServerCidr", 8, _LONGEST_API_SERVER_PREFIX, default="10.40.255.240/28"
         ),
-        pod_cidr=values.private_network("podCidr", 8, 20, default="10.128.0.0/14"),
         service_cidr=values.private_network("serviceCidr", 12, 24, default="10.132.0.0/20"),
         operator_cidrs=values.texts("operatorCidrs", CIDR, "an IPv4 range such as 203.0.113.0/24"),
         admin_group_object_ids=values.texts("adminGroupObjectIds", r"[0-9a-f-]{36}", "the object id of a group"),
@@ -107,7 +105,6 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
 def _check_ranges(values: Values, settings: ClusterSettings) -> None:
     ranges = {
         "apiServerCidr": settings.api_server_cidr,
-        "podCidr": settings.pod_cidr,
         "serviceCidr": settings.service_cidr,
         "the RDMA network of InfiniBand sizes": IPv4Network("172.16.0.0/16"),
     }

@@ -192,8 +192,8 @@ def test_wrong_nodes_are_refused(changes: dict[str, Any], said: str) -> None:
     ("changes", "said"),
     [
         ({"operatorCidrs": ["0.0.0.0/0"]}, "the whole Internet"),
-        ({"podCidr": "172.16.0.0/14"}, "overlaps the RDMA network"),
-        ({"serviceCidr": "10.128.0.0/20"}, "overlaps serviceCidr"),
+        ({"serviceCidr": "172.16.0.0/20"}, "overlaps the RDMA network"),
+        ({"serviceCidr": "10.40.240.0/20"}, "overlaps serviceCidr"),
         ({"apiServerCidr": "10.40.255.248/29"}, "from /8 to /28"),
         ({"kubernetesVersion": "latest"}, "a version such as"),
     ],

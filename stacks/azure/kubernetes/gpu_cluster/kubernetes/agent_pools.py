@@ -7,6 +7,7 @@ import pulumi
 from pulumi_azure_native import containerservice
 
 from gpu_cluster.capacity import Capacity
+from gpu_cluster.kubernetes.control_plane import MAX_PODS
 from gpu_cluster.kubernetes.vendor import vendor_of
 from gpu_cluster.node_type import NodeType
 
@@ -59,6 +60,7 @@ class AgentPools(pulumi.ComponentResource):
             count=nodes,
             # A pool that shrinks takes a node of a running job; jobs wait in the queue instead.
             enable_auto_scaling=False,
+            max_pods=MAX_PODS,
             scale_down_mode=containerservice.ScaleDownMode.DELETE,
             availability_zones=[args.zone],
             vnet_subnet_id=args.subnet_id,

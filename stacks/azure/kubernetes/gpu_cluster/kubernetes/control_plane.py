@@ -8,36 +8,16 @@ from typing import Any, cast
 
 import pulumi
 import yaml
-from pulumi_azure_native import authorization, containerservice, monitor, network
+from pulumi_azure_native import authorization, containerservice, monitor
 
 # Of the control plane's logs: who changed what, and who was let in.
 LOGS = ("kube-audit-admin", "guard", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 # The application that tokens for AKS with Microsoft Entra are issued for (Microsoft, "Use kubelogin").
 ENTRA_SERVER_ID = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLUSTER_ADMIN_ROLE = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+# Of one node; each takes an address of the subnet in advance (Microsoft, "Configure Azure CNI networking").
+MAX_PODS = 30
 _DNS_OFFSET = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiServerSubnetArgs:
-    """The foundation's network, and the part of it that the API server gets."""
-
-    virtual_network_id: pulumi.Input[str]
-    cidr: IPv4Network
-
-
-def api_server_subnet(name: str, args: ApiServerSubnetArgs, opts: pulumi.ResourceOptions) -> network.Subnet:
-    """Make the API server's own subnet; nodes reach it without leaving the network, and so does it the key vault."""
-    parts = pulumi.Output.from_input(args.virtual_network_id).apply(lambda found: found.split("/"))
-    return network.Subnet(
-        name,
-        resource_group_name=parts.apply(lambda found: found[4]),
-        virtual_network_name=parts.apply(lambda found: found[8]),
-        address_prefix=str(args.cidr),
-        default_outbound_access=False,
-        delegations=[network.DelegationArgs(name="aks", service_name="Microsoft.ContainerService/managedClusters")],
-        opts=opts,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +33,6 @@ class ControlPlaneArgs:
     kubernetes_version: str
     api_server_subnet_id: pulumi.Input[str]
     node_subnet_id: pulumi.Input[str]
-    pod_cidr: IPv4Network
     service_cidr: IPv4Network
     operator_cidrs: Sequence[str]
     admin_group_object_ids: Sequence[str]
@@ -168,12 +147,9 @@ class ControlPlane(pulumi.ComponentResource):
     @staticmethod
     def _network(args: ControlPlaneArgs) -> containerservice.ContainerServiceNetworkProfileArgs:
         return containerservice.ContainerServiceNetworkProfileArgs(
+            # Pods take addresses of the nodes' subnet, whose rules would shut the range of an overlay out.
             network_plugin=containerservice.NetworkPlugin.AZURE,
-            # Pods take no addresses of the virtual network.
-            network_plugin_mode=containerservice.NetworkPluginMode.OVERLAY,
-            network_dataplane=containerservice.NetworkDataplane.CILIUM,
-            network_policy=containerservice.NetworkPolicy.CILIUM,
-            pod_cidr=str(args.pod_cidr),
+            network_policy=containerservice.NetworkPolicy.AZURE,
             service_cidr=str(args.service_cidr),
             dns_service_ip=str(args.service_cidr[_DNS_OFFSET]),
             load_balancer_sku=containerservice.LoadBalancerSku.STANDARD,
@@ -196,6 +172,7 @@ class ControlPlane(pulumi.ComponentResource):
             enable_node_public_ip=False,
             enable_encryption_at_host=args.encryption_at_host,
             enable_auto_scaling=False,
+            max_pods=MAX_PODS,
             node_labels={"node-kind": "system"},
             upgrade_settings=containerservice.AgentPoolUpgradeSettingsArgs(max_surge="1"),
             tags=args.tags,

@@ -7,8 +7,9 @@ from pulumi_gcp import projects, storage
 
 from gpu_cluster.kubernetes.training import NAMESPACE, SERVICE_ACCOUNT
 
-# Google Kubernetes Engine, "Harden your cluster's security": what a node needs with an account of its own.
-NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
+# Google Kubernetes Engine, "Harden your cluster's security": what a node with an account of its own needs, which is to
+# write logs and metrics. The right to pull images is on their repository (README.md).
+NODE_ROLES = ("roles/container.defaultNodeServiceAccount",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
