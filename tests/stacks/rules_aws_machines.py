@@ -95,6 +95,7 @@ def _boot(record: Record, wanted: Wanted) -> Iterator[Problem]:
             "CLUSTER_CLOUD": "aws",
             "CLUSTER_ROLE": role,
             "CLUSTER_GPUS_PER_NODE": str(wanted.instance.gpus),
+            "CLUSTER_ACCELERATOR_DEVICE": wanted.instance.vendor_software,
             "CLUSTER_FABRIC": wanted.instance.fabric_kind,
             "CLUSTER_FABRIC_INTERFACES": str(wanted.instance.fabric_interfaces or 0),
             "CLUSTER_NAME": wanted.tags["gpu-cluster"],

@@ -148,6 +148,7 @@ def test_machines_boot_with_the_right_values(
             f"CLUSTER_NODE_COUNT='{max(node_count, 1)}'",
             "CLUSTER_GPUS_PER_NODE='8'",
             f"CLUSTER_GPU_TYPE='{gpu}'",
+            "CLUSTER_ACCELERATOR_DEVICE='nvidia'",
             "CLUSTER_FABRIC='efa'",
             f"CLUSTER_FABRIC_INTERFACES='{efa}'",
             "CLUSTER_SHARED_SOURCE='gpt3-lustre-lustre.fsx.us-east-1.amazonaws.com@tcp:/fsxmount'",

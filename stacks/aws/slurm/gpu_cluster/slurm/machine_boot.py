@@ -46,6 +46,8 @@ class MachineBoot:
                 node_count=self.node_count,
                 gpus_per_node=self.node_type.gpus_per_node,
                 gpu_type=self.node_type.gpu_type,
+                # The drivers name their device files as the software is named: /dev/nvidia0, /dev/neuron0.
+                accelerator_device=self.node_type.software,
                 fabric=self.node_type.fabric,
                 fabric_interfaces=self.node_type.fabric_interfaces,
                 shared_source=known["shared_source"],
