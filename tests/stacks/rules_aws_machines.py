@@ -109,7 +109,7 @@ def _boot(record: Record, wanted: Wanted) -> Iterator[Problem]:
         if wrong or empty:
             message = f"{'; '.join([*wrong, *(f'{key} is empty' for key in empty)])}"
             yield Problem(id="AWS086", resource=one.name, message=message)
-        if role == "controller" and record.of(DATABASE) and told and not told.get("CLUSTER_DATABASE_HOST"):
+        if role != "compute" and record.of(DATABASE) and told and not told.get("CLUSTER_DATABASE_HOST"):
             yield Problem(id="AWS086", resource=one.name, message="does not know the accounting database")
 
 

@@ -136,7 +136,9 @@ def test_machines_boot_with_the_right_values(
         assert size_bytes <= 16384
         environment = files["/etc/gpu-cluster/node.env"]
         assert environment["permissions"] == "0644"
-        database = DATABASE if role == "controller" else {}
+        # The login machine knows that there is accounting; the password is the controller's alone.
+        known = {"controller": DATABASE, "login": {"HOST": DATABASE["HOST"]}, "compute": {}}
+        database = known[role]
         assert environment["content"].splitlines() == [
             "CLUSTER_CLOUD='aws'",
             f"CLUSTER_ROLE='{role}'",
