@@ -37,7 +37,7 @@ $(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .
 	$(BIN)/python -m clusterwright.outputs.example_project $(subst -, ,$*) build/examples/$*
 
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
-	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py
+	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py
 
 check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: style, types, layers, SQL, packaging
 	$(BIN)/ruff check

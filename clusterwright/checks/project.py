@@ -35,11 +35,6 @@ class Setting:
         shown = short if namespace not in PROVIDERS.values() else self.key
         return shown + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
 
-    @property
-    def is_encrypted(self) -> bool:
-        """Whether Pulumi holds the value encrypted."""
-        return isinstance(self.value, dict) and set(self.value) == {"secure"}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:

@@ -15,7 +15,6 @@ REGION = {"aws": "aws:region", "azure": "location", "gcp": "gcp:region"}
 ZONE = {"aws": "availabilityZone", "azure": "zone", "gcp": "zone"}
 NETWORK_RANGE = {"aws": "vpcCidr", "azure": "vnetAddressSpace", "gcp": "networkCidr"}
 LUSTRE_CAPACITY = {"aws": "capacityGib", "azure": "capacityTib", "gcp": "capacityGib"}
-CAPACITY_OBJECT = {"aws": "capacity reservation", "azure": "capacity reservation group", "gcp": "reservation"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

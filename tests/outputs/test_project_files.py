@@ -1,5 +1,6 @@
 """Overlays of a project: what is laid over what, what is refused, what stays behind."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs import example_project
-from clusterwright.outputs.project_files import project_files
+from clusterwright.outputs.project_files import SCHEDULERS, project_files
 
 
 @pytest.fixture
@@ -72,3 +73,18 @@ def test_example_project_has_a_stack(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "out" / "foundation" / "Pulumi.small.yaml").read_text() == "config: {}"
     assert not (tmp_path / "out" / "foundation" / "Pulumi.example.yaml").exists()
     assert (tmp_path / "out" / "cluster.sh").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_versions_are_those_that_the_stacks_are_tested_with(cloud: str) -> None:
+    """A project's exact versions do not drift from the stacks' environment, and everything it asks for has one."""
+    root = assets.root()
+    tested = {line for line in (root / "constraints-stacks.txt").read_text().splitlines() if "==" in line}
+    for scheduler in SCHEDULERS:
+        files = project_files(cloud, scheduler)
+        exact = {line for line in files["constraints.txt"].content.decode().splitlines() if "==" in line}
+        assert exact <= tested
+        for name in ("requirements.txt", "requirements-dev.txt"):
+            asked = re.findall(r"^([a-z][\w-]*)[<>=]", files[name].content.decode(), re.MULTILINE)
+            assert asked
+            assert {line.partition("==")[0] for line in exact} >= set(asked)

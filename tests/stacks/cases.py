@@ -70,6 +70,8 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
             ("existingNetwork.keyArn", "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"),
             ("existingNetwork.bucketName", "their-training-data"),
         ),
+        # Nodes of Kubernetes do not report busy GPUs.
+        "time to live alone": (("timeToLiveHours", 72),),
         "time to live": _WATCHED,
     },
     "azure": {
@@ -96,6 +98,8 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
             ("existingNetwork.keyId", "projects/host/locations/us-central1/keyRings/theirs/cryptoKeys/training"),
             ("grantKeyUse", False),
         ),
+        # Nodes of Kubernetes do not report busy GPUs.
+        "time to live alone": (("timeToLiveHours", 72),),
         "time to live": _WATCHED,
     },
 }

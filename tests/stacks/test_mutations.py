@@ -95,6 +95,25 @@ def counts(stride: int = STRIDE) -> Mapping[str, Count]:
     }
 
 
+def share_table() -> str:
+    """Return the counts as a table: per kind, and over all."""
+    found = counts()
+    total = Count(
+        made=sum(one.made for one in found.values()),
+        by_rules=sum(one.by_rules for one in found.values()),
+        by_profiles=sum(one.by_profiles for one in found.values()),
+        by_pages=sum(one.by_pages for one in found.values()),
+    )
+    lines = [
+        "| Kind of mistake | made | shapes and rules | with profiles | with pages |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind, one in (*found.items(), ("all", total)):
+        shares = (f"{100 * part // one.made} %" for part in (one.by_rules, one.by_profiles, one.by_pages))
+        lines.append(f"| {kind} | {one.made} | {' | '.join(shares)} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def test_what_shapes_and_rules_say_is_whole_where_it_can_be() -> None:
     """Structure, names, types, required properties, enumerations, protection: not one mistake goes through."""
     missed = {kind: one for kind, one in counts().items() if kind in ALWAYS_NOTICED and one.by_rules < one.made}

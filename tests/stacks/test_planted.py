@@ -1,6 +1,5 @@
 """Every listed mistake is caught before `pulumi up`, each by the check that the table names."""
 
-import re
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .planted import ALL, LISTED, Planted
-from .projects import ROOT, STACK, Case, has_stack, recorded, run, set_config, write
+from .projects import STACK, Case, has_stack, recorded, run, set_config, write
 from .proof import problems
 from .records import Run
 
@@ -99,11 +98,3 @@ def test_the_list_is_whole() -> None:
     assert len(LISTED) == 29
     assert sum(one.caught == "SDK constructor" for one in LISTED) == 7
     assert len({(one.cloud, one.mistake) for one in ALL}) == len(ALL)
-
-
-def test_the_documented_table_is_this_one() -> None:
-    """Every planted mistake is a row of docs/stacks.md, with the check that catches it."""
-    page = (ROOT / "docs" / "stacks.md").read_text()
-    rows = {tuple(cell.strip() for cell in row.split("|")[1:5]) for row in re.findall(r"^\|.*\|$", page, re.MULTILINE)}
-    missing = [one.mistake for one in ALL if (one.source, one.cloud, one.mistake, one.caught) not in rows]
-    assert missing == []

@@ -40,11 +40,7 @@ _SPOT_QUOTA = "lowPriorityCores"
 
 
 def provider(subject: Subject) -> "Azure":
-    """Return what asks the subscription of the configuration, or else of the environment.
-
-    Raises:
-        NoLoginError: no subscription is named.
-    """
+    """Return what asks the subscription of the configuration, or else of the environment."""
     setting = subject.project.setting("azure-native:subscriptionId")
     named = (text(setting.value) if setting else "") or os.environ.get("AZURE_SUBSCRIPTION_ID", "")
     subscription = named or os.environ.get("ARM_SUBSCRIPTION_ID", "")
