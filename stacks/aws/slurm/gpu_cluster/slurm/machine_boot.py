@@ -35,7 +35,7 @@ class MachineBoot:
     ) -> pulumi.Output[str]:
         """Build the user-data of one role, once the names it carries are known.
 
-        With a database, Slurm's commands on the login machine have to know of it; the password is the controller's alone.
+        With a database, Slurm's commands on the login machine have to know of it; its password is the controller's.
         """
         keeper = database if role == "controller" else None
 
