@@ -11,7 +11,7 @@ name="$(node_name)"
 
 count_gpus() {
     local device count=0
-    for device in "$CLUSTER_DEVICES"/nvidia[0-9]*; do
+    for device in "$CLUSTER_DEVICES/$CLUSTER_ACCELERATOR_DEVICE"[0-9]*; do
         if [ -c "$device" ]; then count=$((count + 1)); fi
     done
     printf '%s\n' "$count"
@@ -19,7 +19,9 @@ count_gpus() {
 
 if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
     # The driver makes the device files at its first use.
-    if command -v nvidia-smi >/dev/null; then nvidia-smi --list-gpus >/dev/null || say "nvidia-smi failed"; fi
+    if [ "$CLUSTER_ACCELERATOR_DEVICE" = nvidia ] && command -v nvidia-smi >/dev/null; then
+        nvidia-smi --list-gpus >/dev/null || say "nvidia-smi failed"
+    fi
     gpus="$(count_gpus)"
     if [ "$gpus" -lt "$CLUSTER_GPUS_PER_NODE" ]; then
         fail "$gpus of $CLUSTER_GPUS_PER_NODE GPUs found: the node does not join; replace the instance" 3

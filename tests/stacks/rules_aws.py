@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import rules_aws_machines, rules_aws_services
+from . import rules_aws_machines, rules_aws_services, rules_aws_ways
 from .records import Record, Resource
 from .rules import Problem, Wanted
 from .shapes import EnumShape, Nested, Sdk, described
@@ -67,6 +67,7 @@ def aws_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Problem]:
         *_budget(record),
         *rules_aws_machines.machine_problems(record, wanted),
         *rules_aws_services.services_problems(record),
+        *rules_aws_ways.way_problems(record),
     ]
 
 

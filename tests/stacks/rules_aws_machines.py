@@ -95,6 +95,7 @@ def _boot(record: Record, wanted: Wanted) -> Iterator[Problem]:
             "CLUSTER_CLOUD": "aws",
             "CLUSTER_ROLE": role,
             "CLUSTER_GPUS_PER_NODE": str(wanted.instance.gpus),
+            "CLUSTER_ACCELERATOR_DEVICE": wanted.instance.vendor_software,
             "CLUSTER_FABRIC": wanted.instance.fabric_kind,
             "CLUSTER_FABRIC_INTERFACES": str(wanted.instance.fabric_interfaces or 0),
             "CLUSTER_NAME": wanted.tags["gpu-cluster"],
@@ -108,7 +109,7 @@ def _boot(record: Record, wanted: Wanted) -> Iterator[Problem]:
         if wrong or empty:
             message = f"{'; '.join([*wrong, *(f'{key} is empty' for key in empty)])}"
             yield Problem(id="AWS086", resource=one.name, message=message)
-        if role == "controller" and record.of(DATABASE) and told and not told.get("CLUSTER_DATABASE_HOST"):
+        if role != "compute" and record.of(DATABASE) and told and not told.get("CLUSTER_DATABASE_HOST"):
             yield Problem(id="AWS086", resource=one.name, message="does not know the accounting database")
 
 

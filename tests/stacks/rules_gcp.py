@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
-from . import rules_gcp_services
+from . import rules_gcp_services, rules_gcp_ways
 from .records import Record
 from .rules import Problem, Wanted
 
@@ -51,6 +51,7 @@ def gcp_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *_access(record),
         *_data(record),
         *rules_gcp_services.services_problems(record, wanted),
+        *rules_gcp_ways.way_problems(record),
     ]
 
 

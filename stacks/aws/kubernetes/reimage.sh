@@ -5,5 +5,5 @@
 # version of its launch template, which is what the nodes layer does.
 reimage_nodes() {
   # shellcheck disable=SC2154
-  run pulumi -C nodes up --stack "$stack_name" "${pulumi_options[@]}"
+  run pulumi -C nodes up --stack "$stack_name" ${pulumi_options[@]+"${pulumi_options[@]}"}
 }

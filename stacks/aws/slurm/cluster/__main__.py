@@ -94,11 +94,12 @@ def machine(
     )
 
 
+access = database.access if database else None
 controller = machine(
     "controller",
     settings.controller,
     below.controller_instance_profile_name,
-    lambda own: boot.user_data_base64("controller", own, database=database.access if database else None),
+    lambda own: boot.user_data_base64("controller", own, database=access),
 )
 shell = "aws ssm start-session --region {0} --target {1}"
 pulumi.export("controller_address", controller.private_ip)
@@ -111,7 +112,7 @@ if settings.login:
         "login",
         settings.login,
         below.login_instance_profile_name,
-        lambda _: boot.user_data_base64("login", controller.private_ip),
+        lambda _: boot.user_data_base64("login", controller.private_ip, database=access),
     )
     pulumi.export("connect", pulumi.Output.format(shell, region, login.instance_id))
 else:

@@ -136,7 +136,9 @@ def test_machines_boot_with_the_right_values(
         assert size_bytes <= 16384
         environment = files["/etc/gpu-cluster/node.env"]
         assert environment["permissions"] == "0644"
-        database = DATABASE if role == "controller" else {}
+        # The login machine knows that there is accounting; the password is the controller's alone.
+        known = {"controller": DATABASE, "login": {"HOST": DATABASE["HOST"]}, "compute": {}}
+        database = known[role]
         assert environment["content"].splitlines() == [
             "CLUSTER_CLOUD='aws'",
             f"CLUSTER_ROLE='{role}'",
@@ -148,6 +150,7 @@ def test_machines_boot_with_the_right_values(
             f"CLUSTER_NODE_COUNT='{max(node_count, 1)}'",
             "CLUSTER_GPUS_PER_NODE='8'",
             f"CLUSTER_GPU_TYPE='{gpu}'",
+            "CLUSTER_ACCELERATOR_DEVICE='nvidia'",
             "CLUSTER_FABRIC='efa'",
             f"CLUSTER_FABRIC_INTERFACES='{efa}'",
             "CLUSTER_SHARED_SOURCE='gpt3-lustre-lustre.fsx.us-east-1.amazonaws.com@tcp:/fsxmount'",

@@ -29,6 +29,7 @@ ENVIRONMENT = NodeEnvironment(
     node_count=48,
     gpus_per_node=8,
     gpu_type="h100",
+    accelerator_device="nvidia",
     fabric="efa",
     fabric_interfaces=32,
     shared_source="fs-0.fsx.us-east-1.amazonaws.com@tcp:/abcd",

@@ -33,7 +33,11 @@ class MachineBoot:
         spot: bool = False,
         busy_metric: bool = False,
     ) -> pulumi.Output[str]:
-        """Build the user-data of one role, once the names it carries are known."""
+        """Build the user-data of one role, once the names it carries are known.
+
+        With a database, Slurm's commands on the login machine have to know of it; its password is the controller's.
+        """
+        keeper = database if role == "controller" else None
 
         def build(known: Mapping[str, str]) -> str:
             environment = NodeEnvironment(
@@ -46,15 +50,17 @@ class MachineBoot:
                 node_count=self.node_count,
                 gpus_per_node=self.node_type.gpus_per_node,
                 gpu_type=self.node_type.gpu_type,
+                # The drivers name their device files as the software is named: /dev/nvidia0, /dev/neuron0.
+                accelerator_device=self.node_type.software,
                 fabric=self.node_type.fabric,
                 fabric_interfaces=self.node_type.fabric_interfaces,
                 shared_source=known["shared_source"],
                 shared_path=known["shared_path"],
                 bucket=known["bucket"],
                 database_host=known["database_host"],
-                database_user=database.user if database else "",
+                database_user=keeper.user if keeper else "",
                 database_secret_id=known["database_secret_id"],
-                database_authority=database.authority if database else "",
+                database_authority=keeper.authority if keeper else "",
                 spot=spot,
                 busy_metric=busy_metric,
             )
@@ -68,6 +74,6 @@ class MachineBoot:
             "shared_path": self.foundation.file_system_mount_path,
             "bucket": self.foundation.bucket_name,
             "database_host": database.host if database else "",
-            "database_secret_id": database.secret_arn if database else "",
+            "database_secret_id": keeper.secret_arn if keeper else "",
         }
         return pulumi.Output.all(**names).apply(build)

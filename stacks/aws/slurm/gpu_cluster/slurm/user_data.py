@@ -22,6 +22,7 @@ class NodeEnvironment:
     """What a machine has to know at boot. Nothing in it is secret: user-data is readable by every process on it.
 
     Attributes:
+        accelerator_device: name of the accelerators' device files, without their numbers.
         database_host: of the accounting database; empty for none, and for machines that do not need it.
         spot: whether to watch for the notice of an interruption.
         busy_metric: whether to publish how many accelerators are busy.
@@ -36,6 +37,7 @@ class NodeEnvironment:
     node_count: int
     gpus_per_node: int
     gpu_type: str
+    accelerator_device: str
     fabric: str
     fabric_interfaces: int
     shared_source: str
@@ -63,6 +65,7 @@ def environment_file(environment: NodeEnvironment) -> str:
         "NODE_COUNT": str(max(environment.node_count, 1)),
         "GPUS_PER_NODE": str(environment.gpus_per_node),
         "GPU_TYPE": environment.gpu_type,
+        "ACCELERATOR_DEVICE": environment.accelerator_device,
         "FABRIC": environment.fabric,
         "FABRIC_INTERFACES": str(environment.fabric_interfaces),
         "SHARED_SOURCE": environment.shared_source,
