@@ -8,7 +8,15 @@ from .rules import Problem
 from .shapes import Sdk, UnknownTypeError
 
 #: Inputs by which a type takes a customer's key.
-_KEYS = ("kmsKeyId", "kmsKeyArn", "kmsMasterKeyId", "kmsKeyName", "kmsKey", "encryptionKeyName", "masterUserSecretKmsKeyId")
+_KEYS = (
+    "kmsKeyId",
+    "kmsKeyArn",
+    "kmsMasterKeyId",
+    "kmsKeyName",
+    "kmsKey",
+    "encryptionKeyName",
+    "masterUserSecretKmsKeyId",
+)
 #: Types that take a key for a use that these stacks do not have, with the use.
 KEYLESS: Mapping[str, str] = {}
 #: Type and path where every address may stand: the way out.
