@@ -39,7 +39,7 @@ require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
 : "${CLUSTER_BUCKET:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
 : "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
 : "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}"
-# AMD's devices are render nodes, which Linux counts from 128 (major 226, Documentation/admin-guide/devices.txt).
+# AMD's devices are render nodes, which Linux counts from 128.
 case "$CLUSTER_GPU_TYPE" in
 mi[0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" ;;
 *) : "${CLUSTER_ACCELERATOR_DEVICE:=nvidia}" "${CLUSTER_FIRST_ACCELERATOR:=0}" ;;
