@@ -139,8 +139,8 @@ def _wrong(option: Option, rule: AddressRule, network: IPv4Network, needed: int)
     if not servers:
         return f"gives {given:,} addresses to nodes, but {option.nodes:,} nodes need one each"
     return (
-        f"gives {given:,} addresses to nodes and file servers, but {needed:,} are needed: {needed - servers:,} for nodes, "
-        f"{'one' if each == 1 else f'{each} with pods'} each, and {servers:,} for file servers"
+        f"gives {given:,} addresses to nodes and file servers, but {needed:,} are needed: {needed - servers:,} for "
+        f"nodes, {'one' if each == 1 else f'{each} with pods'} each, and {servers:,} for file servers"
     )
 
 
