@@ -19,6 +19,7 @@ from clusterwright.outputs.project_readme import HOLDS, project_readme
 from clusterwright.outputs.stack_configuration import LAYERS, configuration
 from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
 from clusterwright.outputs.stack_fill_ins import Declared, fill_ins
+from clusterwright.outputs.stack_manifests import for_node
 from clusterwright.plan.record import Option, Plan
 
 #: How a stack's file says what its owner has to set; `cluster.sh` and preflight read it.
@@ -39,7 +40,10 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     if option.file_system is None:
         raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
     files = {kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()}
-    missing = fill_ins(option, catalogue.instances[option.instance], declared_keys(files))
+    instance = catalogue.instances[option.instance]
+    for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
+        files[path] = text(for_node(files[path].content.decode(), instance).rstrip("\n"))
+    missing = fill_ins(option, instance, declared_keys(files))
     layers = configuration(plan, option, catalogue)
     for layer, values in layers.items():
         unset = [entry for entry in missing if entry.required and layer in entry.layers]

@@ -61,6 +61,11 @@ RULES = {
 }
 
 
+#: Addresses of a node whose pods have addresses of the network too: its own and those that vpc-cni keeps for pods
+#: (`MINIMUM_IP_TARGET` in `stacks/aws/kubernetes/gpu_cluster/kubernetes/managed_add_ons.py`).
+PER_NODE = {("aws", "kubernetes"): 1 + 12}
+
+
 def overlap_findings(cloud: str, asked: CloudTarget, instance: Instance) -> list[Finding]:
     """Return `ADR002` where the network would overlap the one that InfiniBand reserves on Azure, or those of AKS."""
     if asked.network.cidr is None or cloud != "azure":
@@ -95,7 +100,8 @@ def address_findings(option: Option) -> list[Finding]:
         return []
     rule, network = RULES[option.target], IPv4Network(option.network_cidr)
     path = ("targets", option.target, "network", "cidr")
-    needed = rule.needed(nodes=option.nodes, file_system_gib=option.file_system.capacity_gib)
+    of_nodes = option.nodes * PER_NODE.get((option.target, option.scheduler), 1)
+    needed = rule.needed(nodes=of_nodes, file_system_gib=option.file_system.capacity_gib)
     smallest = rule.smallest(needed)
     if smallest is None:
         widest = rule.given(rule.shortest_prefix)
@@ -128,12 +134,13 @@ def _wrong(option: Option, rule: AddressRule, network: IPv4Network, needed: int)
     given = rule.given(network.prefixlen)
     if given >= needed:
         return f"is too small for the subnets beside the nodes', which need a /{rule.longest_prefix}"
-    servers = needed - option.nodes
+    each = PER_NODE.get((option.target, option.scheduler), 1)
+    servers = needed - option.nodes * each
     if not servers:
         return f"gives {given:,} addresses to nodes, but {option.nodes:,} nodes need one each"
     return (
-        f"gives {given:,} addresses to nodes and file servers, but {needed:,} are needed: {option.nodes:,} for nodes, "
-        f"one each, and {servers:,} for file servers"
+        f"gives {given:,} addresses to nodes and file servers, but {needed:,} are needed: {needed - servers:,} for "
+        f"nodes, {'one' if each == 1 else f'{each} with pods'} each, and {servers:,} for file servers"
     )
 
 

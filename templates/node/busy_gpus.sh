@@ -6,7 +6,7 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=environment.sh
 . "$here/environment.sh"
 
-# Utilisation in percent, one line for each accelerator.
+# Percent, one line for each accelerator.
 utilisation() {
     if command -v nvidia-smi >/dev/null; then
         nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits

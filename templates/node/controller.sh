@@ -19,7 +19,9 @@ fi
 gres_conf() {
     printf '%s\n' '# Written by /opt/gpu-cluster/controller.sh' 'AutoDetect=off'
     if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
-        printf '%s\n' "Name=gpu Type=$CLUSTER_GPU_TYPE File=$CLUSTER_DEVICES/${CLUSTER_ACCELERATOR_DEVICE}[0-$((CLUSTER_GPUS_PER_NODE - 1))]"
+        local first="$CLUSTER_FIRST_ACCELERATOR"
+        local last=$((10#$first + CLUSTER_GPUS_PER_NODE - 1))
+        printf '%s\n' "Name=gpu Type=$CLUSTER_GPU_TYPE File=$CLUSTER_DEVICES/${CLUSTER_ACCELERATOR_DEVICE}[$first-$last]"
     fi
 }
 

@@ -38,13 +38,19 @@ require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
 : "${CLUSTER_FABRIC_INTERFACES:=0}" "${CLUSTER_SHARED_SOURCE:=}" "${CLUSTER_SHARED_PATH:=/shared}"
 : "${CLUSTER_BUCKET:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
 : "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
-: "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}" "${CLUSTER_ACCELERATOR_DEVICE:=nvidia}"
+: "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}"
+# AMD's devices are render nodes, which Linux counts from 128.
+case "$CLUSTER_GPU_TYPE" in
+mi[0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" ;;
+*) : "${CLUSTER_ACCELERATOR_DEVICE:=nvidia}" "${CLUSTER_FIRST_ACCELERATOR:=0}" ;;
+esac
 : "${CLUSTER_CONFINEMENT:=cgroup}" "${CLUSTER_SYSFS:=/sys}" "${CLUSTER_DEVICES:=/dev}"
 
 check_pattern CLUSTER_CLOUD 'aws|azure|gcp|local' 'one of aws, azure, gcp, local'
 check_pattern CLUSTER_ROLE 'controller|login|compute' 'one of controller, login, compute'
 check_pattern CLUSTER_SPOT 'yes|no' 'yes or no'
-check_pattern CLUSTER_ACCELERATOR_DEVICE '[a-z][a-z0-9_]*' 'the name of a device file without its number, such as nvidia or neuron'
+check_pattern CLUSTER_ACCELERATOR_DEVICE '[a-z][A-Za-z0-9_/]*' 'the name of a device file without its number, such as nvidia or neuron'
+check_pattern CLUSTER_FIRST_ACCELERATOR '[0-9]{1,3}' 'the number of the first device file'
 check_pattern CLUSTER_BUSY_METRIC 'yes|no' 'yes or no'
 check_pattern CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
 check_pattern CLUSTER_PARTITION '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'

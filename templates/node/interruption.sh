@@ -51,5 +51,5 @@ say "the cloud takes this machine back"
 scontrol update nodename="$name" state=drain reason="spot: taken back by the cloud"
 for job in $(squeue --noheader --nodelist="$name" --states=RUNNING --format=%A); do hand_back "$job" & done
 wait
-# Nothing more to do; a daemon that ended would be started again.
+# A daemon that ended would be started again.
 exec sleep infinity

@@ -168,6 +168,29 @@ def test_variables_that_others_make_necessary(
     assert named in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("gpu_type", "files"),
+    [("h100", "dev/nvidia[0-7]"), ("mi300x", "dev/dri/renderD[128-135]"), ("trainium2", "dev/neuron[0-7]")],
+)
+def test_each_maker_s_devices_reach_slurm(tmp_path: Path, gpu_type: str, files: str) -> None:
+    """gres.conf names the device files of NVIDIA, AMD (render nodes, from 128) and, where told, of Neuron."""
+    told = "CLUSTER_ACCELERATOR_DEVICE=neuron\n" if gpu_type == "trainium2" else ""
+    env = tmp_path / "node.env"
+    lines = {**GOOD, "ROLE": "controller", "GPU_TYPE": gpu_type, "DEVICES": "dev"}
+    env.write_text("".join(f"CLUSTER_{name}='{value}'\n" for name, value in lines.items()) + told)
+    functions = "source <(sed -n '/^gres_conf()/,/^}/p' controller.sh)"
+    done = subprocess.run(
+        ["bash", "-c", f"set -e; . ./environment.sh; {functions}; gres_conf"],
+        cwd=NODE_SCRIPTS,
+        env={"PATH": os.environ["PATH"], "CLUSTER_NODE_ENV": str(env)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"Name=gpu Type={gpu_type} File={files}"
+
+
 @pytest.mark.parametrize(("version", "accepted"), [("21.08.5", False), ("22.05.8", True), ("23.11.4", True)])
 def test_slurm_without_dynamic_nodes_is_refused(
     run_script: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, version: str, accepted: bool

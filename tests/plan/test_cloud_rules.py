@@ -58,7 +58,14 @@ def target_of(blueprint: Blueprint) -> ResolvedTarget:
 def option(cloud: str, *, nodes: int = 8, days: Sequence[float] = (1, 1, 1), **more: Any) -> Any:  # noqa: ANN401
     """Return what the rules look at of an option: days as low, middle and high."""
     low, middle, high = days
-    stands = {"target": cloud, "instance": "it", "nodes": nodes, "network_cidr": "", "file_system": None}
+    stands = {
+        "target": cloud,
+        "instance": "it",
+        "nodes": nodes,
+        "network_cidr": "",
+        "file_system": None,
+        "scheduler": "slurm",
+    }
     stands |= {"calendar_days_low": low, "calendar_days": middle, "calendar_days_high": high}
     return SimpleNamespace(**(stands | more))
 
@@ -370,3 +377,14 @@ def test_a_file_system_on_request_is_told(tmp_path: Path) -> None:
         blueprint_of(tmp_path, "azure")
         plan = plan_of(tmp_path / "blueprint.yaml", *(f"targets.azure.{entry}" for entry in overrides))
         assert [entry for entry in ids(plan.warnings) if entry.startswith("STO")] == found
+
+
+def test_pods_of_eks_take_addresses_of_the_network() -> None:
+    """A /23 is enough for 200 nodes of Slurm; pods take twelve addresses of each node more."""
+    system = SimpleNamespace(capacity_gib=4800)
+    few = option("aws", nodes=200, network_cidr="10.0.0.0/23", file_system=system)
+    assert address_findings(few) == []
+    pods = option("aws", nodes=200, network_cidr="10.0.0.0/23", file_system=system, scheduler="kubernetes")
+    (finding,) = address_findings(pods)
+    assert "2,600 for nodes, 13 with pods each, and 8 for file servers" in finding.message
+    assert "10.0.0.0/19" in finding.help
