@@ -12,6 +12,7 @@ try:
     from . import rules_kubernetes
 except ImportError:
     rules_kubernetes = None  # type: ignore[assignment]
+from .exposure import exposure_problems, value_problems
 from .inputs import input_findings
 from .projects import STACK, Case, plan_for, site_packages
 from .records import Run
@@ -81,6 +82,8 @@ def problems(run: Run, case: Case, warnings: Sequence[str] = WARNINGS) -> list[P
         found += common_problems(record, shapes, wanted, layer, warnings)
     found += reference_problems(run, STACK)
     found += reference_kind_problems(run.whole)
+    found += exposure_problems(run.whole, shapes)
+    found += value_problems(run.whole)
     if run.error is None:
         found += _cloud_problems(run, shapes, wanted)
     return found
