@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -210,8 +211,10 @@ def machines(
     )
     require_engine(working=namespaces_work(), reason="needs root and Linux namespaces with a bridge")
     folder = tmp_path_factory.mktemp("site")
-    # slurmctld runs as another user and looks at the device files.
-    for parent in [folder, *folder.parents[:2]]:
+    # slurmctld and mariadbd run as other users and look at the device files and certificates; every process of a
+    # parallel test run has a folder more above its own.
+    shared = Path(tempfile.gettempdir()).resolve()
+    for parent in [folder, *(one for one in folder.parents if one.is_relative_to(shared) and one != shared)]:
         parent.chmod(0o755)
     devices = folder / "dev"
     devices.mkdir()
