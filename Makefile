@@ -1,25 +1,43 @@
 # Everything a newcomer types. Needs Python 3.11 or newer (with venv), make and git; nothing else is assumed.
 PYTHON ?= python3
 BIN := .venv/bin
-STACKS := aws azure gcp
+# A project per cloud and scheduler, such as aws-slurm; each has its own tests, type check and style check.
+PROJECTS := $(subst /,-,$(foreach base,$(wildcard stacks/*/base),$(patsubst stacks/%,%,$(wildcard $(base:base=slurm) $(base:base=kubernetes)))))
+STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check schema constraints clean stacks-matrix
+.PHONY: demo test check schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
 	@echo
 	@echo "Open out/tco/report.html in a browser; out/README.md says what the rest is."
 
-test: .venv/installed-dev .venv-stacks/installed ## install what the tests need, run them all
+test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## install what the tests need, run them all
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n 2
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
-	for stack in $(STACKS); do (cd stacks/$$stack && ../../.venv-stacks/bin/python -m pytest -q) || exit 1; done
+	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
+
+# The user's own tests of a generated project, in a process of their own: module names repeat between clouds.
+$(PROJECTS:%=test-%): test-%: example-%
+	cd build/examples/$* && $(STACKS_PYTHON) -m pytest -q
+
+# Type check, style and shell of a generated project, with the project's own settings.
+$(PROJECTS:%=check-%): check-%: example-%
+	cd build/examples/$* && $(CURDIR)/.venv-stacks/bin/basedpyright --pythonpath $(STACKS_PYTHON)
+	cd build/examples/$* && $(CURDIR)/.venv-stacks/bin/basedpyright --pythonpath $(CURDIR)/.venv-policy/bin/python policy/__main__.py
+	cd build/examples/$* && $(CURDIR)/$(BIN)/ruff check && $(CURDIR)/$(BIN)/ruff format --check
+	cd build/examples/$* && find . -name '*.sh' -exec $(CURDIR)/$(BIN)/shellcheck {} +
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows build/examples/$*/.github/workflows/*.yml
+
+$(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .venv-policy/installed
+	rm -rf build/examples/$*
+	$(BIN)/python -m clusterwright.outputs.example_project $(subst -, ,$*) build/examples/$*
 
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
-	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py
+	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py
 
 check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: style, types, layers, SQL, packaging
 	$(BIN)/ruff check
@@ -31,7 +49,7 @@ check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: s
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml
-	for stack in $(STACKS); do (cd stacks/$$stack && ../../.venv-stacks/bin/basedpyright --pythonpath ../../.venv-stacks/bin/python) || exit 1; done
+	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=check-%)
 	$(BIN)/python tests/packaging/check_wheel.py
 
 schema: .venv/installed ## write the generated JSON Schemas
@@ -41,9 +59,27 @@ schema: .venv/installed ## write the generated JSON Schemas
 constraints: .venv/installed-dev ## resolve exact versions again (review the diff)
 	$(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
 		--group dev pyproject.toml -o constraints.txt
+	$(MAKE) --no-print-directory constraints-stacks
+
+# The stacks' environment first; each cloud's project then gets those of its versions that it needs.
+RESOLVE := $(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url
+STACKS_WANT = cat $(1) | grep -vE '^(-e|\#)'
+constraints-stacks: .venv/installed-dev
+	$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/*/base/requirements.txt stacks/requirements-dev.txt) \
+		| $(RESOLVE) - -o constraints-stacks.txt
+	sed -i '1i # Exact versions for the environment of the Pulumi stacks (.venv-stacks). Resolve again: make constraints-stacks' constraints-stacks.txt
+	for cloud in aws azure gcp; do \
+		$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/$$cloud/base/requirements.txt) \
+			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
+		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
+	done
+	printf 'aws-parallelcluster\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
+	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
+	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
+	sed -i '1i # Exact versions that this policy pack was tested with.' stacks/every_cloud/policy/constraints.txt
 
 clean: ## remove everything that these targets made
-	rm -rf .venv .venv-stacks out dist build
+	rm -rf .venv .venv-stacks .venv-policy .venv-exports out dist build
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Clusterwright needs Python 3.11 or newer; set PYTHON=...")'
@@ -61,4 +97,15 @@ clean: ## remove everything that these targets made
 .venv-stacks/installed: constraints-stacks.txt
 	$(PYTHON) -m venv .venv-stacks
 	.venv-stacks/bin/python -m pip install -q --disable-pip-version-check -r constraints-stacks.txt
+	touch $@
+
+.venv-policy/installed: stacks/every_cloud/policy/constraints.txt stacks/every_cloud/policy/requirements.txt
+	$(PYTHON) -m venv .venv-policy
+	.venv-policy/bin/python -m pip install -q --disable-pip-version-check -c $< -r stacks/every_cloud/policy/requirements.txt
+	touch $@
+
+# AWS ParallelCluster and SkyPilot themselves, whose schemas read the exports.
+.venv-exports/installed: constraints-exports.txt | .venv/installed-dev
+	$(PYTHON) -m venv .venv-exports
+	$(BIN)/uv pip install -q --python .venv-exports/bin/python -r constraints-exports.txt
 	touch $@

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import TARGETS, Blueprint, Sizes
+from clusterwright.blueprint.schema import TARGETS, Blueprint
+from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
 from clusterwright.catalog.records import Model
 

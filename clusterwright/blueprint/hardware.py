@@ -1,31 +1,23 @@
 """The hardware that a target names, looked up in the catalogue, with its place: region, zone, capacity."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from clusterwright.blueprint.cloud_places import offer_problems, place_problems
+from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.existing import existing_problems
 from clusterwright.blueprint.fields import ANY
 from clusterwright.blueprint.networks import node_with_choices
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import CloudTarget, OnPremTarget
+from clusterwright.blueprint.schema import OnPremTarget
 from clusterwright.catalog import lookup
+from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
 from clusterwright.catalog.records import Catalogue, Instance, NodeType, System
+from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError
 
 CLOUDS = ("aws", "azure", "gcp")
-#: How each cloud names a reservation of capacity: (pattern, example).
-RESERVATION_IDS = {
-    "aws": (r"cr-[0-9a-f]{8,17}", "cr-0123456789abcdef0"),
-    "azure": (
-        r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+",
-        "/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/capacityReservationGroups/NAME",
-    ),
-    "gcp": (
-        r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?",
-        "my-reservation, or projects/PROJECT/reservations/NAME",
-    ),
-}
 _T = TypeVar("_T")
 
 
@@ -36,12 +28,17 @@ class ResolvedTarget:
     Attributes:
         target: `aws`, `azure`, `gcp` or `onprem`.
         instance: for clouds; system: on premises.
+        capacity: kind of capacity that the instances come from; placement: what keeps them close; tpu_slice: what their
+            chips form; None where there is none.
     """
 
     target: str
     node: NodeType
     instance: Instance | None = None
     system: System | None = None
+    capacity: CapacityObject | None = None
+    placement: PlacementObject | None = None
+    tpu_slice: TpuSlice | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,8 +81,10 @@ def hardware_of(
         asked: the section of the blueprint.
     """
     if isinstance(asked, CloudTarget):
-        problems += _place_problems(target, asked)
+        problems += place_problems(target, asked)
     allowed = _allowed(asked)
+    if isinstance(asked, CloudTarget) and allowed is not None:
+        problems += existing_problems(target, asked, None)
     if allowed is None:
         field = "instance" if isinstance(asked, CloudTarget) else "system"
         name = (asked.instance if isinstance(asked, CloudTarget) else asked.system) or ""
@@ -155,82 +154,21 @@ def _look_up(
         return ResolvedTarget(target=target, node=node, system=entry)
     if entry is None or not isinstance(asked, CloudTarget):
         return None
-    problems += _offer_problems(target, asked, entry)
+    problems += offer_problems(catalogue, target, asked, entry)
+    if path:
+        problems += existing_problems(target, asked, entry)
     node = attempt(problems, path, lambda: lookup.node_type_of_instance(catalogue, entry.id))
     if node is None:
         return None
-    return ResolvedTarget(target=target, node=_as_asked(problems, target, asked, node), instance=entry)
+    return ResolvedTarget(
+        target=target,
+        node=_as_asked(problems, target, asked, node),
+        instance=entry,
+        capacity=catalogue.capacity(entry, asked.capacity),
+        placement=catalogue.placement(entry),
+        tpu_slice=catalogue.tpu_slice(entry),
+    )
 
 
 def _as_asked(problems: list[Problem], target: str, asked: CloudTarget | OnPremTarget, node: NodeType) -> NodeType:
     return node_with_choices(problems, ("targets", target), node, network=asked.network, power_cap_w=asked.power_cap)
-
-
-def _place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
-    """Return what is wrong with zone and capacity, whatever the instance type."""
-    path: Path = ("targets", cloud)
-    problems = []
-    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
-        problems.append(
-            Problem(
-                path=(*path, "zone"),
-                message=f"zone {asked.zone!r} is not in region {asked.region!r}",
-                help="the GPU nodes, their fabric and the file system share one zone of the region",
-            )
-        )
-    shape, example = RESERVATION_IDS[cloud]
-    if asked.capacity == "capacity-block" and cloud != "aws":
-        problems.append(
-            Problem(
-                path=(*path, "capacity"),
-                message=f"capacity blocks are an offer of AWS, not of {cloud}",
-                help="choose on-demand, spot or reservation",
-            )
-        )
-    elif asked.reservation is not None and re.fullmatch(shape, asked.reservation) is None:
-        problems.append(
-            Problem(
-                path=(*path, "reservation"),
-                message=f"{asked.reservation!r} is not the id of a reservation of {cloud}",
-                help=f"for example {example}",
-            )
-        )
-    return problems
-
-
-def _offer_problems(cloud: str, asked: CloudTarget, instance: Instance) -> list[Problem]:
-    """Return why an instance type cannot be had where and as the target asks."""
-    path: Path = ("targets", cloud)
-    problems = []
-    if asked.capacity == "reservation" and cloud == "azure" and instance.fabric_kind == "infiniband":
-        problems.append(
-            Problem(
-                path=(*path, "capacity"),
-                message=f"Azure reserves no capacity for sizes with InfiniBand such as {instance.id}",
-                help="choose on-demand or spot",
-            )
-        )
-    regions = sorted({_region_of(cloud, region) for region in instance.regions})
-    if regions and asked.region not in regions:
-        problems.append(
-            Problem(
-                path=(*path, "region"),
-                message=f"no source lists {instance.id} in {asked.region!r}",
-                help=f"it is listed in {', '.join(regions)}",
-            )
-        )
-    return problems
-
-
-def _zone_in_region(cloud: str, zone: str, region: str) -> bool:
-    """Tell whether a zone's name fits its region: `us-east-1a`, `us-central1-a`; Azure zones are 1, 2 and 3."""
-    if cloud == "azure":
-        return zone in ("1", "2", "3")
-    suffix = zone.removeprefix(region)
-    return suffix != zone and suffix.lstrip("-").isalnum()
-
-
-def _region_of(cloud: str, place: str) -> str:
-    """Return the region of a place that may be a GCP zone such as `us-central1-a`."""
-    head, _, tail = place.rpartition("-")
-    return head if cloud == "gcp" and len(tail) == 1 else place

@@ -8,17 +8,23 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from clusterwright import units
 from clusterwright.blueprint.document import Document, parse_scalar, read
 from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import MODEL_FORMS
-from clusterwright.errors import InputError
+from clusterwright.errors import InputError, UnitError
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
 _WITHOUT_ENGINE = ("finetune", "serve")
 #: Errors of our own types, whose message stands as it is.
-_OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "value_error")
+_OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
+#: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
+_BOUNDS = {
+    "greater_than_equal": ("shorter than", "ge"),
+    "less_than_equal": ("longer than", "le"),
+}
 TRAIN_IS_SUPPORTED = "kind: train is; write one with: clusterwright init train"
 
 
@@ -137,9 +143,29 @@ def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
     if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
         shown = "nothing" if found is None else repr(found)
         return f"{dotted(path) or 'the blueprint'} is a section with keys of its own (found {shown})"
+    bound = _bound(error, found)
+    if bound is not None:
+        return f"{dotted(path)}: {found!r} is {bound}"
     shown = "" if isinstance(found, dict | list) or found is None else f" (found {found!r})"
     name = dotted(path) or "the blueprint"
     return f"{name}: {message[0].lower()}{message[1:]}{shown}"
+
+
+def _bound(error: dict[str, Any], found: Any) -> str | None:  # noqa: ANN401 - YAML holds anything
+    """Return how a duration misses its bound, in units as people write them; None for anything else."""
+    side, key = _BOUNDS.get(error["type"], ("", ""))
+    if not side or not isinstance(found, str):
+        return None
+    try:
+        units.parse(found, units.DURATION)
+    except UnitError:
+        return None
+    limit = error["ctx"][key]
+    for seconds, unit in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if limit >= seconds and limit % seconds == 0:
+            count = int(limit // seconds)
+            return f"{side} {count} {unit}{'' if count == 1 else 's'}"
+    return None
 
 
 def _document_path(location: tuple[str | int, ...]) -> KeyPath:

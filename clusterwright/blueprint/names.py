@@ -9,7 +9,7 @@ IDENTIFIER = r"[A-Za-z0-9/][A-Za-z0-9._/:+-]{0,199}"
 TAG_KEY = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 TAG_VALUE = r"([A-Za-z0-9][A-Za-z0-9 ._@-]{0,62})?"
 #: Tags that the stacks set, and how many more fit: Azure's DNS zones take 15, three of which are taken.
-RESERVED_TAGS = ("cluster", "managed-by", "role", "workload")
+RESERVED_TAGS = ("cluster", "expires-at", "gpu-cluster", "layer", "managed-by", "role", "workload")
 MOST_TAGS = 12
 
 

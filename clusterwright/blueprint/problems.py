@@ -25,6 +25,7 @@ class Problem:
         message: what is wrong; help: what to do, None if the message says it.
         id: stable rule id for problems that rules find, None for mistakes of form.
         position: set where the text itself is broken, else derived from the path; None for what `--set` gave.
+        warning: it is allowed and may still be wrong.
         exit_code: 3 where the catalogue lacks a fact and the blueprint is right.
     """
 
@@ -33,6 +34,7 @@ class Problem:
     help: str | None = None
     id: str | None = None
     position: Position | None = None
+    warning: bool = False
     exit_code: int = EXIT_BAD_INPUT
 
 
@@ -61,7 +63,7 @@ def dotted(path: Path) -> str:
 def render(problem: Problem, *, name: str, text: str) -> str:
     """Return one problem as a block of lines: what, where, the line itself with a caret, help."""
     tag = f"[{problem.id}]" if problem.id else ""
-    lines = [f"error{tag}: {problem.message}"]
+    lines = [f"{'warning' if problem.warning else 'error'}{tag}: {problem.message}"]
     source = text.splitlines()
     if problem.position is None:
         lines.append(f"  --> {name}, with --set {dotted(problem.path)}")

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
 from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, not_supported
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
+from clusterwright.blueprint.stopping import stopping_problems
 from clusterwright.blueprint.workloads import ModelFile, Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.hugging_face import model_from_config
@@ -39,7 +41,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
 
     Problems found: a workload kind without an engine, an unknown model, instance or system, a region that does not
     offer the instance, a zone outside its region, a precision that the accelerator lacks, local
-    drives of unknown size that data is to be copied to.
+    drives of unknown size that data is to be copied to, an end of the nodes that nothing would bring about.
     """
     problems: list[Problem] = []
     workload = blueprint.workload
@@ -94,7 +96,7 @@ def _suited(
     for entry in found:
         lacking: list[Problem] = []
         if isinstance(entry, ResolvedTarget):
-            lacking = _staging_problems(blueprint, (entry,))
+            lacking = [*_staging_problems(blueprint, (entry,)), *_stopping(blueprint, entry)]
             if isinstance(workload, Train):
                 lacking = [*_precision_problems(workload, (entry,)), *lacking]
         if isinstance(entry, ResolvedTarget) and choice and lacking:
@@ -105,6 +107,13 @@ def _suited(
             kept.append(entry)
             problems += lacking
     return kept
+
+
+def _stopping(blueprint: Blueprint, entry: ResolvedTarget) -> list[Problem]:
+    asked = getattr(blueprint.targets, entry.target)
+    if entry.instance is None or not isinstance(asked, CloudTarget):
+        return []
+    return stopping_problems(blueprint.cluster, entry.target, asked, entry.instance)
 
 
 def _none_usable(target: str, rest: Sequence[Unusable]) -> Problem:

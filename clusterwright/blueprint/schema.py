@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint.clouds import AwsTarget, AzureTarget, GcpTarget
 from clusterwright.blueprint.data import DataLoading, Storage
 from clusterwright.blueprint.fields import (
     Allowed,
@@ -19,9 +20,9 @@ from clusterwright.blueprint.fields import (
     Section,
     Tags,
 )
-from clusterwright.blueprint.multiples import MustBe
-from clusterwright.blueprint.networks import CloudNetwork, OnPremNetwork, PowerCap
+from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.quantities import Duration, EnergyPrice, Fraction, Money, Power, RackUnits
+from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
@@ -36,73 +37,6 @@ class Goals(Section):
     confidence: Fraction = Field(
         0.9, ge=0.5, le=0.99, description="the goal is met when this quantile of calendar time meets it"
     )
-
-
-class Sizes(Section):
-    """Cluster sizes that a target may have, spare nodes included."""
-
-    min_nodes: Annotated[int, Field(gt=0, le=100_000)] | None = Field(None, description="never plan fewer nodes")
-    max_nodes: Annotated[int, Field(gt=0, le=100_000)] | None = Field(None, description="never plan more nodes")
-    nodes_must_be: MustBe | None = Field(
-        None, description="numbers of nodes to look at, for example multiple of 4, or power of two"
-    )
-
-
-def _one_of(target: Sizes, one: str, several: str, example: str) -> None:
-    """Refuse a target that names its hardware twice or not at all."""
-    given = [name for name in (one, several) if getattr(target, name) is not None]
-    if not given:
-        raise PydanticCustomError(
-            "choice", "{one} is missing", {"one": one, "help": f"for example {example}, or {several}: any"}
-        )
-    if len(given) > 1:
-        raise PydanticCustomError(
-            "choice",
-            "{one} and {several} are both given",
-            {"one": one, "several": several, "help": "keep one of them"},
-        )
-
-
-class CloudTarget(Sizes):
-    """A cloud to rent from."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["instance"]}, {"required": ["allowed_instances"]}]}
-    )
-
-    instance: Identifier | None = Field(None, description="instance type, for example p5.48xlarge")
-    allowed_instances: Allowed | None = Field(
-        None, description="instance types to choose the cheapest from, or any for every type of the region"
-    )
-    region: Identifier = Field(description="region, for example us-east-1")
-    zone: Identifier | None = Field(None, description="availability zone of the GPU nodes; all share one")
-    capacity: Literal["on-demand", "spot", "reservation", "capacity-block"] = Field(
-        "on-demand", description="how the GPU nodes are obtained"
-    )
-    reservation: Identifier | None = Field(None, description="id of an existing reservation or capacity block")
-    power_cap: PowerCap = None
-    network: CloudNetwork = Field(default_factory=CloudNetwork, description="how collectives may use the network")
-
-    @model_validator(mode="after")
-    def _instance_named(self) -> "CloudTarget":
-        _one_of(self, "instance", "allowed_instances", "instance: p5.48xlarge")
-        return self
-
-    @model_validator(mode="after")
-    def _reservation_named(self) -> "CloudTarget":
-        if self.capacity in ("reservation", "capacity-block") and self.reservation is None:
-            raise PydanticCustomError(
-                "reservation",
-                "capacity {capacity} needs the id of an existing one",
-                {"capacity": repr(self.capacity), "help": "add reservation: <id>; nothing is bought for you"},
-            )
-        if self.capacity in ("on-demand", "spot") and self.reservation is not None:
-            raise PydanticCustomError(
-                "reservation",
-                "a reservation is named, but capacity is {capacity}",
-                {"capacity": repr(self.capacity), "help": "set capacity: reservation, or remove reservation"},
-            )
-        return self
 
 
 class OnPremTarget(Sizes):
@@ -121,16 +55,16 @@ class OnPremTarget(Sizes):
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":
-        _one_of(self, "system", "allowed_systems", "system: dgx-h100")
+        name_once(self, "system", "allowed_systems", "system: dgx-h100")
         return self
 
 
 class Targets(Section):
     """Where the workload may run; one plan each."""
 
-    aws: CloudTarget | None = None
-    azure: CloudTarget | None = None
-    gcp: CloudTarget | None = None
+    aws: AwsTarget | None = None
+    azure: AzureTarget | None = None
+    gcp: GcpTarget | None = None
     onprem: OnPremTarget | None = None
 
     @model_validator(mode="after")
@@ -209,12 +143,18 @@ class ReliabilitySection(Section):
 
 
 class Cluster(Section):
-    """Names that reach Slurm, hosts and cloud resources."""
+    """Names that reach Slurm, hosts and cloud resources, and when the GPU nodes of a cloud are stopped."""
 
     name: ClusterName | None = Field(None, description="Slurm cluster name; the blueprint's name by default")
     partition: PartitionName = Field("gpu", description="Slurm partition")
     host_prefix: HostPrefix = Field("node", description="host names on premises, followed by a number")
     tags: Tags = Field(default_factory=dict, description="put on every cloud resource")
+    time_to_live: Annotated[Duration, Field(ge=3600, le=366 * 86400)] | None = Field(
+        None, description="cloud: after this time the GPU nodes are stopped, for example 7 days; never by default"
+    )
+    stop_when_idle: Annotated[Duration, Field(ge=900, le=7 * 86400)] | None = Field(
+        None, description="cloud: the GPU nodes are stopped when no GPU worked for so long, for example 2 h"
+    )
 
 
 class Blueprint(Section):

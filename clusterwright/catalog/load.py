@@ -6,13 +6,15 @@ chosen per entity and attribute and fills the record's field. Wide files hold on
 
 import hashlib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.catalog import audits, tables
+from clusterwright.catalog import audits, cloud_audits, tables
 from clusterwright.catalog.audits import PlacedClaim
+from clusterwright.catalog.cloud_objects import CapacityObject, Offering, PlacementObject, Quota, Region
 from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
 from clusterwright.catalog.records import (
@@ -23,6 +25,7 @@ from clusterwright.catalog.records import (
     System,
 )
 from clusterwright.catalog.tables import Row, TableError
+from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import ClusterwrightError
 
 #: Long files whose claims fill a record: the claims, the index with the entities' names, the record.
@@ -37,6 +40,15 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("parts.csv", Part),
     ("models.csv", Model),
 )
+#: What the rows of `instances.csv` refer to: the field of the catalogue, the file, the record.
+OBJECTS: tuple[tuple[str, str, type], ...] = (
+    ("capacity_objects", "capacity_objects.csv", CapacityObject),
+    ("placement_objects", "placement_objects.csv", PlacementObject),
+    ("quotas", "quotas.csv", Quota),
+    ("tpu_slices", "tpu_slices.csv", TpuSlice),
+    ("regions", "regions.csv", Region),
+)
+OFFERINGS = "offerings.csv"
 #: Disputed cells of the wide files; the chosen claim must say what the cell says.
 DISPUTES = "disputes.csv"
 #: Claims that no record holds: rules of thumb, cables, processors, whole pods.
@@ -96,19 +108,56 @@ class _Reader:
         self.faults += audits.audit_ids(self.places)
         self.faults += audits.audit_accelerator_ids(placed[System] + placed[Instance], records[Accelerator])
         aliases = self._aliases({entity for _, entity in self.places})
+        objects = self._objects(placed[Instance], sources)
+        offerings = self._offerings(records[Instance], sources)
         self._raise_faults()
+        placements: dict[str, PlacementObject] = objects["placement_objects"]
         return Catalogue(
             version=_version(self.folder),
             accelerators=records[Accelerator],
             systems=records[System],
-            instances=records[Instance],
+            instances={key: _limited(entry, placements) for key, entry in records[Instance].items()},
             switches=records[Switch],
             parts=records[Part],
             models=records[Model],
             claims=tuple(placed_claim.claim for placed_claim in self.claims),
             sources=sources,
             aliases=aliases,
+            offerings=offerings,
+            **objects,
         )
+
+    def _objects(self, instances: list[tuple[str, Instance]], sources: dict[str, Source]) -> dict[str, dict[str, Any]]:
+        """Return what instance types refer to, by the catalogue's field and by id."""
+        found: dict[str, dict[str, Any]] = {}
+        for field, file, record in OBJECTS:
+            entries = self._wide(file, record)
+            self.faults += audits.audit_ids((place, entry.id) for place, entry in entries)
+            self.faults += [
+                f"{place}: source {source!r} is not in {SOURCES}"
+                for place, entry in entries
+                for source in getattr(entry, "listed_by", ()) or (entry.source,)
+                if source not in sources
+            ]
+            if record is CapacityObject:
+                self.faults += cloud_audits.audit_capacity(entries)
+            found[field] = {entry.id: entry for _, entry in entries}
+        self.faults += cloud_audits.audit_references(
+            instances,
+            capacity=found["capacity_objects"],
+            placements=found["placement_objects"],
+            quotas=found["quotas"],
+        )
+        return found
+
+    def _offerings(self, instances: dict[str, Instance], sources: dict[str, Source]) -> tuple[Offering, ...]:
+        entries: list[tuple[str, Offering]] = self._wide(OFFERINGS, Offering)
+        for place, entry in entries:
+            if entry.instance not in instances:
+                self.faults.append(f"{place}: {entry.instance!r} is not in instances.csv")
+            if entry.source not in sources:
+                self.faults.append(f"{place}: source {entry.source!r} is not in {SOURCES}")
+        return tuple(entry for _, entry in entries)
 
     def _rows(self, file: str) -> list[Row]:
         path = self.folder / file
@@ -214,6 +263,14 @@ class _Reader:
                 self.faults.append(f"{row.place}: {alias!r} already names something")
             aliases[alias] = entity
         return aliases
+
+
+def _limited(entry: Instance, placements: dict[str, PlacementObject]) -> Instance:
+    """Return an instance type with the most nodes that its placement holds."""
+    if entry.placement_kind is None:
+        return entry
+    most = placements[entry.placement_kind].most_nodes(chips_per_node=entry.gpus)
+    return replace(entry, placement_max_nodes=most)
 
 
 def _version(folder: Path) -> str:

@@ -40,6 +40,22 @@ class LustreTier:
         within = self.largest_gib is None or capacity_gib <= self.largest_gib
         return within and (capacity_gib == self.smallest_gib or (stepped and capacity_gib >= self.smallest_gib))
 
+    def nearest(self, capacity_gib: float) -> tuple[int | None, int | None]:
+        """Return the largest size not above a capacity and the smallest not below it, as sold without a request.
+
+        None where the tier has no size on that side.
+        """
+        largest = self.largest_gib
+        above: int | None = self.size_for(capacity_gib)
+        if largest is not None and above is not None and above > largest:
+            above = None
+        below: int | None = int(capacity_gib // self.step_gib) * self.step_gib
+        if largest is not None and below is not None:
+            below = min(below, largest // self.step_gib * self.step_gib)
+        if below is not None and below < self.smallest_gib:
+            below = self.smallest_gib if capacity_gib >= self.smallest_gib else None
+        return below, above
+
     def size_for(self, capacity_gib: float) -> int:
         """Return the smallest size, in GiB, of at least this capacity; it may exceed `largest_gib`."""
         if capacity_gib <= self.smallest_gib:

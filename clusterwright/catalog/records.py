@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from clusterwright.catalog.cloud_objects import CapacityObject, Offering, PlacementObject, Quota, Region
 from clusterwright.catalog.host import Host
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
+from clusterwright.catalog.tpu import TpuSlice
 
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
 
@@ -24,6 +26,7 @@ class Accelerator:
         scale_up_axes: of a torus; scale_up_wrap_gpus: accelerators along an axis from which it closes to a ring.
         host_link_bytes_per_s_one_way: nominal, between host memory and one accelerator.
         gres_type: the type name used in Slurm's gres and in node labels.
+        least_driver: first branch of the vendor's driver that knows it.
     """
 
     id: str
@@ -51,6 +54,7 @@ class Accelerator:
     scale_up_wrap_gpus: int | None = None
     host_link_bytes_per_s_one_way: float | None = None
     power_w: float | None = None
+    least_driver: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,8 +112,14 @@ class Instance:
         fabric_interfaces: fabric NICs; fabric_bytes_per_s_per_interface_one_way: of each.
         network_cards, card_zero_has_fabric, interfaces_per_card: AWS network cards.
         gpu_networks, rdma_subnets, mtu_bytes, nic_type: GCP networks beside the first.
-        placement_kind, placement_max_nodes: the object that keeps nodes close, and its limit.
-        image: default image reference of this type; None where the user must build one.
+        placement_kind: id of the placement object that keeps nodes close; placement_max_nodes: its limit, on request
+            where that takes one, filled in when the catalogue is loaded.
+        image: default image reference of this type; None where the user must build one. For TPUs the runtime version.
+        kubernetes_image: of managed Kubernetes: on AWS the path of the parameter that holds the image's id, on Azure
+            the node pool's system, on Google Cloud the image type.
+        vendor_software: what drives its accelerators: `nvidia`, `rocm`, `neuron`, `tpu` or `gaudi`.
+        quota: id of the account's limit that it counts against.
+        capacity_objects: ids of the kinds of capacity that it can be had by.
         regions: regions (zones for GCP) where a source lists it (Azure: where a price is published); empty if unknown.
         verified: False when a fact of the row could not be checked.
     """
@@ -137,6 +147,10 @@ class Instance:
     placement_kind: str | None = None
     placement_max_nodes: int | None = None
     image: str | None = None
+    kubernetes_image: str | None = None
+    vendor_software: str = "nvidia"
+    quota: str | None = None
+    capacity_objects: tuple[str, ...] = ()
     architecture: str = "x86_64"
     regions: tuple[str, ...] = ()
     verified: bool = True
@@ -244,6 +258,8 @@ class Catalogue:
     Attributes:
         version: short hash of the catalogue's files; a plan names it.
         aliases: other names people write, to the id they mean.
+        capacity_objects, placement_objects, quotas, tpu_slices: what instance types refer to, by id.
+        regions: of AWS, by name; offerings: further sources on where types are sold.
     """
 
     version: str
@@ -256,3 +272,22 @@ class Catalogue:
     claims: tuple[Claim, ...]
     sources: dict[str, Source]
     aliases: dict[str, str] = field(default_factory=dict)
+    capacity_objects: dict[str, CapacityObject] = field(default_factory=dict)
+    placement_objects: dict[str, PlacementObject] = field(default_factory=dict)
+    quotas: dict[str, Quota] = field(default_factory=dict)
+    tpu_slices: dict[str, TpuSlice] = field(default_factory=dict)
+    regions: dict[str, Region] = field(default_factory=dict)
+    offerings: tuple[Offering, ...] = ()
+
+    def capacity(self, instance: Instance, kind: str) -> CapacityObject | None:
+        """Return the capacity object of a kind by which an instance type can be had; None where it cannot."""
+        objects = (self.capacity_objects[key] for key in instance.capacity_objects)
+        return next((entry for entry in objects if entry.kind == kind), None)
+
+    def placement(self, instance: Instance) -> PlacementObject | None:
+        """Return what keeps the nodes of an instance type close; None where nothing does."""
+        return None if instance.placement_kind is None else self.placement_objects[instance.placement_kind]
+
+    def tpu_slice(self, instance: Instance) -> TpuSlice | None:
+        """Return the slices that an instance type's chips form; None for other accelerators."""
+        return None if instance.placement_kind is None else self.tpu_slices.get(instance.placement_kind)

@@ -152,7 +152,7 @@ def _typed(hint: Any, field: str, text: str) -> Any:  # noqa: ANN401 - as value_
         except ValueError:
             raise TableError(f"{field}: {text!r} is not a plain number without a unit") from None
     if get_origin(hint) is tuple:
-        return tuple(text.split())
+        return tuple(_typed(get_args(hint)[0], field, part) for part in text.split())
     return text
 
 

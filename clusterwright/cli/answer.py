@@ -36,13 +36,14 @@ def load_and_decide(
     path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None
 ) -> tuple[LoadedBlueprint, Plan]:
     """Return the plan with the blueprint it came from, so that findings can be shown in its text; see `plan_of`."""
-    loaded = _only(load(path, tuple(set_values or ())), on)
+    whole = load(path, tuple(set_values or ()))
+    loaded = _only(whole, on)
     catalogue = load_catalogue()
     resolved = resolve(loaded.blueprint, catalogue)
     if isinstance(resolved, tuple):
         raise loaded.error(resolved)
     try:
-        return loaded, decide(loaded.blueprint, resolved, catalogue, progress=progress)
+        return loaded, decide(loaded.blueprint, resolved, catalogue, whole=whole.blueprint, progress=progress)
     except RuleError as error:
         raise placed(loaded, error.findings) from None
     except ClusterwrightError as error:
@@ -96,8 +97,29 @@ def plan(path: Path, on: str, set_values: list[str] | None, *, as_json: bool, qu
     return exit_code(loaded, result)
 
 
+def warned(loaded: LoadedBlueprint, warnings: tuple[Finding, ...]) -> BlueprintError:
+    """Return what shows warnings where they stand in the blueprint; it is not raised."""
+    return loaded.error(
+        tuple(
+            Problem(path=item.path, message=item.message, help=item.help, id=item.id, warning=True) for item in warnings
+        ),
+        exit_code=EXIT_FINE,
+    )
+
+
+def show_warnings(loaded: LoadedBlueprint, result: Plan) -> None:
+    """Show on stderr what a plan warns of, in the blueprint's text."""
+    if not result.warnings:
+        return
+    from clusterwright.cli.ending import show_error
+
+    sys.stdout.flush()
+    show_error(warned(loaded, result.warnings))
+
+
 def exit_code(loaded: LoadedBlueprint, result: Plan) -> int:
-    """Show on stderr which rules failed, in the blueprint's text; return 1 if one did, else 0."""
+    """Show on stderr warnings and which rules failed, in the blueprint's text; return 1 if a rule failed, else 0."""
+    show_warnings(loaded, result)
     if not result.findings:
         return EXIT_FINE
     from clusterwright.cli.ending import show_error

@@ -21,8 +21,9 @@ def fabric(
     planes: int,
     as_needed: bool,
     as_json: bool,
+    proven: bool = False,
 ) -> int:
-    """Print the counts of a fabric; return the exit code.
+    """Print the counts of a fabric, or its proof; return the exit code.
 
     Raises:
         InputError: an unknown name, or a request that no fabric meets.
@@ -45,6 +46,11 @@ def fabric(
         planes=planes,
         purchase=AS_NEEDED if as_needed else FULL_UNITS,
     )
+    if proven:
+        from clusterwright.cli.prove import prove_fabric
+
+        name = catalogue.systems[sized.system].name
+        return prove_fabric(sized.fabric, switch=sized.switch, title=f"{sized.nodes:,} × {name}", as_json=as_json)
     print(_json(sized) if as_json else _text(sized, catalogue))  # noqa: T201 - the result
     return EXIT_FINE
 

@@ -83,9 +83,25 @@ def _show_record(catalogue: Any, record: Any, claims: list[Any]) -> None:  # noq
         claim = chosen.get(field.name)
         source = f"   {claim.value} {claim.unit} [{claim.source}]" if claim else ""
         print(f"  {field.name:<{width}}  {_shown(value)}{source}")  # noqa: T201
+    for title, entry in _referred(catalogue, record):
+        print(f"\n  {title}: {entry.id}")  # noqa: T201
+        for field in fields(entry):
+            value = getattr(entry, field.name)
+            if field.name not in ("id", "cloud") and value not in (None, "", ()):
+                print(f"    {field.name:<{width}}{_shown(value)}")  # noqa: T201
     source = catalogue.sources.get(getattr(record, "source", ""))
     if source is not None:
         print(f"\n  source: {source.title}, {source.where} ({source.date}, {source.confidence})")  # noqa: T201
+
+
+def _referred(catalogue: Any, record: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
+    """Return what an instance type refers to, each with its title; nothing for other records."""
+    if getattr(record, "id", "") not in catalogue.instances:
+        return []
+    found = [("capacity", catalogue.capacity_objects[key]) for key in record.capacity_objects]
+    found += [("placement", entry) for entry in (catalogue.placement(record), catalogue.tpu_slice(record)) if entry]
+    found += [("quota", catalogue.quotas[record.quota])] if record.quota else []
+    return found
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401

@@ -175,10 +175,46 @@ def stack(
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
-    """Write one cloud's Pulumi project."""
+    """Write one cloud's Pulumi project, in three layers."""
     from clusterwright.cli import write
 
     raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
+
+
+@app.command()
+def preflight(
+    *,
+    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a generated project, or a blueprint")],
+    on: Annotated[str, typer.Option(metavar="TARGET", help="of a blueprint: aws, azure, gcp or all")] = "all",
+    stack: Annotated[str | None, typer.Option(metavar="NAME", help="of a project: which of its stacks")] = None,
+    online: Annotated[bool, typer.Option("--online", help="ask the provider too, read-only, with your login")] = False,
+    every: Annotated[bool, typer.Option("--all", help="also show the checks that passed")] = False,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a cloud project before `pulumi up`."""
+    from clusterwright.cli import preflight as command
+
+    raise typer.Exit(
+        command.preflight(path, on=on, stack=stack, set_values=set_values, online=online, as_json=as_json, every=every)
+    )
+
+
+@app.command()
+def export(  # noqa: PLR0917 - options of the command line
+    blueprint: Blueprint,
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit or skypilot")],
+    on: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="aws, azure or gcp, where the tool has several")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+    set_values: SetValues = None,
+    force: Force = False,
+) -> None:
+    """Write the plan for another deployment tool."""
+    from clusterwright.cli import export
+
+    raise typer.Exit(export.export(blueprint, to, on, output, set_values, force=force))
 
 
 @app.command()
@@ -190,6 +226,14 @@ def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, f
     from clusterwright.cli import write
 
     raise typer.Exit(write.onprem(blueprint, output, set_values, force=force))
+
+
+@app.command()
+def prove(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+    """Prove the planned fabric with the real subnet manager."""
+    from clusterwright.cli.prove import prove_blueprint
+
+    raise typer.Exit(prove_blueprint(blueprint, set_values, as_json=as_json))
 
 
 @app.command()

@@ -52,31 +52,46 @@ def check(paths: list[Path], set_values: list[str] | None, *, as_json: bool) -> 
     worst = EXIT_FINE
     results = []
     for path in paths:
-        error = _error_of(path, set_values)
+        error, warning = _checked(path, set_values)
         code = EXIT_FINE if error is None else error.exit_code
         problems = [] if error is None else _problems(error)
+        warnings = [] if warning is None else _problems(warning)
         worst = max(worst, code)
-        results.append({"file": str(path), "ok": code == EXIT_FINE, "exit_code": code, "problems": problems})
+        results.append(
+            {
+                "file": str(path),
+                "ok": code == EXIT_FINE,
+                "exit_code": code,
+                "problems": problems,
+                "warnings": warnings,
+            }
+        )
         if as_json:
             continue
+        if warning is not None:
+            show_error(warning)
         if error is not None:
             show_error(error)
-        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        print(f"{path}: {'fine' if error is None else count}")  # noqa: T201
+        said = "fine" if error is None else f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        beside = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
+        print(f"{path}: {said}{beside}")  # noqa: T201
     if as_json:
         print(json.dumps({"schema": 1, "blueprints": results}, indent=2))  # noqa: T201
     return worst
 
 
-def _error_of(path: Path, set_values: list[str] | None) -> ClusterwrightError | None:
-    """Return what is wrong with a blueprint, rules that failed with their place in the file, or None."""
-    from clusterwright.cli.answer import load_and_decide, placed
+def _checked(path: Path, set_values: list[str] | None) -> tuple[ClusterwrightError | None, ClusterwrightError | None]:
+    """Return what is wrong with a blueprint and what it is warned of, each with places in the file, or None."""
+    from clusterwright.cli.answer import load_and_decide, placed, warned
 
     try:
         loaded, plan = load_and_decide(path, set_values)
     except ClusterwrightError as error:
-        return error
-    return placed(loaded, plan.findings) if plan.findings else None
+        return error, None
+    return (
+        placed(loaded, plan.findings) if plan.findings else None,
+        warned(loaded, plan.warnings) if plan.warnings else None,
+    )
 
 
 def _problems(error: ClusterwrightError) -> list[dict[str, Any]]:

@@ -35,6 +35,9 @@ def fabric(
     oversubscription: Annotated[float, typer.Option(max=64, help="downlinks over uplinks of a leaf")] = 1.0,
     planes: Annotated[int, typer.Option(min=1, max=8, help="equal fabrics that every port is split over")] = 1,
     as_needed: Annotated[bool, typer.Option("--as-needed", help="buy only what the nodes need of one unit")] = False,
+    proven: Annotated[
+        bool, typer.Option("--prove", help="route it with the InfiniBand subnet manager and check the routes")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Size a compute fabric without a blueprint."""
@@ -52,6 +55,7 @@ def fabric(
             planes=planes,
             as_needed=as_needed,
             as_json=as_json,
+            proven=proven,
         )
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display
+from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display, show_warnings
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
@@ -30,18 +30,23 @@ def build(path: Path, output: Path, set_values: list[str] | None, *, force: bool
 def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
     """Write one cloud's project; return the exit code."""
     from clusterwright.outputs.deliverables import cloud_files
+    from clusterwright.outputs.stack import project_lines
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
-    loaded, plan = _without_failures(path, set_values, on)
-    return _write(loaded, plan, output, cloud_files(plan, plan.options[0], load_catalogue()), force=force)
+    loaded, plan = without_failures(path, set_values, on)
+    files = cloud_files(plan, plan.options[0], load_catalogue())
+    code = _write(loaded, plan, output, files, force=force)
+    for line in project_lines(plan.options[0], files):
+        print(line)  # noqa: T201
+    return code
 
 
 def onprem(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
     """Write the on-premises documents; return the exit code."""
     from clusterwright.outputs.deliverables import onprem_files
 
-    loaded, plan = _without_failures(path, set_values, "onprem")
+    loaded, plan = without_failures(path, set_values, "onprem")
     return _write(loaded, plan, output, onprem_files(plan, plan.options[0], load_catalogue()), force=force)
 
 
@@ -53,7 +58,7 @@ def report(path: Path, output: Path, set_values: list[str] | None, *, force: boo
     return _write(loaded, plan, output, report_files(plan), force=force)
 
 
-def _without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
+def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
     """Return a plan; refuse to write files of a cluster that does not do what was asked.
 
     Raises:
@@ -61,6 +66,7 @@ def _without_failures(path: Path, set_values: list[str] | None, on: str) -> tupl
     """
     loaded, plan = load_and_decide(path, set_values, on)
     if plan.findings:
+        show_warnings(loaded, plan)
         raise placed(loaded, plan.findings)
     return loaded, plan
 

@@ -27,11 +27,14 @@ def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
 
 
 def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return a cloud's project and the files that launch the job."""
+    """Return a cloud's project and, for Slurm, the files that launch the job; Kubernetes' project has an example."""
     from clusterwright.outputs.launch import launch_files  # noqa: PLC0415 - only what is asked for is loaded
     from clusterwright.outputs.stack import stack_files  # noqa: PLC0415
 
-    return stack_files(plan, option, catalogue) | _under("launch", launch_files(plan, option, catalogue))
+    project = stack_files(plan, option, catalogue)
+    if option.scheduler == "kubernetes":
+        return project
+    return project | _under("launch", launch_files(plan, option, catalogue))
 
 
 def onprem_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:

@@ -16,7 +16,8 @@ from pathlib import Path, PurePosixPath
 
 from clusterwright.errors import InputError
 
-MANIFEST = ".clusterwright.json"
+#: Lies in the user's own project too, so it does not carry our name.
+MANIFEST = ".written.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,11 +9,15 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
-from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH
+from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
+from clusterwright.facility.links import compute_links
+from clusterwright.facility.netlist import netlist
 from clusterwright.facility.racks import Rack
+from clusterwright.outputs.acceptance import acceptance
 from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.tables import csv_text
@@ -40,13 +44,23 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         )
         for priced in option.lines
     }
-    return documents(
-        replace(option.facility, inventory=inventory),
+    design = replace(option.facility, inventory=inventory)
+    standing, cables = _drawn(design, catalogue)
+    runbook = acceptance(plan, option, catalogue.systems[inventory.system], standing=standing, cables=cables)
+    return _documents(
+        design,
         catalogue,
         title=plan.name,
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
-    )
+        drawn=(standing, cables),
+    ) | {"acceptance.md": text(runbook)}
+
+
+def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
+    """Return the racks and cables of a design that is in counts."""
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    return standing, wire(design.inventory, standing, site=design.site, rules=design.rules)
 
 
 def documents(
@@ -61,8 +75,20 @@ def documents(
         made_on: date in the workbook's properties.
         prices: by price key; every price is unknown if None.
     """
-    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
-    cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
+    drawn = _drawn(design, catalogue)
+    return _documents(design, catalogue, title=title, made_on=made_on, prices=prices, drawn=drawn)
+
+
+def _documents(
+    design: OnPremDesign,
+    catalogue: Catalogue,
+    *,
+    title: str,
+    made_on: dt.date,
+    prices: Prices | None,
+    drawn: tuple[Sequence[Rack], Sequence[Cable]],
+) -> dict[str, File]:
+    standing, cables = drawn
     known = prices or {}
     return {
         "README.md": text(_readme(design, standing, cables, title)),
@@ -72,9 +98,41 @@ def documents(
         "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
         "fabric.csv": text(fabric_csv(design)),
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
+        **_fabric_graphs(design),
         "cables.csv": text(cables_csv(cables)),
+        **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
     }
+
+
+def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
+    """Return the compute fabric as `ibnetdiscover` would print it (InfiniBand only), and as a Graphviz graph."""
+    inventory = design.inventory
+    links = compute_links(
+        fabric=inventory.fabric,
+        family=inventory.compute_family,
+        hosts=inventory.hosts(),
+        managers=inventory.compute_manager_names(),
+    )
+    graph = netlist(links=links, radix=inventory.fabric.radix)
+    files = {"fabric.dot": text(graph.dot())}
+    if inventory.compute_family in FAMILIES.values():
+        files["fabric.ibnetdiscover"] = text(graph.text())
+    return files
+
+
+def _netbox(
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
+) -> dict[str, File]:
+    gbit_per_s = {family: round(rate * 8 / 1e9) for rate, family in FAMILIES.items()}
+    inventory = design.inventory
+    rates = {
+        "compute": gbit_per_s.get(inventory.compute_family, 0),
+        "storage": gbit_per_s.get(inventory.storage_family, 0),
+        "in-band": 100,
+        "out-of-band": 1,
+    }
+    return netbox_files(standing, cables, catalogue, rates)
 
 
 def cables_csv(cables: Iterable[Cable]) -> str:
@@ -190,8 +248,11 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
+        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
+        "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
         "## What was decided",

@@ -22,6 +22,7 @@ def readme(plan: Plan) -> str:
         ["## Decision", "", *(f"- {_capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
+        *([["## What to look at", "", *_warned(plan)]] if plan.warnings else []),
         ["## What it rests on", "", *_basis(plan)],
         ["## Not counted", "", *(f"- {item}" for item in plan.not_counted), *_missing(plan)],
         ["## What is here", "", *_contents(plan)],
@@ -89,6 +90,10 @@ def _failed(plan: Plan) -> list[str]:
     return [f"- `{finding.id}` {finding.message}. {_capital(finding.help)}." for finding in plan.findings]
 
 
+def _warned(plan: Plan) -> list[str]:
+    return [f"- `{warning.id}` {_capital(warning.message)}. {_capital(warning.help)}." for warning in plan.warnings]
+
+
 def _basis(plan: Plan) -> list[str]:
     assumed = sorted({line.line.item for option in plan.options for line in option.lines if line.basis == "assumed"})
     horizon = (
@@ -128,8 +133,14 @@ def _contents(plan: Plan) -> list[str]:
         if option.target == "onprem":
             lines.append("- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, Slurm files")
         else:
-            lines.append(f"- `{option.target}/`: Pulumi project; its README says how to bring it up and clean up")
-        lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")
+            lines.append(
+                f"- `{option.target}/`: Pulumi project in three layers (foundation, cluster, nodes); "
+                "its README says how to bring it up and clean up"
+            )
+        if option.scheduler == "kubernetes":
+            lines.append(f"- `{option.target}/examples/`: a job for Kubernetes, to start from")
+        else:
+            lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")
     lines.append(
         "- `tco/report.html`: comparison with charts, one file without network requests; `tco/tco.xlsx`: the same"
     )
@@ -140,9 +151,7 @@ def _next(plan: Plan) -> list[str]:
     option = plan.option(plan.recommended)
     lines = ["- open `tco/report.html`"]
     if option is not None and option.target != "onprem":
-        lines.append(
-            f"- follow *Bring it up* in `{option.target}/README.md`: what to set, `pulumi preview`, `pulumi up`"
-        )
+        lines.append(f"- follow *Bring it up* in `{option.target}/README.md`: what to set, then `./cluster.sh up`")
     if plan.option("onprem") is not None:
         lines.append("- send `onprem/bill_of_materials.xlsx` to a vendor; items marked assumed need a quote")
     lines.append("- `clusterwright explain BLUEPRINT run_usd` shows where a number comes from")

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.resolve import Resolved
-from clusterwright.blueprint.schema import Blueprint, CloudTarget
+from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cloud_bill import FileSystem, choose_file_system, cloud_bill
+from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.file_system import FileSystem, choose_file_system
+from clusterwright.plan.cloud_file_systems import asked_of
+from clusterwright.plan.cloud_limits import cloud_findings
 from clusterwright.plan.fronts import front_of_target
 from clusterwright.plan.loading import loading_of
 from clusterwright.plan.owned import owned_design
@@ -27,6 +31,8 @@ TERM_OF_CAPACITY = {
     "spot": "spot",
     "reservation": "on_demand",
     "capacity-block": "capacity_block",
+    "block-reservation": "on_demand",
+    "flex-start": "flex_start",
 }
 #: Owned clusters are billed up to this many times the nodes of the smallest, and this many sizes; see `consider`.
 OWNED_NODES_MARGIN = 1.5
@@ -113,10 +119,14 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
         RuleError: the job does not fit, or every size is refused.
     """
     asked = getattr(blueprint.targets, target.target)
+    wrong = cloud_findings(blueprint, target)
+    if wrong:
+        raise RuleError(tuple(wrong))
     target = replace(target, node=with_levels(target.node, catalogue))
     front = front_of_target(blueprint, job, target)
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
+    meeting = _within_capacity(target, meeting)
     # Where no size meets the goal, the fastest that can be had is shown with what is missing.
     points = meeting or sorted(front, key=lambda point: point.calendar_days_high)
     choices: list[Choice] = []
@@ -152,6 +162,15 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     return Considered(points=tuple(left), choices=tuple(choices))
 
 
+def _within_capacity(target: ResolvedTarget, points: list[SizedPoint]) -> list[SizedPoint]:
+    """Return the sizes whose run ends while their capacity lasts; all of them where none does."""
+    capacity = target.capacity
+    if capacity is None or capacity.most_days is None:
+        return points
+    lasting = [point for point in points if capacity.lasts(point.calendar_days_high) is not None]
+    return lasting or points
+
+
 def key_of(target: ResolvedTarget, point: SizedPoint) -> str:
     """Return what names a target's size where candidates are costed: `aws/p5.48xlarge/48`."""
     return f"{target.target}/{target.node.id}/{point.nodes}"
@@ -166,7 +185,11 @@ def _bill(
 ) -> tuple[Bill, OnPremDesign | None, FileSystem | None]:
     if target.system is None:
         asked: CloudTarget = getattr(blueprint.targets, target.target)
-        file_system = choose_file_system(cloud=target.target, need=point.storage)
+        file_system = choose_file_system(
+            cloud=target.target,
+            need=point.storage,
+            asked=asked_of(asked),
+        )
         bill = cloud_bill(cloud=target.target, region=asked.region, point=point, file_system=file_system)
         return bill, None, file_system
     design = owned_design(blueprint, catalogue, target.system, point)

@@ -7,11 +7,13 @@ from pathlib import PurePath
 from clusterwright import __version__
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.resolve import Resolved
-from clusterwright.blueprint.schema import Blueprint, Sizes
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.workloads import ModelFile, Parallelism, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates import Choice, days, key_of
+from clusterwright.plan.deployed import existing_ids, state_backend
 from clusterwright.plan.offload import update_assumption
 from clusterwright.plan.record import (
     ClusterNames,
@@ -46,6 +48,7 @@ def compose(
     recommended: str,
     recommended_horizon: str,
     findings: tuple[Finding, ...],
+    warnings: tuple[Finding, ...],
 ) -> Plan:
     """Return the Plan of what was decided.
 
@@ -58,6 +61,7 @@ def compose(
         recommended: as in `Plan`.
         recommended_horizon: as in `Plan`.
         findings: as in `Plan`.
+        warnings: as in `Plan`.
     """
     economics = ledger.economics
     assert isinstance(blueprint.workload, Train)  # noqa: S101 - narrowed by `decide`
@@ -94,6 +98,7 @@ def compose(
         breakevens=ledger.breakevens(),
         parameters=(*_spot(blueprint, options), *update_assumption(catalogue, options), *ledger.parameters),
         findings=findings,
+        warnings=warnings,
         not_counted=not_counted(
             owned=any(option.facility is not None for option in options),
             rented=any(option.facility is None for option in options),
@@ -140,6 +145,12 @@ def option(
         zone=(asked.zone or "") if target.target in CLOUDS else "",
         capacity=asked.capacity if target.target in CLOUDS else "",
         reservation=(asked.reservation or "") if target.target in CLOUDS else "",
+        scheduler=asked.scheduler if target.target in CLOUDS else "",
+        network_cidr=(asked.network.cidr or "") if target.target in CLOUDS else "",
+        existing_network=existing_ids(target.target, asked) if target.target in CLOUDS else None,
+        state=state_backend(asked.state) if target.target in CLOUDS else None,
+        time_to_live_hours=_rented_for(blueprint.cluster.time_to_live, target.target, unit_s=3600),
+        stop_when_idle_minutes=_rented_for(blueprint.cluster.stop_when_idle, target.target, unit_s=60),
         accelerator=target.node.accelerator.id,
         accelerator_name=target.node.accelerator.name,
         nodes=point.nodes,
@@ -187,6 +198,11 @@ def option(
         constraints=_constraints(blueprint, target.target),
         **{name: getattr(cost, name) for name in shared - described},
     )
+
+
+def _rented_for(seconds: float | None, target: str, *, unit_s: float) -> float | None:
+    """Return a time after which rented nodes stop, in units of so many seconds; None for what is owned."""
+    return None if seconds is None or target not in CLOUDS else seconds / unit_s
 
 
 def _constraints(blueprint: Blueprint, target: str) -> tuple[Constraint, ...]:

@@ -18,11 +18,15 @@ from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
+from clusterwright.plan.cloud_addresses import address_findings
+from clusterwright.plan.cloud_limits import capacity_warnings, time_findings
+from clusterwright.plan.cloud_warnings import place_warnings
 from clusterwright.plan.compose import compose, option
 from clusterwright.plan.fronts import most_nodes
 from clusterwright.plan.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.loading import waiting
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import SizedPoint, TrainingJob
@@ -35,7 +39,12 @@ Progress = Callable[[str], None]
 
 
 def decide(
-    blueprint: Blueprint, resolved: Resolved, catalogue: Catalogue, *, progress: Progress = lambda _: None
+    blueprint: Blueprint,
+    resolved: Resolved,
+    catalogue: Catalogue,
+    *,
+    whole: Blueprint | None = None,
+    progress: Progress = lambda _: None,
 ) -> Plan:
     """Size, bill, cost and choose.
 
@@ -43,6 +52,7 @@ def decide(
         blueprint: a training blueprint.
         resolved: its names, looked up.
         catalogue: the facts.
+        whole: the blueprint with all its targets, where `blueprint` holds only some of them.
         progress: called with a few words before each longer piece of work.
 
     Raises:
@@ -96,6 +106,17 @@ def decide(
         recommended=_recommended(options, blueprint.economics.budget),
         recommended_horizon=_recommended_horizon(options),
         findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen])),
+        warnings=(
+            *(
+                warning
+                for entry, (choice, _) in zip(options, chosen, strict=True)
+                for warning in (
+                    *place_warnings(blueprint, catalogue, choice.resolved),
+                    *capacity_warnings(entry, choice.resolved),
+                )
+            ),
+            *without_effect(whole or blueprint, options),
+        ),
     )
 
 
@@ -213,8 +234,8 @@ def _findings(
                 help="raise economics.budget, allow more days, or add a cheaper target",
             )
         )
-    for entry in options:
-        findings += waiting(blueprint, entry)
+    for entry, target in zip(options, targets, strict=True):
+        findings += [*waiting(blueprint, entry), *time_findings(entry, target), *address_findings(entry)]
         if entry.facility is not None:
             findings += entry.facility.findings
     return tuple(findings)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.multiples import Multiple
-from clusterwright.blueprint.schema import Blueprint, Sizes
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sizes import Sizes
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.reliability import with_reliability
@@ -14,10 +15,10 @@ from clusterwright.sizing.layouts import node_limit
 from clusterwright.sizing.records import Front, SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
 
-#: Capacity that is placed by an object of ours; a reservation or a block brings its own placement.
-_OWN_PLACEMENT = ("on-demand", "spot")
-#: Instances in one block (Amazon EC2 User Guide, "Capacity Blocks for ML").
-CAPACITY_BLOCK_NODES = 64
+#: Placements of capacity that leave it to an object of ours to keep the nodes close.
+_PLACED = ("own", "workload-policy")
+#: Racks without a stated limit are looked at up to this many nodes.
+_MOST_RACK_NODES = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,19 +26,21 @@ class NodeBounds:
     """Cluster sizes to look at, spare nodes included; None where nothing bounds them.
 
     Attributes:
-        least, most: numbers of nodes; must_be: what they divide into.
+        least, most: numbers of nodes; must_be: what they divide into; counts: the only numbers that the hardware comes
+            in.
     """
 
     least: int | None = None
     most: int | None = None
     must_be: Multiple | None = None
+    counts: tuple[int, ...] | None = None
 
 
-def bounds_of(asked: Sizes | None, *, most: int | None) -> NodeBounds:
+def bounds_of(asked: Sizes | None, *, most: int | None, counts: tuple[int, ...] | None = None) -> NodeBounds:
     """Return the sizes that a target allows, up to a number of nodes that already counts its own limit."""
     if asked is None:
-        return NodeBounds(most=most)
-    return NodeBounds(least=asked.min_nodes, most=most, must_be=asked.nodes_must_be)
+        return NodeBounds(most=most, counts=counts)
+    return NodeBounds(least=asked.min_nodes, most=most, must_be=asked.nodes_must_be, counts=counts)
 
 
 def front_of_target(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tuple[SizedPoint, ...]:
@@ -50,7 +53,8 @@ def front_of_target(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarg
     most, _ = most_nodes(blueprint, target)
     spot = target.system is None and asked.capacity == "spot"
     try:
-        return front_of(blueprint, job, target.node, bounds=bounds_of(asked, most=most), spot=spot).points
+        bounds = bounds_of(asked, most=most, counts=node_counts(target))
+        return front_of(blueprint, job, target.node, bounds=bounds, spot=spot).points
     except RuleError as error:
         raise RuleError(tuple(_in_target(finding, target.target) for finding in error.findings)) from None
 
@@ -92,6 +96,7 @@ def front_of(blueprint: Blueprint, job: TrainingJob, node: NodeType, *, bounds: 
         min_nodes=None if bounds.least is None else max(1, bounds.least - spare),
         max_nodes=limit,
         nodes_must_be=bounds.must_be,
+        node_counts=bounds.counts,
         spare_nodes=spare,
     )
     found = search(job=bounded, node=node, calibration=calibration)
@@ -109,15 +114,42 @@ def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None
     """Return the largest cluster that a target may have, and what sets the limit; None and nothing without a limit.
 
     A limit is set by the blueprint (`max_nodes`), by the placement that keeps rented nodes close, or by the capacity
-    block that they come from.
+    block or request that they come from.
     """
     asked = getattr(blueprint.targets, target.target)
-    limits: list[tuple[int, str]] = []
+    limits = hardware_limits(target)
     if asked.max_nodes is not None:
         limits.append((asked.max_nodes, f"targets.{target.target}.max_nodes"))
-    if target.instance is not None and target.instance.placement_max_nodes and asked.capacity in _OWN_PLACEMENT:
-        kind = (target.instance.placement_kind or "placement").replace("-", " ")
-        limits.append((target.instance.placement_max_nodes, f"one {kind} of {target.instance.id}"))
-    if target.instance is not None and asked.capacity == "capacity-block":
-        limits.append((CAPACITY_BLOCK_NODES, "one capacity block"))
     return min(limits, default=(None, ""))
+
+
+def hardware_limits(target: ResolvedTarget) -> list[tuple[int, str]]:
+    """Return the most nodes that rented hardware can have, each with what sets the limit."""
+    limits: list[tuple[int, str]] = []
+    capacity, placement, instance = target.capacity, target.placement, target.instance
+    if instance is None:
+        return limits
+    placed = capacity is None or capacity.placement in _PLACED
+    if placement is not None and instance.placement_max_nodes is not None and placed:
+        limits.append((instance.placement_max_nodes, f"one {placement.name} of {instance.id}"))
+    if capacity is not None and capacity.max_nodes is not None:
+        limits.append((capacity.max_nodes, f"one {capacity.name}"))
+    return limits
+
+
+def node_counts(target: ResolvedTarget) -> tuple[int, ...] | None:
+    """Return the only numbers of nodes that rented hardware comes in; None where there is no such rule.
+
+    TPUs come in slices. NVLink domains come in whole racks, or in a part of a single one.
+    """
+    instance, placement = target.instance, target.placement
+    if instance is None or placement is None:
+        return None
+    if target.tpu_slice is not None and placement.max_chips is not None:
+        sizes = target.tpu_slice.sizes(placement.max_chips)
+        return tuple(chips // instance.gpus for chips in sizes if chips % instance.gpus == 0)
+    rack = placement.rack_nodes
+    if rack is None:
+        return None
+    most = instance.placement_max_nodes or _MOST_RACK_NODES
+    return (*range(1, rack), *range(rack, most + 1, rack))

@@ -7,8 +7,9 @@ from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.records import Model
 from clusterwright.errors import Finding
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cloud_bill import FileSystem
 from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.file_system import FileSystem
+from clusterwright.plan.deployment import ExistingIds, StateBackend
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime, StorageNeed
 from clusterwright.sizing.traffic import Traffic
@@ -126,7 +127,12 @@ class Option:
 
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
-        region, zone, capacity, reservation: of clouds, else empty.
+        region, zone, capacity, reservation, scheduler: of clouds, else empty.
+        network_cidr: addresses of the network to create, empty for the stack's own; existing_network: what the account
+            holds already, None for nothing.
+        state: where Pulumi keeps the stacks' state, None for a local folder.
+        time_to_live_hours: after which rented nodes are stopped; stop_when_idle_minutes: without work after which they
+            are; None for never.
         nodes, gpus: that are rented or bought, with the spares; `training_nodes` leaves these out.
         memory_bytes_per_gpu: of the fullest GPU, by term; memory_by_stage: of a GPU of every pipeline stage;
             hbm_bytes_per_gpu: what it has.
@@ -153,6 +159,12 @@ class Option:
     zone: str
     capacity: str
     reservation: str
+    scheduler: str
+    network_cidr: str
+    existing_network: ExistingIds | None
+    state: StateBackend | None
+    time_to_live_hours: float | None
+    stop_when_idle_minutes: float | None
     accelerator: str
     accelerator_name: str
     nodes: int
@@ -238,6 +250,7 @@ class Plan:
         breakevens: owning against each rented target, on the horizon view.
         parameters: economic values that were used, with reason and source.
         findings: rules that failed; empty when every goal is met.
+        warnings: what is allowed and may still go wrong, or has no effect; they change no exit code.
         not_counted: what the dollars leave out, in words.
     """
 
@@ -257,6 +270,7 @@ class Plan:
     breakevens: tuple[Breakeven, ...]
     parameters: tuple[Parameter, ...]
     findings: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
     not_counted: tuple[str, ...]
 
     def option(self, target: str) -> Option | None:

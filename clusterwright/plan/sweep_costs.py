@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import ClusterwrightError, InputError, MissingFactError, RuleError
-from clusterwright.facility.cloud_bill import choose_file_system, cloud_bill
+from clusterwright.facility.cloud_bill import cloud_bill
+from clusterwright.facility.file_system import choose_file_system
 from clusterwright.plan.decide import economics_of
 from clusterwright.plan.owned import owned_design
 from clusterwright.plan.sweep_records import TERM, Question, SweptPoint

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.hardware import speaks_of
 from clusterwright.blueprint.load import LoadedBlueprint, load
 from clusterwright.blueprint.resolve import model_of
-from clusterwright.blueprint.schema import Blueprint, CloudTarget, OnPremTarget
+from clusterwright.blueprint.schema import Blueprint, OnPremTarget
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, Instance, System

@@ -82,6 +82,8 @@ def allowed_nodes(job: TrainingJob, *, most: int) -> npt.NDArray[np.bool_]:
     rule = job.nodes_must_be
     if rule is not None:
         allowed &= np.array([rule.holds(nodes + job.spare_nodes) for nodes in range(most + 1)], dtype=np.bool_)
+    if job.node_counts is not None:
+        allowed &= np.isin(np.arange(most + 1) + job.spare_nodes, job.node_counts)
     return allowed
 
 

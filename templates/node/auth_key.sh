@@ -8,10 +8,10 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=service.sh
 . "$here/service.sh"
 
-secret() { bash "$here/secret_$CLUSTERWRIGHT_CLOUD.sh" "$@"; }
+secret() { bash "$here/secret_$CLUSTER_CLOUD.sh" "$@"; }
 
 fetch_key() {
-    local deadline=$((SECONDS + CLUSTERWRIGHT_WAIT_S)) status key
+    local deadline=$((SECONDS + CLUSTER_WAIT_S)) status key
     while true; do
         status=0
         key="$(secret read)" || status=$?
@@ -19,13 +19,13 @@ fetch_key() {
             printf '%s' "$key"
             return 0
         fi
-        if [ "$status" -eq 4 ] && [ "$CLUSTERWRIGHT_ROLE" = controller ]; then
+        if [ "$status" -eq 4 ] && [ "$CLUSTER_ROLE" = controller ]; then
             say "the secret has no value yet: making the cluster's key"
             # New permissions take minutes to reach every server of a cloud, so a refusal is tried again too.
             head --bytes=128 /dev/urandom | base64 --wrap=0 | secret write || say "could not store the key, trying again"
         fi
         [ "$SECONDS" -lt "$deadline" ] ||
-            fail "no authentication key in $CLUSTERWRIGHT_SECRET_ID after $CLUSTERWRIGHT_WAIT_S s; is the controller up and may this machine's role read the secret?"
+            fail "no authentication key in $CLUSTER_SECRET_ID after $CLUSTER_WAIT_S s; is the controller up and may this machine's role read the secret?"
         sleep 1
     done
 }

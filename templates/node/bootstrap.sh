@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Turns this machine into the controller or a compute node of the cluster that node.env describes. May run again at any
+# Turns this machine into the controller, a login machine or a compute node of the cluster that node.env describes. May run again at any
 # time: what is already right stays untouched.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -12,15 +12,15 @@ export PATH
 . "$here/service.sh"
 [ "$(id -u)" -eq 0 ] || fail "run this as root"
 # At a reboot cloud-init and the unit below may both start this; --close keeps the lock away from the daemons.
-if [ "${CLUSTERWRIGHT_LOCKED:-}" != 1 ]; then
-    CLUSTERWRIGHT_LOCKED=1 exec flock --close /run/clusterwright.lock bash "$here/bootstrap.sh"
+if [ "${CLUSTER_LOCKED:-}" != 1 ]; then
+    CLUSTER_LOCKED=1 exec flock --close /run/gpu-cluster.lock bash "$here/bootstrap.sh"
 fi
 
 if has_systemd; then
     # User-data runs at the first boot only; the checks and the mounts are needed at every boot.
-    install_text /etc/systemd/system/clusterwright.service 0644 <<CONF
+    install_text /etc/systemd/system/gpu-cluster.service 0644 <<CONF
 [Unit]
-Description=Clusterwright node bootstrap
+Description=GPU cluster node bootstrap
 Wants=network-online.target
 After=network-online.target
 [Service]
@@ -30,16 +30,17 @@ ExecStart=$here/bootstrap.sh
 WantedBy=multi-user.target
 CONF
     systemctl daemon-reload
-    systemctl enable --quiet clusterwright.service
+    systemctl enable --quiet gpu-cluster.service
 fi
-install_text /etc/profile.d/clusterwright.sh 0644 <<CONF
-export CLUSTERWRIGHT_SHARED_PATH='$CLUSTERWRIGHT_SHARED_PATH'
-export CLUSTERWRIGHT_SCRATCH_PATH='$CLUSTERWRIGHT_SCRATCH_PATH'
-export CLUSTERWRIGHT_BUCKET='$CLUSTERWRIGHT_BUCKET'
+install_text /etc/profile.d/gpu-cluster.sh 0644 <<CONF
+export CLUSTER_SHARED_PATH='$CLUSTER_SHARED_PATH'
+export CLUSTER_SCRATCH_PATH='$CLUSTER_SCRATCH_PATH'
+export CLUSTER_BUCKET='$CLUSTER_BUCKET'
 CONF
 
-if [ "${CLUSTERWRIGHT_SKIP_PACKAGES:-0}" != 1 ]; then bash "$here/install_packages.sh"; fi
+if [ "${CLUSTER_SKIP_PACKAGES:-0}" != 1 ]; then bash "$here/install_packages.sh"; fi
 bash "$here/shared_storage.sh"
-if [ "$CLUSTERWRIGHT_ROLE" = compute ]; then bash "$here/scratch.sh"; fi
+if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/scratch.sh"; fi
 bash "$here/auth_key.sh"
-bash "$here/$CLUSTERWRIGHT_ROLE.sh"
+bash "$here/$CLUSTER_ROLE.sh"
+if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/watches.sh"; fi

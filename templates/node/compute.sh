@@ -11,45 +11,47 @@ name="$(node_name)"
 
 count_gpus() {
     local device count=0
-    for device in "$CLUSTERWRIGHT_DEVICES"/nvidia[0-9]*; do
+    for device in "$CLUSTER_DEVICES/$CLUSTER_ACCELERATOR_DEVICE"[0-9]*; do
         if [ -c "$device" ]; then count=$((count + 1)); fi
     done
     printf '%s\n' "$count"
 }
 
-if [ "$CLUSTERWRIGHT_GPUS_PER_NODE" -gt 0 ]; then
+if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
     # The driver makes the device files at its first use.
-    if command -v nvidia-smi >/dev/null; then nvidia-smi --list-gpus >/dev/null || say "nvidia-smi failed"; fi
+    if [ "$CLUSTER_ACCELERATOR_DEVICE" = nvidia ] && command -v nvidia-smi >/dev/null; then
+        nvidia-smi --list-gpus >/dev/null || say "nvidia-smi failed"
+    fi
     gpus="$(count_gpus)"
-    if [ "$gpus" -lt "$CLUSTERWRIGHT_GPUS_PER_NODE" ]; then
-        fail "$gpus of $CLUSTERWRIGHT_GPUS_PER_NODE GPUs found: the node does not join; replace the instance" 3
+    if [ "$gpus" -lt "$CLUSTER_GPUS_PER_NODE" ]; then
+        fail "$gpus of $CLUSTER_GPUS_PER_NODE GPUs found: the node does not join; replace the instance" 3
     fi
 fi
 bash "$here/fabric_check.sh"
 
-description="Feature=$CLUSTERWRIGHT_PARTITION"
-if [ "$CLUSTERWRIGHT_GPUS_PER_NODE" -gt 0 ]; then
-    description="$description Gres=gpu:$CLUSTERWRIGHT_GPU_TYPE:$CLUSTERWRIGHT_GPUS_PER_NODE"
+description="Feature=$CLUSTER_PARTITION"
+if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
+    description="$description Gres=gpu:$CLUSTER_GPU_TYPE:$CLUSTER_GPUS_PER_NODE"
 fi
 if has_systemd; then
     # The distribution's unit waits for a slurm.conf, which a configless node never has.
-    install_text /etc/systemd/system/slurmd.service.d/clusterwright.conf 0644 <<CONF
+    install_text /etc/systemd/system/slurmd.service.d/gpu-cluster.conf 0644 <<CONF
 [Unit]
 ConditionPathExists=
 [Service]
 Type=simple
 ExecStartPre=/bin/bash $here/fabric_check.sh
 ExecStart=
-ExecStart=/usr/sbin/slurmd -D -s -Z --conf-server $CLUSTERWRIGHT_CONTROLLER_ADDRESS --conf "$description"
+ExecStart=/usr/sbin/slurmd -D -s -Z --conf-server $CLUSTER_CONTROLLER_ADDRESS --conf "$description"
 Restart=on-failure
 RestartSec=10
 CONF
 fi
 mkdir -p /var/spool/slurmd /var/log/slurm
 
-wait_for "the controller $CLUSTERWRIGHT_CONTROLLER_ADDRESS" \
-    bash -c "exec 3<>/dev/tcp/$CLUSTERWRIGHT_CONTROLLER_ADDRESS/6817"
+wait_for "the controller $CLUSTER_CONTROLLER_ADDRESS" \
+    bash -c "exec 3<>/dev/tcp/$CLUSTER_CONTROLLER_ADDRESS/6817"
 start_service slurmd "$CHANGED" \
-    slurmd -D -Z --conf-server "$CLUSTERWRIGHT_CONTROLLER_ADDRESS" --conf "$description"
+    slurmd -D -Z --conf-server "$CLUSTER_CONTROLLER_ADDRESS" --conf "$description"
 wait_for "registration of $name" scontrol show node "$name" -o
-say "node $name of $CLUSTERWRIGHT_CLUSTER_NAME is up"
+say "node $name of $CLUSTER_NAME is up"

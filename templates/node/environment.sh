@@ -3,14 +3,14 @@
 # Status: 2 = node.env is wrong, 3 = the machine is not what was planned, 1 = anything else.
 set -euo pipefail
 
-say() { printf 'clusterwright: %s\n' "$1" >&2; }
+say() { printf 'gpu-cluster: %s\n' "$1" >&2; }
 
 fail() {
     say "error: $1"
     exit "${2:-1}"
 }
 
-NODE_ENV="${CLUSTERWRIGHT_NODE_ENV:-/etc/clusterwright/node.env}"
+NODE_ENV="${CLUSTER_NODE_ENV:-/etc/gpu-cluster/node.env}"
 [ -r "$NODE_ENV" ] || fail "cannot read $NODE_ENV; the stack's user-data has to write it first" 2
 set -a
 # shellcheck source=/dev/null
@@ -32,41 +32,52 @@ check_pattern() {
     [[ "${!name}" =~ ^($pattern)$ ]] || fail "$name='${!name}' is not $meaning" 2
 }
 
-require CLUSTERWRIGHT_CLOUD CLUSTERWRIGHT_ROLE CLUSTERWRIGHT_CLUSTER_NAME CLUSTERWRIGHT_PARTITION \
-    CLUSTERWRIGHT_SECRET_ID CLUSTERWRIGHT_NODE_COUNT CLUSTERWRIGHT_GPUS_PER_NODE CLUSTERWRIGHT_FABRIC
-: "${CLUSTERWRIGHT_CONTROLLER_ADDRESS:=}" "${CLUSTERWRIGHT_REGION:=}" "${CLUSTERWRIGHT_GPU_TYPE:=}"
-: "${CLUSTERWRIGHT_FABRIC_INTERFACES:=0}" "${CLUSTERWRIGHT_SHARED_SOURCE:=}" "${CLUSTERWRIGHT_SHARED_PATH:=/shared}"
-: "${CLUSTERWRIGHT_BUCKET:=}" "${CLUSTERWRIGHT_SCRATCH_PATH:=/scratch}" "${CLUSTERWRIGHT_WAIT_S:=1800}"
-: "${CLUSTERWRIGHT_CONFINEMENT:=cgroup}" "${CLUSTERWRIGHT_SYSFS:=/sys}" "${CLUSTERWRIGHT_DEVICES:=/dev}"
+require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
+    CLUSTER_SECRET_ID CLUSTER_NODE_COUNT CLUSTER_GPUS_PER_NODE CLUSTER_FABRIC
+: "${CLUSTER_CONTROLLER_ADDRESS:=}" "${CLUSTER_REGION:=}" "${CLUSTER_GPU_TYPE:=}"
+: "${CLUSTER_FABRIC_INTERFACES:=0}" "${CLUSTER_SHARED_SOURCE:=}" "${CLUSTER_SHARED_PATH:=/shared}"
+: "${CLUSTER_BUCKET:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
+: "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
+: "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}"
+# AMD's devices are render nodes, which Linux counts from 128.
+case "$CLUSTER_GPU_TYPE" in
+mi[0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" ;;
+*) : "${CLUSTER_ACCELERATOR_DEVICE:=nvidia}" "${CLUSTER_FIRST_ACCELERATOR:=0}" ;;
+esac
+: "${CLUSTER_CONFINEMENT:=cgroup}" "${CLUSTER_SYSFS:=/sys}" "${CLUSTER_DEVICES:=/dev}"
 
-check_pattern CLUSTERWRIGHT_CLOUD 'aws|azure|gcp|local' 'one of aws, azure, gcp, local'
-check_pattern CLUSTERWRIGHT_ROLE 'controller|compute' 'controller or compute'
-check_pattern CLUSTERWRIGHT_CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
-check_pattern CLUSTERWRIGHT_PARTITION '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
-check_pattern CLUSTERWRIGHT_NODE_COUNT '[0-9]{1,5}' 'a number of nodes'
-check_pattern CLUSTERWRIGHT_GPUS_PER_NODE '[0-9]{1,3}' 'a number of GPUs'
-check_pattern CLUSTERWRIGHT_FABRIC 'efa|infiniband|tcpx|tcpxo|roce|none' \
+check_pattern CLUSTER_CLOUD 'aws|azure|gcp|local' 'one of aws, azure, gcp, local'
+check_pattern CLUSTER_ROLE 'controller|login|compute' 'one of controller, login, compute'
+check_pattern CLUSTER_SPOT 'yes|no' 'yes or no'
+check_pattern CLUSTER_ACCELERATOR_DEVICE '[a-z][A-Za-z0-9_/]*' 'the name of a device file without its number, such as nvidia or neuron'
+check_pattern CLUSTER_FIRST_ACCELERATOR '[0-9]{1,3}' 'the number of the first device file'
+check_pattern CLUSTER_BUSY_METRIC 'yes|no' 'yes or no'
+check_pattern CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
+check_pattern CLUSTER_PARTITION '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
+check_pattern CLUSTER_NODE_COUNT '[0-9]{1,5}' 'a number of nodes'
+check_pattern CLUSTER_GPUS_PER_NODE '[0-9]{1,3}' 'a number of GPUs'
+check_pattern CLUSTER_FABRIC 'efa|infiniband|tcpx|tcpxo|roce|none' \
     'one of efa, infiniband, tcpx, tcpxo, roce, none'
-check_pattern CLUSTERWRIGHT_FABRIC_INTERFACES '[0-9]{1,3}' 'a number of fabric devices'
-check_pattern CLUSTERWRIGHT_SHARED_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
-check_pattern CLUSTERWRIGHT_SCRATCH_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
-check_pattern CLUSTERWRIGHT_BUCKET '[A-Za-z0-9:/._-]*' 'a bucket name or URL'
-check_pattern CLUSTERWRIGHT_WAIT_S '[0-9]{1,5}' 'a number of seconds'
-check_pattern CLUSTERWRIGHT_CONFINEMENT 'cgroup|none' 'cgroup or none'
-if [ "$CLUSTERWRIGHT_GPUS_PER_NODE" -gt 0 ]; then
-    require CLUSTERWRIGHT_GPU_TYPE
-    check_pattern CLUSTERWRIGHT_GPU_TYPE '[a-z][a-z0-9_-]{0,30}' 'a Slurm gres type such as h100'
+check_pattern CLUSTER_FABRIC_INTERFACES '[0-9]{1,3}' 'a number of fabric devices'
+check_pattern CLUSTER_SHARED_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
+check_pattern CLUSTER_SCRATCH_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
+check_pattern CLUSTER_BUCKET '[A-Za-z0-9:/._-]*' 'a bucket name or URL'
+check_pattern CLUSTER_WAIT_S '[0-9]{1,5}' 'a number of seconds'
+check_pattern CLUSTER_CONFINEMENT 'cgroup|none' 'cgroup or none'
+if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
+    require CLUSTER_GPU_TYPE
+    check_pattern CLUSTER_GPU_TYPE '[a-z][a-z0-9_-]{0,30}' 'a Slurm gres type such as h100'
 fi
-if [ "$CLUSTERWRIGHT_FABRIC" != none ] && [ "$CLUSTERWRIGHT_FABRIC_INTERFACES" -eq 0 ]; then
-    fail "CLUSTERWRIGHT_FABRIC is $CLUSTERWRIGHT_FABRIC, so CLUSTERWRIGHT_FABRIC_INTERFACES has to be 1 or more" 2
+if [ "$CLUSTER_FABRIC" != none ] && [ "$CLUSTER_FABRIC_INTERFACES" -eq 0 ]; then
+    fail "CLUSTER_FABRIC is $CLUSTER_FABRIC, so CLUSTER_FABRIC_INTERFACES has to be 1 or more" 2
 fi
-if [ "$CLUSTERWRIGHT_ROLE" = compute ]; then require CLUSTERWRIGHT_CONTROLLER_ADDRESS; fi
-if [ "$CLUSTERWRIGHT_CLOUD" = aws ]; then require CLUSTERWRIGHT_REGION; fi
-if [ -n "$CLUSTERWRIGHT_CONTROLLER_ADDRESS" ]; then
-    check_pattern CLUSTERWRIGHT_CONTROLLER_ADDRESS '[A-Za-z0-9][A-Za-z0-9.-]*' 'an IPv4 address or a DNS name'
+if [ "$CLUSTER_ROLE" != controller ]; then require CLUSTER_CONTROLLER_ADDRESS; fi
+if [ "$CLUSTER_CLOUD" = aws ]; then require CLUSTER_REGION; fi
+if [ -n "$CLUSTER_CONTROLLER_ADDRESS" ]; then
+    check_pattern CLUSTER_CONTROLLER_ADDRESS '[A-Za-z0-9][A-Za-z0-9.-]*' 'an IPv4 address or a DNS name'
 fi
 
-check_pattern CLUSTERWRIGHT_SECRET_ID '[A-Za-z0-9:/._+@=-]+' 'the name, path or URL of a secret'
+check_pattern CLUSTER_SECRET_ID '[A-Za-z0-9:/._+@=-]+' 'the name, path or URL of a secret'
 
 # The host name is the instance's own: unique in the network and resolvable by the other nodes.
 node_name() {

@@ -21,22 +21,22 @@ has_active_port() {
 
 count_devices() {
     local device count=0
-    case "$CLUSTERWRIGHT_FABRIC" in
+    case "$CLUSTER_FABRIC" in
     efa)
-        for device in "$CLUSTERWRIGHT_SYSFS"/class/infiniband/*; do
+        for device in "$CLUSTER_SYSFS"/class/infiniband/*; do
             if [ "$(driver_of "$device")" = efa ]; then count=$((count + 1)); fi
         done
         ;;
     infiniband | roce)
         local link_layer=InfiniBand
-        if [ "$CLUSTERWRIGHT_FABRIC" = roce ]; then link_layer=Ethernet; fi
-        for device in "$CLUSTERWRIGHT_SYSFS"/class/infiniband/*; do
+        if [ "$CLUSTER_FABRIC" = roce ]; then link_layer=Ethernet; fi
+        for device in "$CLUSTER_SYSFS"/class/infiniband/*; do
             if has_active_port "$device" "$link_layer"; then count=$((count + 1)); fi
         done
         ;;
     tcpx | tcpxo)
         # One gVNIC is the machine's primary interface; the others carry GPU traffic.
-        for device in "$CLUSTERWRIGHT_SYSFS"/class/net/*; do
+        for device in "$CLUSTER_SYSFS"/class/net/*; do
             if [[ "$(driver_of "$device")" =~ ^(gve|gvnic)$ ]]; then count=$((count + 1)); fi
         done
         if [ "$count" -gt 0 ]; then count=$((count - 1)); fi
@@ -45,11 +45,11 @@ count_devices() {
     printf '%s\n' "$count"
 }
 
-if [ "$CLUSTERWRIGHT_FABRIC" = none ]; then exit 0; fi
+if [ "$CLUSTER_FABRIC" = none ]; then exit 0; fi
 found="$(count_devices)"
-if [ "$found" -ge "$CLUSTERWRIGHT_FABRIC_INTERFACES" ]; then exit 0; fi
+if [ "$found" -ge "$CLUSTER_FABRIC_INTERFACES" ]; then exit 0; fi
 
-reason="fabric: $found of $CLUSTERWRIGHT_FABRIC_INTERFACES $CLUSTERWRIGHT_FABRIC devices"
+reason="fabric: $found of $CLUSTER_FABRIC_INTERFACES $CLUSTER_FABRIC devices"
 if [ "${1:-}" = --drain ]; then
     name="$(node_name)"
     # An operator's own reason and its time stay as they are.

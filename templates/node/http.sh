@@ -15,7 +15,7 @@ http() {
     2??) printf '%s' "${answer%$'\n'*}" ;;
     404) return 4 ;;
     *)
-        printf 'clusterwright: %s %s answered %s\n' "$method" "${url%%\?*}" "$code" >&2
+        printf 'gpu-cluster: %s %s answered %s\n' "$method" "${url%%\?*}" "$code" >&2
         return 1
         ;;
     esac

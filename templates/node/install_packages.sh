@@ -37,7 +37,7 @@ install_lustre() {
     kernel="$(uname -r)"
     if modinfo lustre >/dev/null 2>&1 && command -v mount.lustre >/dev/null; then return 0; fi
     codename="$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")"
-    case "$CLUSTERWRIGHT_CLOUD" in
+    case "$CLUSTER_CLOUD" in
     aws)
         add_repository https://fsx-lustre-client-repo-public-keys.s3.amazonaws.com/fsx-ubuntu-public-key.asc \
             https://fsx-lustre-client-repo.s3.amazonaws.com/ubuntu "$codename"
@@ -68,10 +68,16 @@ install_lustre() {
 }
 
 # A background upgrade that restarts the driver or changes the kernel would end a job of weeks.
-install_text /etc/apt/apt.conf.d/99clusterwright 0644 <<<'APT::Periodic::Unattended-Upgrade "0";'
+install_text /etc/apt/apt.conf.d/99gpu-cluster 0644 <<<'APT::Periodic::Unattended-Upgrade "0";'
 
 packages=(curl ca-certificates python3 munge slurm-client mdadm xfsprogs)
-if [ "$CLUSTERWRIGHT_ROLE" = controller ]; then packages+=(slurmctld); else packages+=(slurmd); fi
+case "$CLUSTER_ROLE" in
+controller)
+    packages+=(slurmctld)
+    if [ -n "$CLUSTER_DATABASE_HOST" ]; then packages+=(slurmdbd); fi
+    ;;
+compute) packages+=(slurmd) ;;
+esac
 install_missing "${packages[@]}"
-if [ "$CLUSTERWRIGHT_CLOUD" = aws ] && ! command -v aws >/dev/null; then snap install aws-cli --classic; fi
-if [ -n "$CLUSTERWRIGHT_SHARED_SOURCE" ]; then install_lustre; fi
+if [ "$CLUSTER_CLOUD" = aws ] && ! command -v aws >/dev/null; then snap install aws-cli --classic; fi
+if [ -n "$CLUSTER_SHARED_SOURCE" ]; then install_lustre; fi

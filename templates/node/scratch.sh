@@ -5,8 +5,8 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=environment.sh
 . "$here/environment.sh"
 
-label=cw-scratch
-path="$CLUSTERWRIGHT_SCRATCH_PATH"
+label=gpu-scratch
+path="$CLUSTER_SCRATCH_PATH"
 mkdir -p "$path"
 if mountpoint --quiet "$path"; then exit 0; fi
 
@@ -28,7 +28,7 @@ if mountpoint --quiet /opt/dlami/nvme; then
 fi
 
 # The model tells a local disk from a network disk, which is NVMe as well on all three clouds.
-case "$CLUSTERWRIGHT_CLOUD" in
+case "$CLUSTER_CLOUD" in
 aws) model='^Amazon EC2 NVMe Instance Storage' ;;
 azure) model='^Microsoft NVMe Direct Disk' ;;
 gcp) model='^nvme_card[0-9]*[[:space:]]*$' ;;
@@ -54,7 +54,7 @@ case ${#disks[@]} in
     ;;
 1) volume="${disks[0]}" ;;
 *)
-    volume=/dev/md/clusterwright-scratch
+    volume=/dev/md/gpu-scratch
     mdadm --create "$volume" --run --level=0 --raid-devices=${#disks[@]} "${disks[@]}"
     ;;
 esac

@@ -3,7 +3,7 @@
 # credentials from the instance metadata service (IMDSv2) by itself.
 set -euo pipefail
 
-manager() { aws secretsmanager "$@" --region "$CLUSTERWRIGHT_REGION" --secret-id "$CLUSTERWRIGHT_SECRET_ID"; }
+manager() { aws secretsmanager "$@" --region "$CLUSTER_REGION" --secret-id "$CLUSTER_SECRET_ID"; }
 
 case "$1" in
 read)

@@ -5,13 +5,13 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=http.sh
 . "$here/http.sh"
 
-metadata="${CLUSTERWRIGHT_METADATA_URL:-http://169.254.169.254}"
-identity="${CLUSTERWRIGHT_IDENTITY_CLIENT_ID:+&client_id=$CLUSTERWRIGHT_IDENTITY_CLIENT_ID}"
+metadata="${CLUSTER_METADATA_URL:-http://169.254.169.254}"
+identity="${CLUSTER_IDENTITY_CLIENT_ID:+&client_id=$CLUSTER_IDENTITY_CLIENT_ID}"
 query="api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net$identity"
 # A missing identity answers 404 as well; only the vault's own 404 may mean "no value yet".
 grant="$(http GET "$metadata/metadata/identity/oauth2/token?$query" 'Metadata: true')" || exit 1
 token="$(json_field access_token <<<"$grant")"
-secret="$CLUSTERWRIGHT_SECRET_ID?api-version=7.4"
+secret="$CLUSTER_SECRET_ID?api-version=7.4"
 
 case "$1" in
 read)

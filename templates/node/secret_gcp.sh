@@ -5,12 +5,12 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=http.sh
 . "$here/http.sh"
 
-metadata="${CLUSTERWRIGHT_METADATA_URL:-http://metadata.google.internal}"
+metadata="${CLUSTER_METADATA_URL:-http://metadata.google.internal}"
 account="$metadata/computeMetadata/v1/instance/service-accounts/default/token"
 # A missing account answers 404 as well; only the secret's own 404 may mean "no value yet".
 grant="$(http GET "$account" 'Metadata-Flavor: Google')" || exit 1
 token="$(json_field access_token <<<"$grant")"
-secret="${CLUSTERWRIGHT_SECRET_ENDPOINT:-https://secretmanager.googleapis.com}/v1/$CLUSTERWRIGHT_SECRET_ID"
+secret="${CLUSTER_SECRET_ENDPOINT:-https://secretmanager.googleapis.com}/v1/$CLUSTER_SECRET_ID"
 
 case "$1" in
 read)

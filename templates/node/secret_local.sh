@@ -4,13 +4,13 @@ set -euo pipefail
 
 case "$1" in
 read)
-    [ -s "$CLUSTERWRIGHT_SECRET_ID" ] || exit 4
-    cat "$CLUSTERWRIGHT_SECRET_ID"
+    [ -s "$CLUSTER_SECRET_ID" ] || exit 4
+    cat "$CLUSTER_SECRET_ID"
     ;;
 write)
     umask 077
-    cat >"$CLUSTERWRIGHT_SECRET_ID.new"
-    mv "$CLUSTERWRIGHT_SECRET_ID.new" "$CLUSTERWRIGHT_SECRET_ID"
+    cat >"$CLUSTER_SECRET_ID.new"
+    mv "$CLUSTER_SECRET_ID.new" "$CLUSTER_SECRET_ID"
     ;;
 *) exit 2 ;;
 esac

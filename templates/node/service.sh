@@ -18,15 +18,15 @@ start_service() {
         fi
         return 0
     fi
-    pid_file="/run/clusterwright/$unit.pid"
-    mkdir -p /run/clusterwright /var/log/clusterwright
+    pid_file="/run/gpu-cluster/$unit.pid"
+    mkdir -p /run/gpu-cluster /var/log/gpu-cluster
     if [ -f "$pid_file" ] && kill -0 "$(cat "$pid_file")" 2>/dev/null; then
         [ "$changed" = yes ] || return 0
         pid="$(cat "$pid_file")"
         kill "$pid"
         while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
     fi
-    setsid "$@" >>"/var/log/clusterwright/$unit.log" 2>&1 </dev/null &
+    setsid "$@" >>"/var/log/gpu-cluster/$unit.log" 2>&1 </dev/null &
     printf '%s\n' "$!" >"$pid_file"
 }
 
@@ -34,11 +34,11 @@ start_service() {
 wait_for() {
     local what="$1" deadline
     shift
-    deadline=$((SECONDS + CLUSTERWRIGHT_WAIT_S))
+    deadline=$((SECONDS + CLUSTER_WAIT_S))
     until "$@" >/dev/null 2>&1; do
         if [ "$SECONDS" -ge "$deadline" ]; then
             # Once more, now with its own message.
-            "$@" || fail "$what did not come up within $CLUSTERWRIGHT_WAIT_S s"
+            "$@" || fail "$what did not come up within $CLUSTER_WAIT_S s"
             return 0
         fi
         sleep 0.2

@@ -170,3 +170,15 @@ def test_shipped_blueprints_load_and_name_the_schema(path: Path) -> None:
     """Every shipped blueprint is valid and starts with the line that editors read."""
     assert path.read_text().startswith("# yaml-language-server: $schema=./blueprint.schema.json\n")
     assert load(path).blueprint.name == path.stem
+
+
+def test_durations_miss_their_bounds_in_their_own_units(tmp_path: Path) -> None:
+    """Not in seconds, which nobody wrote."""
+    path = tmp_path / "blueprint.yaml"
+    text = (assets.root() / "blueprints" / "train-gpt3-175b.yaml").read_text()
+    path.write_text(f"{text}\ncluster: {{time_to_live: 10 min, stop_when_idle: 8 days}}\n")
+    with pytest.raises(BlueprintError) as caught:
+        load(path)
+    shown = caught.value.render()
+    assert "cluster.time_to_live: '10 min' is shorter than 1 hour" in shown
+    assert "cluster.stop_when_idle: '8 days' is longer than 7 days" in shown

@@ -399,15 +399,15 @@ def test_changes_of_the_user_are_kept(command: Command, small: Path, tmp_path: P
     again = command("stack", small, "--on", "aws", "-o", out)
     assert again.code == 0
     assert "nothing changed" in again.out
-    (out / "nodes.py").write_text("# mine\n")
+    (out / "nodes" / "__main__.py").write_text("# mine\n")
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     refused = command("stack", small, "--on", "aws", "-o", out, "--set", "targets.aws.max_nodes=4")
     assert refused.code == 2
-    assert "nodes.py" in refused.err
+    assert "nodes/__main__.py" in refused.err
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     forced = command("stack", small, "--on", "aws", "-o", out, "--force")
     assert forced.code == 0
-    assert (out / "nodes.py").read_text() != "# mine\n"
+    assert (out / "nodes" / "__main__.py").read_text() != "# mine\n"
 
 
 def test_folder_of_others_is_refused(command: Command, small: Path, tmp_path: Path) -> None:

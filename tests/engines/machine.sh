@@ -10,7 +10,7 @@ done
 mount -t tmpfs tmpfs /run
 hostname "$1"
 ip link set lo up
-install -D --mode=0644 "$2" /etc/clusterwright/node.env
+install -D --mode=0644 "$2" /etc/gpu-cluster/node.env
 cp "$3" /etc/hosts
 printf 'ready\n'
 exec sleep infinity

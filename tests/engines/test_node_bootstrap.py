@@ -1,7 +1,11 @@
-"""The node bootstrap on real slurmctld, slurmd and munged: five machines made of Linux namespaces on this host."""
+"""The node bootstrap on real slurmctld, slurmd, slurmdbd, MariaDB and munged, on machines made of namespaces."""
 
+import base64
+import json
 import os
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +16,13 @@ pytestmark = pytest.mark.engine
 
 NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
 MACHINE = Path(__file__).with_name("machine.sh")
-ADDRESSES = {"head": "10.77.0.1"} | {f"node{i}": f"10.77.0.{10 + i}" for i in range(1, 5)}
-NODES = [name for name in ADDRESSES if name != "head"]
+NODES = [f"node{i}" for i in range(1, 5)]
+ADDRESSES = {"head": "10.77.0.1", "database": "10.77.0.2", "login": "10.77.0.3"} | {
+    name: f"10.77.0.{10 + i}" for i, name in enumerate(NODES, start=1)
+}
+ROLES = {"head": "controller", "login": "login"}
+#: Signs that slurmdbd.conf would read as something else.
+DATABASE_PASSWORD = "p#ss\\w=rd 'x'"  # noqa: S105 - of a server that lives as long as the test
 GPUS_PER_NODE = 8
 FABRIC_INTERFACES = 4
 
@@ -41,15 +50,86 @@ class Machine:
         return self.run("bash", str(NODE_SCRIPTS / "bootstrap.sh"))
 
 
-def node_env(*, role: str, secret: Path, devices: Path, sysfs: Path) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Authority:
+    """Files of a certificate authority and of the database server's certificate that it signed."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
+def sign(folder: Path) -> Authority:
+    """Make a certificate authority and a certificate of the machine `database`."""
+    folder.mkdir()
+    openssl: list[str | Path] = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    own = Authority(authority=folder / "ca.pem", certificate=folder / "server.pem", key=folder / "server.key")
+    ca_key = folder / "ca.key"
+    subprocess.run(
+        [*openssl, "-keyout", ca_key, "-out", own.authority, "-subj", "/CN=trial authority"],
+        check=True,
+        capture_output=True,
+    )
+    signed: list[str | Path] = [
+        "-CA",
+        own.authority,
+        "-CAkey",
+        ca_key,
+        "-addext",
+        "subjectAltName=DNS:database",
+        "-subj",
+        "/CN=database",
+    ]
+    subprocess.run([*openssl, "-keyout", own.key, "-out", own.certificate, *signed], check=True, capture_output=True)
+    for file in (own.authority, own.certificate, own.key):
+        file.chmod(0o644)
+    folder.chmod(0o755)
+    return own
+
+
+def start_database(machine: Machine, own: Authority) -> None:
+    """Start MariaDB as the clouds' managed databases are: encrypted connections only, one user for slurmdbd."""
+    user = (
+        f"'slurm'@'%' IDENTIFIED BY '{DATABASE_PASSWORD.replace(chr(92), chr(92) * 2).replace(chr(39), chr(39) * 2)}'"
+    )
+    script = f"""
+set -e
+mariadb-install-db --user=mysql --datadir=/var/trial-db --skip-test-db >/dev/null
+mkdir -p /run/mysqld && chown mysql /run/mysqld
+cat >/var/trial.sql <<'SQL'
+CREATE USER {user};
+GRANT ALL ON slurm_accounting.* TO 'slurm'@'%';
+SQL
+setsid mariadbd --no-defaults --user=mysql --datadir=/var/trial-db --socket=/run/mysqld/trial.sock \
+    --bind-address={ADDRESSES["database"]} --init-file=/var/trial.sql --require-secure-transport=ON \
+    --ssl-cert={own.certificate} --ssl-key={own.key} >/var/trial-db.log 2>&1 </dev/null &
+for _ in $(seq 150); do
+    if (exec 3<>/dev/tcp/{ADDRESSES["database"]}/3306) 2>/dev/null; then exit 0; fi
+    sleep 0.2
+done
+cat /var/trial-db.log >&2
+exit 1
+"""
+    result = machine.run("bash", "-c", script)
+    assert result.returncode == 0, result.stderr
+
+
+def node_env(*, role: str, folder: Path, devices: Path, sysfs: Path) -> str:
     """Return the environment file of one machine."""
+    authority = base64.b64encode((folder / "tls" / "ca.pem").read_bytes()).decode()
+    database = {
+        "DATABASE_HOST": "database",
+        "DATABASE_USER": "slurm",
+        "DATABASE_SECRET_ID": folder / "database-secret",
+        "DATABASE_CA": authority,
+    }
     variables = {
         "CLOUD": "local",
         "ROLE": role,
-        "CLUSTER_NAME": "trial",
+        "NAME": "trial",
         "PARTITION": "gpu",
         "CONTROLLER_ADDRESS": ADDRESSES["head"],
-        "SECRET_ID": secret,
+        "SECRET_ID": folder / "secret",
         "NODE_COUNT": len(NODES),
         "GPUS_PER_NODE": GPUS_PER_NODE,
         "GPU_TYPE": "h100",
@@ -62,8 +142,9 @@ def node_env(*, role: str, secret: Path, devices: Path, sysfs: Path) -> str:
         "CONFINEMENT": "none",
         "DEVICES": devices,
         "SYSFS": sysfs,
+        **({} if role == "compute" else database),
     }
-    return "".join(f"CLUSTERWRIGHT_{name}='{value}'\n" for name, value in variables.items())
+    return "".join(f"CLUSTER_{name}='{value}'\n" for name, value in variables.items())
 
 
 def add_efa_device(sysfs: Path, index: int) -> None:
@@ -75,14 +156,13 @@ def add_efa_device(sysfs: Path, index: int) -> None:
     (device / "driver").symlink_to(driver)
 
 
-def start_machine(name: str, folder: Path, secret: Path, devices: Path) -> Machine:
+def start_machine(name: str, folder: Path, devices: Path) -> Machine:
     """Start the namespaces of one machine and wait until they are set up."""
     sysfs = folder / name
     for index in range(FABRIC_INTERFACES):
         add_efa_device(sysfs, index)
-    role = "controller" if name == "head" else "compute"
     env, hosts = folder / f"{name}.env", folder / "hosts"
-    env.write_text(node_env(role=role, secret=secret, devices=devices, sysfs=sysfs))
+    env.write_text(node_env(role=ROLES.get(name, "compute"), folder=folder, devices=devices, sysfs=sysfs))
     hosts.write_text(
         "".join(f"{address} {host}\n" for host, address in {"localhost": "127.0.0.1", **ADDRESSES}.items())
     )
@@ -106,7 +186,7 @@ def connect(machines: dict[str, Machine]) -> None:
     subprocess.run([*in_head, "link", "add", "br0", "type", "bridge"], check=True)
     subprocess.run([*in_head, "address", "add", f"{ADDRESSES['head']}/24", "dev", "br0"], check=True)
     subprocess.run([*in_head, "link", "set", "br0", "up"], check=True)
-    for name in NODES:
+    for name in [name for name in machines if name != "head"]:
         peer = ["type", "veth", "peer", "name", "eth0", "netns", str(machines[name].pid)]
         subprocess.run([*in_head, "link", "add", name, *peer], check=True)
         subprocess.run([*in_head, "link", "set", name, "master", "br0", "up"], check=True)
@@ -125,23 +205,31 @@ def namespaces_work() -> bool:
 def machines(
     tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]
 ) -> Iterator[dict[str, Machine]]:
-    """Return five fresh machines; everything that runs in them ends with the module."""
-    require_engine("slurmctld", "slurmd", "srun", "munged", "unshare", "nsenter", "ip")
+    """Return seven fresh machines; everything that runs in them ends with the module."""
+    require_engine(
+        "slurmctld", "slurmd", "slurmdbd", "srun", "munged", "mariadbd", "openssl", "unshare", "nsenter", "ip"
+    )
     require_engine(working=namespaces_work(), reason="needs root and Linux namespaces with a bridge")
     folder = tmp_path_factory.mktemp("site")
-    # slurmctld runs as another user and looks at the device files.
-    for parent in [folder, *folder.parents[:2]]:
+    # slurmctld and mariadbd run as other users and look at the device files and certificates; every process of a
+    # parallel test run has a folder more above its own.
+    shared = Path(tempfile.gettempdir()).resolve()
+    for parent in [folder, *(one for one in folder.parents if one.is_relative_to(shared) and one != shared)]:
         parent.chmod(0o755)
     devices = folder / "dev"
     devices.mkdir()
     for index in range(GPUS_PER_NODE):
         # Slurm asks for character devices; 195 is the number of NVIDIA's driver, which is not needed.
         os.mknod(devices / f"nvidia{index}", mode=0o020666, device=os.makedev(195, index))
+    own = sign(folder / "tls")
+    # As AWS stores it: a JSON document.
+    (folder / "database-secret").write_text(json.dumps({"username": "slurm", "password": DATABASE_PASSWORD}))
     started: dict[str, Machine] = {}
     try:
         for name in ADDRESSES:
-            started[name] = start_machine(name, folder, folder / "secret", devices)
+            started[name] = start_machine(name, folder, devices)
         connect(started)
+        start_database(started["database"], own)
         # The controller is a machine without GPUs.
         assert started["head"].run("mount", "-t", "tmpfs", "tmpfs", str(devices)).returncode == 0
         yield started
@@ -155,6 +243,8 @@ def machines(
 def cluster(machines: dict[str, Machine]) -> dict[str, Machine]:
     """Return the machines after each has run its bootstrap, the controller first."""
     for name, machine in machines.items():
+        if name == "database":
+            continue
         result = machine.bootstrap()
         assert result.returncode == 0, f"{name}: {result.stderr}"
     return machines
@@ -162,8 +252,10 @@ def cluster(machines: dict[str, Machine]) -> dict[str, Machine]:
 
 def snapshot(machine: Machine) -> str:
     """Return owner, mode and time of every file the bootstrap installs, and the daemons with their process ids."""
-    files = "/etc/slurm /etc/munge /etc/clusterwright /etc/profile.d/clusterwright.sh /run/clusterwright"
-    script = f"find {files} -type f -printf '%p %u %m %T@\\n' | sort; ps -C munged,slurmctld,slurmd -o pid=,comm="
+    files = "/etc/slurm /etc/munge /etc/gpu-cluster /etc/profile.d/gpu-cluster.sh /run/gpu-cluster"
+    script = (
+        f"find {files} -type f -printf '%p %u %m %T@\\n' | sort; ps -C munged,slurmctld,slurmd,slurmdbd -o pid=,comm="
+    )
     return machine.run("bash", "-c", script).stdout
 
 
@@ -191,6 +283,96 @@ def test_a_compute_node_can_submit_too(cluster: dict[str, Machine]) -> None:
     assert cluster["node2"].run("test", "-e", "/etc/slurm/slurm.conf").returncode == 1
 
 
+def test_a_login_machine_submits_without_a_daemon(cluster: dict[str, Machine]) -> None:
+    """Users start jobs on every node from the login machine, which is no node and runs no daemon of Slurm."""
+    result = cluster["login"].run("srun", "--nodes=4", "--gres=gpu:h100:8", "hostname")
+    assert sorted(result.stdout.split()) == NODES, result.stderr
+    daemons = cluster["login"].run("ps", "-C", "slurmctld,slurmd,slurmdbd", "-o", "comm=").stdout
+    assert daemons == ""
+    configs = [cluster[name].run("cat", "/etc/slurm/slurm.conf").stdout.splitlines() for name in ("head", "login")]
+    differing = [pair for pair in zip(*configs, strict=True) if pair[0] != pair[1]]
+    assert [line.split("=")[0] for line, _ in differing] == [
+        "# Written by /opt/gpu-cluster/controller.sh",
+        "SlurmctldHost",
+    ]
+
+
+def test_jobs_and_their_gpus_are_accounted_for(cluster: dict[str, Machine]) -> None:
+    """A job is in the database with its nodes and GPUs, asked from the login machine."""
+    run = cluster["login"].run(
+        "sbatch", "--wait", "--nodes=2", "--gres=gpu:h100:8", "--wrap=true", "--output=/dev/null"
+    )
+    assert run.returncode == 0, run.stderr
+    job = run.stdout.split()[-1]
+    for _ in range(50):
+        shown = cluster["login"].run("sacct", "-X", "-n", "-P", "-j", job, "-o", "State,NNodes,AllocTRES").stdout
+        if shown.startswith("COMPLETED"):
+            break
+        time.sleep(0.2)
+    assert shown.startswith("COMPLETED|2|")
+    assert "gres/gpu=16" in shown
+
+
+def test_the_database_password_is_for_slurm_alone(cluster: dict[str, Machine]) -> None:
+    """The password is in one file, readable by slurm only, and in no process's arguments."""
+    head = cluster["head"]
+    assert head.run("stat", "--format=%U %a", "/etc/slurm/slurmdbd.conf").stdout == "slurm 600\n"
+    assert "p#ss" not in head.run("ps", "-eo", "args").stdout
+    assert "p#ss" not in head.run("cat", "/etc/gpu-cluster/node.env", "/var/log/gpu-cluster/slurmdbd.log").stdout
+
+
+def test_a_database_with_another_certificate_is_refused(cluster: dict[str, Machine], tmp_path: Path) -> None:
+    """Somebody else's server never gets the password: its certificate is not of the authority that was named."""
+    folder = "/run/other"
+    own = sign(tmp_path / "other").authority.read_text()
+    script = f"""
+mkdir -p {folder} && cp /etc/slurm/slurm.conf {folder} && cat >{folder}/ca.pem <<'PEM'
+{own}
+PEM
+sed 's#SSL_CA=.*#SSL_CA={folder}/ca.pem#; s#slurmdbd.pid#other.pid#; s#slurmdbd.log#other.log#' \\
+    /etc/slurm/slurmdbd.conf >{folder}/slurmdbd.conf
+printf 'DbdPort=6999\\n' >>{folder}/slurmdbd.conf
+chown -R slurm {folder} && chmod 600 {folder}/slurmdbd.conf
+SLURM_CONF={folder}/slurm.conf timeout 3 setpriv --reuid=slurm --regid=slurm --clear-groups slurmdbd -D
+"""
+    cluster["head"].run("bash", "-c", script)
+    log = cluster["head"].run("cat", "/var/log/slurm/other.log").stdout
+    assert "TLS/SSL error" in log
+    assert "certificate" in log
+
+
+def test_a_spot_node_that_is_taken_back_drains_and_hands_its_job_back(cluster: dict[str, Machine]) -> None:
+    """The notice takes the node out of service; its job saves on SIGTERM, as Megatron-LM does, and is queued again."""
+    node, head, saved = cluster["node3"], cluster["head"], "/var/saved"
+    step = f"trap 'touch {saved}; exit 0' TERM; while true; do sleep 0.1; done"
+    submit = ["sbatch", "--requeue", "--nodelist=node3", "--output=/dev/null", f'--wrap=srun bash -c "{step}"']
+    job = head.run(*submit).stdout.split()[-1]
+
+    def until(done: Callable[[], bool]) -> bool:
+        for _ in range(150):
+            if done():
+                return True
+            time.sleep(0.1)
+        return False
+
+    assert until(lambda: head.run("squeue", "-h", "-s", "-j", job, "-o", "%i").stdout.startswith(f"{job}.0"))
+    watch = f"CLUSTER_INTERRUPTION_POLL_S=0.1 setsid bash {NODE_SCRIPTS}/interruption.sh >/dev/null 2>&1 </dev/null &"
+    node.run("bash", "-c", watch)
+    time.sleep(1)
+    quiet = head.run("sinfo", "-h", "-n", "node3", "-o", "%T").stdout
+    node.run("mkdir", "-p", "/run/gpu-cluster")
+    node.run("touch", "/run/gpu-cluster/interruption")
+    queued = until(lambda: "Restarts=1" in head.run("scontrol", "show", "job", job, "-o").stdout)
+    reason = head.run("sinfo", "--noheader", "--list-reasons", "--format=%N %E").stdout
+    head.run("scancel", job)
+    node.run("pkill", "-f", "sleep infinity")
+    head.run("scontrol", "update", "nodename=node3", "state=resume")
+    assert "drain" not in quiet
+    assert queued
+    assert node.run("test", "-e", saved).returncode == 0
+    assert reason == "node3 spot: taken back by the cloud\n"
+
+
 @pytest.mark.parametrize("request_", [["--nodes=5"], ["--nodes=4", "--gres=gpu:h100:9"], ["--gres=gpu:a100:1"]])
 def test_more_than_there_is_gets_refused(cluster: dict[str, Machine], request_: list[str]) -> None:
     """A fifth node, a ninth GPU and a GPU of another type are refused at once."""
@@ -201,29 +383,32 @@ def test_more_than_there_is_gets_refused(cluster: dict[str, Machine], request_: 
 
 def test_all_machines_share_the_key_that_the_controller_made(cluster: dict[str, Machine]) -> None:
     """The key in the secret is on every machine, readable by munge alone, and replaces the package's own."""
-    keys = {machine.run("sha256sum", "/etc/munge/munge.key").stdout for machine in cluster.values()}
+    members = [machine for name, machine in cluster.items() if name != "database"]
+    keys = {machine.run("sha256sum", "/etc/munge/munge.key").stdout for machine in members}
     assert len(keys) == 1
     own = subprocess.run(["sha256sum", "/etc/munge/munge.key"], capture_output=True, text=True, check=False)
     assert keys != {own.stdout}
     assert cluster["node1"].run("stat", "--format=%U %a", "/etc/munge/munge.key").stdout == "munge 400\n"
-    assert "munge.key" not in cluster["node1"].run("cat", "/etc/clusterwright/node.env").stdout
+    assert "munge.key" not in cluster["node1"].run("cat", "/etc/gpu-cluster/node.env").stdout
     credential = cluster["node1"].run("munge", "--no-input").stdout
     assert cluster["node4"].run("bash", "-c", f"unmunge <<<'{credential}'").returncode == 0
 
 
 def test_slurm_listens_on_the_cluster_address_only(cluster: dict[str, Machine]) -> None:
-    """Each daemon is bound to its machine's own address, never to all interfaces."""
-    for name, port in {"head": 6817, "node1": 6818}.items():
+    """Each daemon is bound to its machine's own address; slurmdbd alone has no setting for that."""
+    own = {"head": ["0.0.0.0:6819", "10.77.0.1:6817"], "node1": [f"{ADDRESSES['node1']}:6818"], "login": []}
+    for name, expected in own.items():
         listening = cluster[name].run("ss", "--listening", "--tcp", "--numeric", "--no-header").stdout
-        assert [line.split()[3] for line in listening.splitlines()] == [f"{ADDRESSES[name]}:{port}"]
+        assert sorted(line.split()[3] for line in listening.splitlines()) == expected
 
 
-@pytest.mark.parametrize("name", ["head", "node1"])
+@pytest.mark.parametrize("name", ["head", "login", "node1"])
 def test_a_second_run_changes_nothing(cluster: dict[str, Machine], name: str) -> None:
     """Running the bootstrap again leaves every file, its time, and every daemon as it was."""
     before = snapshot(cluster[name])
     assert "munged" in before
-    assert f" {'slurmctld' if name == 'head' else 'slurmd'}\n" in before
+    daemons = {"head": [" slurmctld\n", " slurmdbd\n"], "login": [], "node1": [" slurmd\n"]}[name]
+    assert [daemon for daemon in daemons if daemon not in before] == []
     result = cluster[name].bootstrap()
     assert result.returncode == 0, result.stderr
     assert snapshot(cluster[name]) == before
@@ -253,7 +438,7 @@ def test_a_node_that_lost_a_fabric_device_is_drained_and_cannot_rejoin(cluster: 
 
 def test_jobs_learn_where_storage_and_data_are(cluster: dict[str, Machine]) -> None:
     """A login shell on a node knows the scratch path and the bucket."""
-    shell = cluster["node1"].run("bash", "-lc", 'echo "$CLUSTERWRIGHT_SCRATCH_PATH $CLUSTERWRIGHT_BUCKET"')
+    shell = cluster["node1"].run("bash", "-lc", 'echo "$CLUSTER_SCRATCH_PATH $CLUSTER_BUCKET"')
     assert shell.stdout == "/var/scratch s3://trial-data\n"
 
 
@@ -297,11 +482,11 @@ def test_under_systemd_the_units_start_the_daemons(cluster: dict[str, Machine], 
         assert result.returncode == 0, result.stderr
         logs.append(node.run("cat", "/run/systemctl.log").stdout.splitlines())
         node.run("rm", "/run/systemctl.log")
-    unit = node.run("cat", "/etc/systemd/system/slurmd.service.d/clusterwright.conf").stdout
-    boot = node.run("cat", "/etc/systemd/system/clusterwright.service").stdout
+    unit = node.run("cat", "/etc/systemd/system/slurmd.service.d/gpu-cluster.conf").stdout
+    boot = node.run("cat", "/etc/systemd/system/gpu-cluster.service").stdout
     node.run("rm", "-r", "/run/systemd/system")
     assert unit == COMPUTE_UNIT
     assert f"ExecStart={NODE_SCRIPTS}/bootstrap.sh" in boot
-    assert "enable --quiet clusterwright.service" in logs[0]
+    assert "enable --quiet gpu-cluster.service" in logs[0]
     assert [line for line in logs[0] if "start" in line] == ["start munge", "restart slurmd"]
     assert [line for line in logs[1] if "start" in line] == ["start munge", "start slurmd"]

@@ -40,14 +40,14 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
         (programs / name).chmod(0o755)
 
     def run(
-        cloud: str, *, role: str = "compute", shared: str = "", installed: str = ""
+        cloud: str, *, role: str = "compute", shared: str = "", installed: str = "", database: str = ""
     ) -> tuple[int, str, list[str], str]:
         env = tmp_path / "node.env"
         env.write_text(
-            f"CLUSTERWRIGHT_CLOUD={cloud}\nCLUSTERWRIGHT_ROLE={role}\nCLUSTERWRIGHT_CLUSTER_NAME=trial\n"
-            "CLUSTERWRIGHT_PARTITION=gpu\nCLUSTERWRIGHT_SECRET_ID=key\nCLUSTERWRIGHT_NODE_COUNT=1\n"
-            "CLUSTERWRIGHT_GPUS_PER_NODE=0\nCLUSTERWRIGHT_FABRIC=none\nCLUSTERWRIGHT_CONTROLLER_ADDRESS=10.0.0.1\n"
-            f"CLUSTERWRIGHT_REGION=us-east-1\nCLUSTERWRIGHT_SHARED_SOURCE={shared}\n"
+            f"CLUSTER_CLOUD={cloud}\nCLUSTER_ROLE={role}\nCLUSTER_NAME=trial\n"
+            "CLUSTER_PARTITION=gpu\nCLUSTER_SECRET_ID=key\nCLUSTER_NODE_COUNT=1\n"
+            "CLUSTER_GPUS_PER_NODE=0\nCLUSTER_FABRIC=none\nCLUSTER_CONTROLLER_ADDRESS=10.0.0.1\n"
+            f"CLUSTER_REGION=us-east-1\nCLUSTER_SHARED_SOURCE={shared}\nCLUSTER_DATABASE_HOST={database}\n"
         )
         source_list = "/etc/apt/sources.list.d/lustre-client.list"
         script = (
@@ -62,7 +62,7 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
             check=False,
             env={
                 "PATH": f"{programs}:{os.environ['PATH']}",
-                "CLUSTERWRIGHT_NODE_ENV": str(env),
+                "CLUSTER_NODE_ENV": str(env),
                 "INSTALLED": installed,
             },
         )
@@ -86,6 +86,15 @@ def test_only_missing_packages_are_installed(
         f"apt-get {APT} install --quiet --yes --no-install-recommends {missing}",
     ]
     assert install("local", role=role, installed=f"{BASE} {daemon}")[:3] == (0, "", [])
+
+
+def test_a_login_machine_gets_no_daemon_and_accounting_its_own(
+    install: Callable[..., tuple[int, str, list[str], str]],
+) -> None:
+    """Slurm's commands are enough to submit; slurmdbd is installed where there is a database."""
+    assert install("local", role="login", installed=BASE)[:3] == (0, "", [])
+    _, _, calls, _ = install("local", role="controller", installed=f"{BASE} slurmctld", database="db.internal")
+    assert calls[-1].endswith("--no-install-recommends slurmdbd")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from clusterwright.catalog.lustre import lustre_tiers
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, RuleError
-from clusterwright.facility.cloud_bill import CLOUDS, choose_file_system, cloud_bill
+from clusterwright.facility.cloud_bill import CLOUDS, cloud_bill
+from clusterwright.facility.file_system import choose_file_system
 from clusterwright.sizing.records import StorageNeed
 
 from .examples import sized_point, storage_need

@@ -18,7 +18,7 @@ def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
     assert sorted(
         str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()
     ) == [
-        ".clusterwright.json",
+        ".written.json",
         "aws/run.sh",
         "plan.json",
     ]
@@ -114,12 +114,12 @@ def test_a_damaged_manifest_is_not_trusted(tmp_path: Path) -> None:
     """Without a readable manifest nothing is replaced."""
     out = tmp_path / "out"
     write(out, FILES)
-    (out / ".clusterwright.json").write_text("[")
+    (out / ".written.json").write_text("[")
     with pytest.raises(InputError, match="damaged"):
         write(out, FILES)
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", ".clusterwright.json"])
+@pytest.mark.parametrize("name", ["../x", "/etc/x", ".written.json"])
 def test_names_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
     """A relative path that would leave the folder is a bug, not a write."""
     with pytest.raises(ValueError, match="leave"):

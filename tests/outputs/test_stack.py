@@ -1,9 +1,10 @@
-"""Stack projects: what is written fits the program that reads it, and the README tells what is left to do."""
+"""Stack projects: what is written fits the programs that read it, and the README tells what is left to do."""
 
 import json
+import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,18 +18,35 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
 from clusterwright.errors import InputError
+from clusterwright.outputs.deliverables import cloud_files
+from clusterwright.outputs.example_project import example_files, write_example
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.stack import configuration, monthly_budget_usd, stack_files
-from clusterwright.outputs.stack_readme import to_fill_in
+from clusterwright.outputs.project_files import SCHEDULERS
+from clusterwright.outputs.stack import declared_keys, stack_files, without
+from clusterwright.outputs.stack_configuration import LAYERS, configuration
+from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd
+from clusterwright.outputs.stack_fill_ins import FillIn, fill_ins
 from clusterwright.plan.decide import decide
-from clusterwright.plan.record import Plan
+from clusterwright.plan.deployment import StateBackend
+from clusterwright.plan.record import Option, Plan
 
 ROOT = assets.root()
-STACKS_PYTHON = ROOT / ".venv-stacks" / "bin" / "python"
+STACKS_PYTHON = Path(os.environ.get("CLUSTERWRIGHT_STACKS_VENV", ROOT / ".venv-stacks")) / "bin" / "python"
 READER = Path(__file__).parent / "read_stack_settings.py"
+needs_stacks = pytest.mark.skipif(
+    not STACKS_PYTHON.exists(), reason="the stacks' environment is not installed (make test does it)"
+)
 
 INSTANCES = {
-    "aws": ("p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge", "p6-b300.48xlarge"),
+    "aws": (
+        "p4d.24xlarge",
+        "p4de.24xlarge",
+        "p5.48xlarge",
+        "p5en.48xlarge",
+        "p6-b200.48xlarge",
+        "p6-b300.48xlarge",
+        "trn2.48xlarge",
+    ),
     "azure": (
         "Standard_ND96amsr_A100_v4",
         "Standard_ND96isr_H100_v5",
@@ -38,25 +56,29 @@ INSTANCES = {
     ),
     "gcp": ("a2-ultragpu-8g", "a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a4-highgpu-8g"),
 }
-CASES = [(cloud, instance) for cloud, instances in INSTANCES.items() for instance in instances]
+PROJECTS = [(cloud, scheduler) for cloud in INSTANCES for scheduler in SCHEDULERS]
+CASES = [(cloud, scheduler, instance) for cloud, scheduler in PROJECTS for instance in INSTANCES[cloud]]
 #: What a user would type for the keys that the README asks for.
 TYPED: dict[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
+    "accountingPassword": "a-password-of-the-tests-1",
     "gcp:project": "my-training-project",
     "controllerImage": "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
     "billingAccount": "012345-6789AB-CDEF01",
 }
-IMAGES = {
-    "aws": "ami-0123456789abcdef0",
-    "azure": "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901",
-    "gcp": "projects/my-training-project/global/images/gpu-nodes",
+#: What stands in an image's name for what the user chooses.
+PLACEHOLDERS = {
+    ":VERSION": ":24.04.2026072901",
+    "ami-YOUR-IMAGE": "ami-0123456789abcdef0",
+    "projects/YOUR-PROJECT/global/images/YOUR-IMAGE": "projects/my-training-project/global/images/gpu-nodes",
 }
+OWN_KEYS = ("aws:region", "gcp:region", "gcp:project")
 
 
 @cache
-def plan_for(cloud: str, instance: str, *, tags: tuple[tuple[str, str], ...] = ()) -> Plan:
+def plan_for(cloud: str, scheduler: str, instance: str, *, tags: tuple[tuple[str, str], ...] = ()) -> Plan:
     """Plan a small model on one instance type, in the usual region or the first one that lists it."""
     catalogue = load()
     places = catalogue.instances[instance].regions
@@ -73,7 +95,7 @@ def plan_for(cloud: str, instance: str, *, tags: tuple[tuple[str, str], ...] = (
                 "sequence_length": 2048,
                 "global_batch": 512,
             },
-            "targets": {cloud: {"instance": instance, "region": region, "max_nodes": 16}},
+            "targets": {cloud: {"instance": instance, "region": region, "max_nodes": 16, "scheduler": scheduler}},
             "cluster": {"tags": dict(tags)},
         }
     )
@@ -82,129 +104,179 @@ def plan_for(cloud: str, instance: str, *, tags: tuple[tuple[str, str], ...] = (
     return decide(blueprint, resolved, catalogue)
 
 
-def written(cloud: str, instance: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - configuration values
-    """Return the configuration as written."""
-    plan = plan_for(cloud, instance, **more)
+def option_for(cloud: str, scheduler: str, instance: str) -> Option:
+    """Return the only option of a plan."""
+    return plan_for(cloud, scheduler, instance).options[0]
+
+
+def written(cloud: str, scheduler: str, instance: str, **more: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
+    """Return the configuration as written: layer to full key to value."""
+    plan = plan_for(cloud, scheduler, instance, **more)
     return configuration(plan, plan.options[0], load())
 
 
-def declared(cloud: str) -> dict[str, dict[str, Any]]:
-    """Return the keys that a stack's `Pulumi.yaml` declares."""
-    keys: dict[str, dict[str, Any]] = YAML(typ="safe").load(ROOT / "stacks" / cloud / "Pulumi.yaml")["config"]
+@cache
+def example(cloud: str, scheduler: str) -> Mapping[str, File]:
+    """Return a project's files."""
+    return example_files(cloud, scheduler)
+
+
+@cache
+def declared(cloud: str, scheduler: str, layer: str) -> dict[str, dict[str, Any]]:
+    """Return the keys that a layer's `Pulumi.yaml` declares."""
+    keys: dict[str, dict[str, Any]] = YAML(typ="safe").load(example(cloud, scheduler)[f"{layer}/Pulumi.yaml"].content)[
+        "config"
+    ]
     return keys
 
 
-def completed(cloud: str, instance: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the configuration with what the user types, keys without prefix, as the program collects them."""
-    plan = plan_for(cloud, instance, **more)
-    values = {key.rpartition(":")[2]: value for key, value in configuration(plan, plan.options[0], load()).items()}
-    for entry in to_fill_in(plan.options[0], load().instances[instance]):
-        if entry.key == "nodeType.image":
-            values["nodeType"] = {**values["nodeType"], "image": IMAGES[cloud]}
-        else:
-            values[entry.key.rpartition(":")[2]] = TYPED[entry.key]
-    return values
+def asked(cloud: str, scheduler: str, instance: str) -> tuple[FillIn, ...]:
+    """Return what a project's README asks for."""
+    option = option_for(cloud, scheduler, instance)
+    return fill_ins(option, load().instances[instance], declared_keys(example(cloud, scheduler)))
 
 
-def refusals(cloud: str, configurations: list[dict[str, Any]]) -> Iterator[str | None]:
-    """Yield what the stack's program says against each configuration."""
+def filled(value: str) -> str:
+    """Return a value with its placeholder filled in."""
+    for placeholder, real in PLACEHOLDERS.items():
+        value = value.replace(placeholder, real)
+    return value
+
+
+def completed(cloud: str, scheduler: str, instance: str, **more: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
+    """Return each layer's configuration with what the user types, keys without prefix, as its program collects them."""
+    layers = {
+        layer: {key.rpartition(":")[2]: value for key, value in values.items()}
+        for layer, values in written(cloud, scheduler, instance, **more).items()
+    }
+    for entry in asked(cloud, scheduler, instance):
+        for layer in entry.layers:
+            if entry.key == "nodeType.image":
+                layers[layer]["nodeType"] = {**layers[layer]["nodeType"], "image": filled(entry.value)}
+            else:
+                key = entry.key.partition("[")[0]
+                layers[layer][key.rpartition(":")[2]] = TYPED[key]
+    return layers
+
+
+def refusals(project: Path, configurations: list[tuple[str, dict[str, Any]]]) -> Iterator[str | None]:
+    """Yield what a project's settings say against each layer's configuration."""
     done = subprocess.run(
-        [STACKS_PYTHON, READER, ROOT / "stacks" / cloud],
-        input=json.dumps(configurations),
-        capture_output=True,
-        text=True,
-        check=False,
+        [STACKS_PYTHON, READER, project], input=json.dumps(configurations), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     yield from json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("cloud", "instance"), CASES)
-def test_every_key_without_default_is_written_or_asked_for(cloud: str, instance: str) -> None:
+@pytest.mark.parametrize(("cloud", "scheduler", "instance"), CASES)
+def test_every_key_without_default_is_written_or_asked_for(cloud: str, scheduler: str, instance: str) -> None:
     """Pulumi refuses a declared key that has neither a value nor a default."""
-    plan = plan_for(cloud, instance)
-    have = {key.rpartition(":")[2] for key in written(cloud, instance)}
-    asked = {entry.key for entry in to_fill_in(plan.options[0], load().instances[instance])}
-    without_default = {key for key, entry in declared(cloud).items() if "default" not in entry}
-    assert without_default <= have | asked
+    for layer, values in written(cloud, scheduler, instance).items():
+        have = {key.rpartition(":")[2] for key in values}
+        entries = {entry.key for entry in asked(cloud, scheduler, instance) if layer in entry.layers}
+        without_default = {key for key, entry in declared(cloud, scheduler, layer).items() if "default" not in entry}
+        assert without_default <= have | entries, layer
 
 
-@pytest.mark.parametrize(("cloud", "instance"), CASES)
-def test_every_written_key_is_declared_with_its_type(cloud: str, instance: str) -> None:
+@pytest.mark.parametrize(("cloud", "scheduler", "instance"), CASES)
+def test_every_written_key_is_declared_with_its_type(cloud: str, scheduler: str, instance: str) -> None:
     """No key is invented, and every value has the type that `Pulumi.yaml` declares."""
     types = {"string": str, "integer": int, "object": dict, "boolean": bool, "array": list}
-    keys = declared(cloud)
-    for key, value in written(cloud, instance).items():
-        project, _, name = key.partition(":")
-        if project == f"clusterwright-{cloud}":
-            assert name in keys
-            assert type(value) is types[keys[name]["type"]], key
-        else:
-            assert key in ("aws:region", "gcp:region")
+    for layer, values in written(cloud, scheduler, instance).items():
+        keys = declared(cloud, scheduler, layer)
+        for key, value in values.items():
+            project, _, name = key.partition(":")
+            if project == f"{cloud}-gpu-{layer}":
+                assert name in keys, layer
+                assert type(value) is types[keys[name]["type"]], key
+            else:
+                assert key in OWN_KEYS
 
 
-@pytest.mark.skipif(not STACKS_PYTHON.exists(), reason="the stacks' environment is not installed (make test does it)")
-@pytest.mark.parametrize("cloud", INSTANCES)
-def test_the_program_accepts_the_configuration(cloud: str) -> None:
-    """Each stack's own checks accept what is written for it, once the user has set what the README asks for."""
+@needs_stacks
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_the_programs_accept_the_configuration(cloud: str, scheduler: str, tmp_path: Path) -> None:
+    """Each layer's own checks accept what is written for it, once the user has set what the README asks for."""
+    write_example(cloud, scheduler, tmp_path)
     tags = (("Cost-Center", "Research 7"), ("owner", "research@example.com"))
-    configurations = [completed(cloud, instance, tags=tags) for instance in INSTANCES[cloud]]
-    found = dict(zip(INSTANCES[cloud], refusals(cloud, configurations), strict=True))
-    assert found == dict.fromkeys(INSTANCES[cloud])
+    cases = [
+        (instance, layer, values)
+        for instance in INSTANCES[cloud]
+        for layer, values in completed(cloud, scheduler, instance, tags=tags).items()
+    ]
+    found = refusals(tmp_path, [(layer, values) for _, layer, values in cases])
+    assert {(instance, layer): said for (instance, layer, _), said in zip(cases, found, strict=True) if said} == {}
 
 
-@pytest.mark.skipif(not STACKS_PYTHON.exists(), reason="the stacks' environment is not installed (make test does it)")
-@pytest.mark.parametrize("cloud", INSTANCES)
-def test_what_the_readme_asks_for_is_needed(cloud: str) -> None:
+@needs_stacks
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_what_the_readme_asks_for_is_needed(cloud: str, scheduler: str, tmp_path: Path) -> None:
     """Without any one of the required values the program refuses, so the README asks for nothing in vain."""
+    write_example(cloud, scheduler, tmp_path)
+    cases: list[tuple[str, dict[str, Any]]] = []
     for instance in INSTANCES[cloud]:
-        option = plan_for(cloud, instance).options[0]
-        plain = written(cloud, instance)
-        raw = {key.rpartition(":")[2]: value for key, value in plain.items()}
-        cases = []
-        for entry in to_fill_in(option, load().instances[instance]):
+        plain = written(cloud, scheduler, instance)
+        for entry in asked(cloud, scheduler, instance):
             # The controller's image has a default, which is wrong for these nodes only when it runs.
             if not entry.required or entry.key == "controllerImage":
                 continue
-            values = completed(cloud, instance)
-            if entry.key == "nodeType.image":
-                values["nodeType"] = raw["nodeType"]
-            else:
-                values.pop(entry.key.rpartition(":")[2])
-            cases.append(values)
-        assert all(refusal is not None for refusal in refusals(cloud, cases))
+            for layer in entry.layers:
+                values = completed(cloud, scheduler, instance)[layer]
+                if entry.key == "nodeType.image":
+                    values["nodeType"] = plain[layer][f"{cloud}-gpu-{layer}:nodeType"]
+                else:
+                    values.pop(entry.key.rpartition(":")[2])
+                cases.append((layer, values))
+    assert [layer for (layer, _), said in zip(cases, refusals(tmp_path, cases), strict=True) if said is None] == []
+
+
+def test_what_the_owner_has_to_choose_is_left_out() -> None:
+    """A version that moves is not written beside the line that asks for a fixed one."""
+    values = {"gcp:project": "p", "gcp-gpu-nodes:nodeType": {"image": "x:latest", "cpus": 8}, "a:zone": "z"}
+    assert without(values, ["nodeType.image", "gcp:project"]) == {"gcp-gpu-nodes:nodeType": {"cpus": 8}, "a:zone": "z"}
+    plan = plan_for("azure", "slurm", "Standard_ND96isr_H100_v5")
+    files = stack_files(plan, plan.options[0], load())
+    assert not [name for name, file in files.items() if name.endswith("small.yaml") and b":latest" in file.content]
 
 
 def test_labels_of_google_are_lower_case() -> None:
     """Tags become labels that Google takes; the other clouds get them as they are written."""
     tags = (("Cost_Center", "Research Lab 7"), ("owner", "me@example.com"))
-    google = written("gcp", "a3-megagpu-8g", tags=tags)["clusterwright-gcp:tags"]
-    amazon = written("aws", "p5.48xlarge", tags=tags)["clusterwright-aws:tags"]
-    assert google == {"workload": "small", "cost_center": "research-lab-7", "owner": "me-example-com"}
-    assert amazon == {"workload": "small", **dict(tags)}
+    google = written("gcp", "slurm", "a3-megagpu-8g", tags=tags)
+    amazon = written("aws", "slurm", "p5.48xlarge", tags=tags)
+    for layer in LAYERS:
+        assert google[layer][f"gcp-gpu-{layer}:tags"] == {
+            "workload": "small",
+            "cost_center": "research-lab-7",
+            "owner": "me-example-com",
+        }
+        assert amazon[layer][f"aws-gpu-{layer}:tags"] == {"workload": "small", **dict(tags)}
 
 
 def test_own_image_is_asked_for_where_google_has_none() -> None:
     """The TCPX kernel is in no public image; Mega machines start from Google's."""
-    assert "image" not in written("gcp", "a3-highgpu-8g")["clusterwright-gcp:nodeType"]
-    asked = {
-        entry.key
-        for entry in to_fill_in(plan_for("gcp", "a3-highgpu-8g").options[0], load().instances["a3-highgpu-8g"])
-    }
-    assert "nodeType.image" in asked
-    assert "image" in written("gcp", "a3-megagpu-8g")["clusterwright-gcp:nodeType"]
+    plain = written("gcp", "slurm", "a3-highgpu-8g")["nodes"]["gcp-gpu-nodes:nodeType"]
+    assert "image" not in plain
+    entries = {entry.key: entry.layers for entry in asked("gcp", "slurm", "a3-highgpu-8g")}
+    assert "nodes" in entries["nodeType.image"]
+    assert "image" in written("gcp", "slurm", "a3-megagpu-8g")["nodes"]["gcp-gpu-nodes:nodeType"]
 
 
 def test_zone_is_one_that_a_source_lists() -> None:
-    """Without a zone in the blueprint, one is taken in which the machine type is listed."""
+    """Without a zone in the blueprint, one is taken in which the machine type is listed; all layers have the same."""
     for instance in INSTANCES["gcp"]:
-        zones = load().instances[instance].regions
-        assert not zones or written("gcp", instance)["clusterwright-gcp:zone"] in zones
+        listed = load().instances[instance].regions
+        layers = written("gcp", "slurm", instance)
+        zones = {
+            value for values in layers.values() for key, value in values.items() if key.endswith((":zone", ":gcp:zone"))
+        }
+        assert len(zones) == 1
+        assert not listed or zones <= set(listed)
 
 
 def test_budget_is_the_monthly_bill_with_a_margin() -> None:
     """The budget is a whole number of USD, a tenth above a month of every line; unknown prices make none."""
-    option = plan_for("aws", "p5.48xlarge").options[0]
+    option = option_for("aws", "slurm", "p5.48xlarge")
     month = sum((line.usd_per_period or 0) * (730 if line.line.charge == "hourly" else 1) for line in option.lines)
     budget = monthly_budget_usd(option)
     assert budget is not None
@@ -213,58 +285,116 @@ def test_budget_is_the_monthly_bill_with_a_margin() -> None:
     assert monthly_budget_usd(unpriced) is None
 
 
-def test_project_is_complete(tmp_path: Path) -> None:
-    """The project holds the program, the node scripts (executable) and the configuration that YAML reads back."""
-    plan = plan_for("aws", "p5.48xlarge")
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None:
+    """The project holds three layers with their configuration, and for Slurm the node scripts, which are programs."""
+    plan = plan_for(cloud, scheduler, INSTANCES[cloud][2])
     files = stack_files(plan, plan.options[0], load())
-    assert {"Pulumi.yaml", "__main__.py", "requirements.txt", "Pulumi.small.yaml", "README.md"} <= files.keys()
+    entries = asked(cloud, scheduler, INSTANCES[cloud][2])
+    for layer, values in written(cloud, scheduler, INSTANCES[cloud][2]).items():
+        assert {f"{layer}/Pulumi.yaml", f"{layer}/__main__.py"} <= files.keys()
+        target = tmp_path / "config.yaml"
+        target.write_bytes(files[f"{layer}/Pulumi.small.yaml"].content)
+        chosen = [entry.key for entry in entries if entry.required and layer in entry.layers]
+        assert YAML(typ="safe").load(target)["config"] == without(values, chosen)
+    assert {
+        "README.md",
+        "cluster.sh",
+        "cloud.sh",
+        "pyproject.toml",
+        "requirements.txt",
+        "constraints.txt",
+    } <= files.keys()
+    assert {"policy/PulumiPolicy.yaml", "policy/rules.py", ".github/workflows/infrastructure.yml"} <= files.keys()
+    assert files["cluster.sh"].executable
+    assert not [name for name in files if "__pycache__" in name or name.endswith((".pyc", "Pulumi.example.yaml"))]
     scripts = {path.name for path in (ROOT / "templates" / "node").glob("*.sh")}
-    assert scripts <= {name.removeprefix("node/") for name in files if name.startswith("node/")}
-    assert not [name for name in files if "__pycache__" in name or name.endswith(".pyc")]
-    target = tmp_path / "config.yaml"
-    target.write_bytes(files["Pulumi.small.yaml"].content)
-    assert YAML(typ="safe").load(target)["config"] == written("aws", "p5.48xlarge")
+    foreign = {f"secret_{other}.sh" for other in (*INSTANCES, "local") if other != cloud}
+    found = {name.removeprefix("node/") for name in files if name.startswith("node/") and name.endswith(".sh")}
+    assert found == (scripts - foreign if scheduler == "slurm" else set())
 
 
-@pytest.mark.parametrize(("cloud", "instance"), CASES)
-def test_readme_says_what_to_do(cloud: str, instance: str) -> None:
-    """The README names counts and prices, asks for what is missing, and cleans up as the stack's own page does."""
-    plan = plan_for(cloud, instance)
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_nothing_of_the_project_names_its_maker(cloud: str, scheduler: str) -> None:
+    """A project is the user's: only its README says who wrote it, and the launch files say nothing either."""
+    plan = plan_for(cloud, scheduler, INSTANCES[cloud][2])
+    files = cloud_files(plan, plan.options[0], load())
+    naming = {
+        name
+        for name, file in files.items()
+        if b"clusterwright" in file.content.lower() or "clusterwright" in name.lower()
+    }
+    assert naming == {"README.md"}
+
+
+@pytest.mark.parametrize(("cloud", "scheduler", "instance"), CASES)
+def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> None:
+    """The README names counts and prices, asks for what is missing, and says how to stop paying."""
+    plan = plan_for(cloud, scheduler, instance)
     option = plan.options[0]
-    readme = _text(stack_files(plan, option, load())["README.md"])
+    files = stack_files(plan, option, load())
+    readme = _text(files["README.md"])
     assert f"{option.nodes:,} × {instance}" in readme
     assert all(line.line.item in readme for line in option.lines)
-    assert all(entry.command in readme for entry in to_fill_in(option, load().instances[instance]))
-    own_page = (ROOT / "stacks" / cloud / "README.md").read_text()
-    for command in ("pulumi config set nodeCount 0 && pulumi up", "pulumi destroy"):
-        assert command in readme
-        assert command in own_page
-    unprotect = "pulumi config set protectData false" if cloud == "gcp" else "pulumi state unprotect --all"
-    assert unprotect in readme.partition(f"# {cloud}")[0]
-    assert unprotect in own_page
+    for entry in asked(cloud, scheduler, instance):
+        assert entry.command in readme
+        for layer in entry.layers:
+            still = f"# Still to set: {entry.command}\n" in _text(files[f"{layer}/Pulumi.small.yaml"])
+            assert still == entry.required
+    for command in ("up", "down", "destroy", "destroy --with-data", "reimage", "preview --policy-pack policy"):
+        assert f"./cluster.sh {command}" in readme
 
 
-@pytest.mark.parametrize("cloud", INSTANCES)
-def test_readme_uses_outputs_that_the_program_has(cloud: str) -> None:
-    """Every `pulumi stack output` of the README is exported by the program."""
-    plan = plan_for(cloud, INSTANCES[cloud][1])
-    readme = _text(stack_files(plan, plan.options[0], load())["README.md"])
-    program = (ROOT / "stacks" / cloud / "__main__.py").read_text()
-    exported = set(re.findall(r'pulumi\.export\(\s*"(\w+)"', program))
-    used = set(re.findall(r"pulumi stack output (\w+)", readme))
-    assert used
-    assert used <= exported
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_readme_uses_outputs_that_the_programs_have(cloud: str, scheduler: str) -> None:
+    """Every `pulumi stack output` of the README and of the shell programs is exported by its layer."""
+    plan = plan_for(cloud, scheduler, INSTANCES[cloud][1])
+    files = stack_files(plan, plan.options[0], load())
+    exported = {
+        layer: set(re.findall(r'pulumi\.export\(\s*"(\w+)"', _text(files[f"{layer}/__main__.py"]))) for layer in LAYERS
+    }
+    used = set(re.findall(r"pulumi -C (\w+) stack output (\w+)", _text(files["README.md"])))
+    for name in ("cloud.sh", "reimage.sh"):
+        used |= set(re.findall(r"\boutputs? (\w+) (\w+)\)", _text(files[name])))
+    assert {("cluster", "connect")} < used
+    assert {(layer, name) for layer, name in used if name not in exported[layer]} == set()
 
 
 def test_comments_in_code_are_not_made_headings() -> None:
-    """The stack's own page follows one heading deeper, and its shell comments stay comments."""
-    plan = plan_for("aws", "p5.48xlarge")
+    """The stacks' own pages follow one heading deeper, and their shell comments stay comments."""
+    plan = plan_for("aws", "slurm", "p5.48xlarge")
     readme = _text(stack_files(plan, plan.options[0], load())["README.md"])
-    assert "\n## GPU training cluster on AWS\n" in readme
+    own_page = (ROOT / "stacks" / "aws" / "base" / "README.md").read_text()
+    title, _, _ = own_page.partition("\n")
+    assert f"\n#{title}\n" in readme
     code = False
-    for line in readme.splitlines():
+    for number, line in enumerate(readme.splitlines()):
         code ^= line.startswith("```")
         assert not (code and line.startswith("##"))
+        assert code or not line.startswith("# ") or number == 0
+
+
+@pytest.mark.parametrize("cloud", INSTANCES)
+def test_state_is_kept_where_the_blueprint_says(cloud: str) -> None:
+    """Backend, key of the secrets and organization are in every layer, so that references between them resolve."""
+    plan = plan_for(cloud, "slurm", INSTANCES[cloud][2])
+    backend = StateBackend(
+        url="https://api.pulumi.com", organization="my-company", secrets_provider="awskms://alias/state"
+    )
+    files = stack_files(plan, replace(plan.options[0], state=backend), load())
+    plain = stack_files(plan, plan.options[0], load())
+    for layer in LAYERS:
+        project = YAML(typ="safe").load(files[f"{layer}/Pulumi.yaml"].content)
+        stack = YAML(typ="safe").load(files[f"{layer}/Pulumi.small.yaml"].content)
+        assert project["backend"] == {"url": "https://api.pulumi.com"}
+        assert project["name"] == f"{cloud}-gpu-{layer}"
+        assert stack["secretsprovider"] == "awskms://alias/state"
+        references = {value for key, value in stack["config"].items() if key.endswith("Stack")}
+        before = LAYERS[: LAYERS.index(layer)]
+        assert references == {f"my-company/{cloud}-gpu-{other}/small" for other in before}
+        local = YAML(typ="safe").load(plain[f"{layer}/Pulumi.yaml"].content)["backend"]
+        assert local == {"url": "file://~"}
+        assert b"organization/" in plain[f"{layer}/Pulumi.small.yaml"].content or layer == "foundation"
 
 
 def test_owned_hardware_has_no_project() -> None:

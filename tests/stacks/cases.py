@@ -1,14 +1,20 @@
 """Which projects are proven: every stack × instance type × size, and the ways to buy capacity."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from .projects import INSTANCES, Case
+from .projects import INSTANCES, SCHEDULERS, Case, declares, has_stack
 
-_BLOCK = (("capacity", "capacity-block"), ("reservationId", "cr-0123456789abcdef0"))
-_FLEX = (("capacity", "flex-start"),)
+#: Key, or `section.field`, and value.
+Changes = tuple[tuple[str, Any], ...]
+_BLOCK: Changes = (("capacity", "capacity-block"), ("reservationId", "cr-0123456789abcdef0"))
+_FLEX: Changes = (("capacity", "flex-start"),)
 #: Types that are not sold as capacity blocks (EC2 DescribeInstanceTypes).
 _NO_BLOCK = ("g6e.48xlarge",)
+#: The largest slice of TPU v5p for one job has 6,144 chips, four to a host.
+_SLICE_HOSTS = 1536
 #: The most that a program takes at all where no object of the cloud has a lower limit.
 _PROGRAM_LIMIT = 4096
 
@@ -23,25 +29,104 @@ def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...
         return (_PROGRAM_LIMIT, ()) if instance in _NO_BLOCK else (64, _BLOCK)
     if cloud == "azure":
         return (288 if "GB200" in instance else 300), ()
+    if instance.startswith("ct5p-"):
+        return _SLICE_HOSTS, ()
     return (256, _FLEX) if instance.startswith("a3-") else (_PROGRAM_LIMIT, ())
+
+
+def stacks() -> list[tuple[str, str]]:
+    """Return cloud and scheduler of every stack."""
+    return [(cloud, scheduler) for cloud in INSTANCES for scheduler in SCHEDULERS if has_stack(cloud, scheduler)]
 
 
 def compact() -> list[Case]:
     """Return what continuous integration runs: one node, and each type's limit."""
     return [
-        Case(cloud=cloud, instance=instance, nodes=nodes, changes=changes)
-        for cloud, instances in INSTANCES.items()
-        for instance in instances
+        Case(cloud=cloud, instance=instance, nodes=nodes, scheduler=scheduler, changes=changes)
+        for cloud, scheduler in stacks()
+        for instance in INSTANCES[cloud]
         for nodes, changes in ((1, ()), limit_of(cloud, instance))
+    ]
+
+
+#: One type of each cloud for what does not depend on the type.
+TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-ultragpu-8g"}
+_AZURE_GROUP = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/theirs/providers"
+_AZURE_NETWORK = f"{_AZURE_GROUP}/Microsoft.Network/virtualNetworks/theirs"
+_GOOGLE_SUBNETWORK = "projects/host/regions/us-central1/subnetworks"
+_WATCHED: Changes = (("timeToLiveHours", 72), ("stopWhenIdleMinutes", 60))
+#: Ways to buy capacity, beside on demand, and what an account holds already.
+VARIANTS: Mapping[str, Mapping[str, Changes]] = {
+    "aws": {
+        "spot": (("capacity", "spot"),),
+        "reservation": (("capacity", "reservation"), ("reservationId", "cr-0123456789abcdef0")),
+        "capacity block": _BLOCK,
+        "existing network": (
+            ("existingNetwork.vpcId", "vpc-0aaaaaaaaaaaaaaa0"),
+            ("existingNetwork.nodeSubnetId", "subnet-0aaaaaaaaaaaaaaa1"),
+            ("existingNetwork.serviceSubnetIds", ("subnet-0aaaaaaaaaaaaaaa2", "subnet-0aaaaaaaaaaaaaaa3")),
+        ),
+        "existing key and bucket": (
+            ("existingNetwork.keyArn", "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"),
+            ("existingNetwork.bucketName", "their-training-data"),
+        ),
+        # Nodes of Kubernetes do not report busy GPUs.
+        "time to live alone": (("timeToLiveHours", 72),),
+        "time to live": _WATCHED,
+    },
+    "azure": {
+        "spot": (("capacity", "spot"),),
+        "existing network": (
+            ("existingNetwork.virtualNetworkId", _AZURE_NETWORK),
+            ("existingNetwork.nodeSubnetId", f"{_AZURE_NETWORK}/subnets/nodes"),
+            ("existingNetwork.serviceSubnetId", f"{_AZURE_NETWORK}/subnets/services"),
+            ("existingNetwork.lustreSubnetId", f"{_AZURE_NETWORK}/subnets/lustre"),
+        ),
+        "time to live": _WATCHED,
+    },
+    "gcp": {
+        "spot": (("capacity", "spot"),),
+        "reservation": (("capacity", "reservation"), ("reservationId", "dense-1")),
+        "flex-start": _FLEX,
+        "existing network": (
+            ("existingNetwork.network", "projects/host/global/networks/shared"),
+            ("existingNetwork.subnetwork", f"{_GOOGLE_SUBNETWORK}/nodes"),
+            ("existingNetwork.gpuSubnetworks", tuple(f"{_GOOGLE_SUBNETWORK}/gpu-{number}" for number in range(9))),
+        ),
+        "existing bucket": (("existingNetwork.bucketName", "their-training-data"),),
+        "existing key": (
+            ("existingNetwork.keyId", "projects/host/locations/us-central1/keyRings/theirs/cryptoKeys/training"),
+            ("grantKeyUse", False),
+        ),
+        # Nodes of Kubernetes do not report busy GPUs.
+        "time to live alone": (("timeToLiveHours", 72),),
+        "time to live": _WATCHED,
+    },
+}
+
+
+def variants() -> list[Case]:
+    """Return each stack's typical type at 4 nodes: on demand, and in every other way."""
+    return [
+        Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler, changes=changes)
+        for cloud, scheduler in stacks()
+        for changes in ((), *VARIANTS[cloud].values())
+        if all(declares(cloud, scheduler, key) for key, _ in changes)
     ]
 
 
 def beyond() -> list[Case]:
     """Return the same types with one node too many (for GB200 one rack)."""
     return [
-        Case(cloud=cloud, instance=instance, nodes=nodes + (18 if "GB200" in instance else 1), changes=changes)
-        for cloud, instances in INSTANCES.items()
-        for instance in instances
+        Case(
+            cloud=cloud,
+            instance=instance,
+            nodes=nodes + (18 if "GB200" in instance else 1),
+            scheduler=scheduler,
+            changes=changes,
+        )
+        for cloud, scheduler in stacks()
+        for instance in INSTANCES[cloud]
         for nodes, changes in (limit_of(cloud, instance),)
     ]
 
@@ -49,28 +134,40 @@ def beyond() -> list[Case]:
 def full() -> list[Case]:
     """Return the long matrix: sizes up to 2,048 nodes and every way to buy capacity."""
     sizes = (2, 8, 64, 65, 128, 256, 300, 512, 1024, 2048)
-    cases = []
-    for cloud, instances in INSTANCES.items():
-        for instance in instances:
-            for nodes in sizes:
+    cases: list[Case] = []
+    for cloud, scheduler in stacks():
+        for instance in INSTANCES[cloud]:
+            one = Case(cloud=cloud, instance=instance, nodes=8, scheduler=scheduler)
+            for nodes in (size for size in sizes if _fits(instance, size)):
                 racks = -(-nodes // 18) * 18 if "GB200" in instance and nodes > 18 else nodes
                 split = (
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
                 )
-                cases.append(Case(cloud=cloud, instance=instance, nodes=racks, changes=split))
-            cases.append(Case(cloud=cloud, instance=instance, nodes=8, changes=(("capacity", "spot"),)))
-            cases += [Case(cloud=cloud, instance=instance, nodes=8, changes=changes) for changes in _reserved(cloud)]
-    return [case for case in cases if case.cloud != "aws" or case.changes != _BLOCK or case.instance not in _NO_BLOCK]
+                cases.append(replace(one, nodes=racks, changes=split))
+            cases += [replace(one, changes=changes) for changes in VARIANTS[cloud].values()]
+    return [case for case in cases if _sold(case)]
 
 
-def _reserved(cloud: str) -> Sequence[tuple[tuple[str, str], ...]]:
-    if cloud == "aws":
-        return (_BLOCK, (("capacity", "reservation"), ("reservationId", "cr-0123456789abcdef0")))
-    if cloud == "gcp":
-        return (_FLEX, (("capacity", "reservation"), ("reservationId", "dense-1")))
-    return ()
+def _fits(instance: str, nodes: int) -> bool:
+    """Tell whether a type comes in a size: TPU slices have a power of two of hosts, up to the limit."""
+    return not instance.startswith("ct5p-") or (nodes <= _SLICE_HOSTS and nodes & (nodes - 1) == 0)
+
+
+def _sold(case: Case) -> bool:
+    """Tell whether a type is sold in a case's way, and whether its stack has what the case sets."""
+    changes = dict(case.changes)
+    # The listed subnetworks are those of types with nine networks beside the primary one.
+    if "existingNetwork.network" in changes and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
+        return False
+    # A slice is not scaled to 0 by a watchdog, and flex-start takes no account.
+    is_tpu = case.instance.startswith("ct5p-") and case.scheduler == "slurm"
+    if is_tpu and ("timeToLiveHours" in changes or changes.get("capacity") == "flex-start"):
+        return False
+    if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
+        return False
+    return all(declares(case.cloud, case.scheduler, key) for key, _ in case.changes)
 
 
 def chosen() -> list[Case]:
-    """Return the compact matrix, or with `CLUSTERWRIGHT_FULL_MATRIX=1` the full one after it."""
-    return compact() + (full() if os.environ.get("CLUSTERWRIGHT_FULL_MATRIX") == "1" else [])
+    """Return the compact matrix and the variants, or with `CLUSTERWRIGHT_FULL_MATRIX=1` the full one after them."""
+    return compact() + variants() + (full() if os.environ.get("CLUSTERWRIGHT_FULL_MATRIX") == "1" else [])

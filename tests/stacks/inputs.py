@@ -44,7 +44,8 @@ class Finding:
 
 def input_findings(record: Record, sdk: Sdk) -> list[Finding]:
     """Return every input of a record that does not fit the SDK's shapes."""
-    return [finding for resource in record.resources if resource.custom for finding in resource_findings(resource, sdk)]
+    made = (one for one in record.resources if one.custom and not one.read_id)
+    return [finding for one in made for finding in resource_findings(one, sdk)]
 
 
 def resource_findings(resource: Resource, sdk: Sdk) -> Iterator[Finding]:

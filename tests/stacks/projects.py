@@ -1,5 +1,6 @@
 """Generated projects of every instance type, completed as their READMEs ask, and their runs against the monitor."""
 
+import atexit
 import io
 import json
 import os
@@ -20,16 +21,21 @@ from clusterwright import assets
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
-from clusterwright.outputs.stack import stack_files
-from clusterwright.outputs.stack_readme import to_fill_in
+from clusterwright.outputs import example_project
+from clusterwright.outputs.stack import declared_keys, stack_files
+from clusterwright.outputs.stack_fill_ins import fill_ins
 from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Plan
 
-from .records import Record, record_from
+from .records import Run, run_from
+from .rules import CANARY
 
 ROOT = assets.root()
 MONITOR = Path(__file__).parent / "monitor" / "record.py"
 STACK = "small"
+#: The layers of a project in the order in which they are brought up.
+LAYERS = ("foundation", "cluster", "nodes")
+SCHEDULERS = ("slurm", "kubernetes")
 
 
 def stacks_python() -> Path | None:
@@ -76,6 +82,7 @@ INSTANCES: Mapping[str, Sequence[str]] = {
         "a3-ultragpu-8g",
         "a4-highgpu-8g",
         "g2-standard-96",
+        "ct5p-hightpu-4t",
     ),
 }
 _USUAL_REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
@@ -87,6 +94,8 @@ _TYPED: Mapping[str, Any] = {
     "operators": ["user:me@example.com"],
     "billingAccount": "012345-6789AB-CDEF01",
 }
+#: Values that a user sets with `--secret`; whoever finds one outside a secret mark has found a leak.
+_SECRET = {"databasePassword": f"{CANARY}-A1", "accountingPassword": f"{CANARY}-A1"}
 _PLACEHOLDERS = {
     ":VERSION": ":24.04.2026072901",
     "ami-YOUR-IMAGE": "ami-0123456789abcdef0",
@@ -96,7 +105,7 @@ _PLACEHOLDERS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One project: instance type, size, and configuration that differs from what the plan writes.
+    """One project: instance type, size, scheduler, and configuration that differs from what the plan writes.
 
     Attributes:
         changes: key, or `section.field`, to value; without the project's prefix.
@@ -105,11 +114,13 @@ class Case:
     cloud: str
     instance: str
     nodes: int
+    scheduler: str = "slurm"
     changes: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        more = "".join(f"-{key}={value}" for key, value in self.changes if isinstance(value, str | int))
-        return f"{self.instance}-{self.nodes}{more}"
+        told = {key.rpartition(".")[2]: value for key, value in self.changes if isinstance(value, str | int)}
+        more = "".join(f"-{key}={str(value).rpartition('/')[2]}" for key, value in told.items())
+        return f"{self.scheduler}-{self.instance}-{self.nodes}{more}"
 
 
 @cache
@@ -138,22 +149,45 @@ def plan_for(cloud: str, instance: str) -> Plan:
     return decide(blueprint, resolved, catalogue)
 
 
+def has_stack(cloud: str, scheduler: str) -> bool:
+    """Tell whether a cloud's stack exists for a scheduler."""
+    folder = ROOT / "stacks" / cloud
+    layered = (folder / "base").is_dir() and (folder / scheduler).is_dir()
+    return layered or (scheduler == "slurm" and (folder / "__main__.py").exists())
+
+
+def declares(cloud: str, scheduler: str, key: str) -> bool:
+    """Tell whether some layer of a stack takes a configuration key, or the section of `section.field`."""
+    paths = [path for part in ("base", scheduler) for path in (ROOT / "stacks" / cloud / part).glob("*/Pulumi.yaml")]
+    return any(key.partition(".")[0] in YAML(typ="safe").load(path).get("config", {}) for path in paths)
+
+
+def layers_of(folder: Path) -> tuple[str, ...]:
+    """Return the layers of a project, or "" for a program without layers."""
+    return tuple(layer for layer in LAYERS if (folder / layer / "Pulumi.yaml").exists()) or ("",)
+
+
 def write(case: Case, folder: Path) -> None:
     """Write a case's project as `clusterwright stack` does, then set what its README asks for."""
     plan = plan_for(case.cloud, case.instance)
-    option = replace(plan.options[0], nodes=case.nodes)
-    for path, file in stack_files(plan, option, load()).items():
+    option = replace(plan.options[0], nodes=case.nodes, scheduler=case.scheduler)
+    files = stack_files(plan, option, load())
+    for path, file in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
-    typed: dict[str, Any] = {}
-    for entry in to_fill_in(option, load().instances[case.instance]):
-        typed[entry.key] = _TYPED[entry.key] if entry.key in _TYPED else _filled(entry.command)
-    set_config(folder, case.cloud, {**typed, **dict(case.changes)})
+    instance = load().instances[case.instance]
+    asked = {entry.key.partition("[")[0]: entry.value for entry in fill_ins(option, instance, declared_keys(files))}
+    typed = {key: _TYPED[key] if key in _TYPED else _filled(text) for key, text in asked.items()}
+    set_config(folder, {**typed, **_secrets(folder), **dict(case.changes)})
 
 
-def write_example(cloud: str, folder: Path) -> None:
+def write_example(cloud: str, scheduler: str, folder: Path) -> None:
     """Write a stack's own example as a project: nothing of it depends on how a plan sizes and prices."""
+    if (ROOT / "stacks" / cloud / "base").is_dir():
+        example_project.write_example(cloud, scheduler, folder)
+        set_config(folder, _secrets(folder))
+        return
     shutil.copytree(
         ROOT / "stacks" / cloud, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("tests", "__pycache__")
     )
@@ -161,80 +195,136 @@ def write_example(cloud: str, folder: Path) -> None:
     (folder / "Pulumi.example.yaml").rename(folder / f"Pulumi.{STACK}.yaml")
 
 
+def _secrets(folder: Path) -> dict[str, str]:
+    """Return the secrets that some layer of a project takes."""
+    declared = [YAML(typ="safe").load(folder / layer / "Pulumi.yaml").get("config", {}) for layer in layers_of(folder)]
+    return {key: value for key, value in _SECRET.items() if any(key in keys for keys in declared)}
+
+
 def _filled(command: str) -> str:
-    """Return the value of a README's command, with its placeholder filled in."""
+    """Return the value at the end of what a README asks for, with its placeholder filled in."""
     value = command.rsplit(maxsplit=1)[-1]
     for placeholder, real in _PLACEHOLDERS.items():
         value = value.replace(placeholder, real)
     return value
 
 
-def set_config(folder: Path, cloud: str, changes: Mapping[str, Any]) -> None:
-    """Change a stack's configuration as `pulumi config set` does; None removes a key."""
-    path = folder / f"Pulumi.{STACK}.yaml"
-    yaml = YAML()
-    document = yaml.load(path)
-    for key, value in changes.items():
-        head, _, field = key.partition(".")
-        full = head if ":" in head else f"clusterwright-{cloud}:{head}"
-        target, last = (document["config"][full], field) if field else (document["config"], full)
-        if value is None:
-            target.pop(last, None)
-        else:
-            target[last] = value
-    stream = io.StringIO()
-    yaml.dump(document, stream)
-    path.write_text(stream.getvalue())
+def set_config(folder: Path, changes: Mapping[str, Any]) -> None:
+    """Change a project's configuration as `pulumi config set` does; None removes a key.
+
+    A key without a prefix is set in every layer that declares it, one of a provider (`aws:region`) in every layer.
+
+    Raises:
+        KeyError: no layer declares the key.
+    """
+    left = {key.partition(".")[0] for key in changes}
+    for layer in layers_of(folder):
+        declared = YAML(typ="safe").load(folder / layer / "Pulumi.yaml")
+        path = folder / layer / f"Pulumi.{STACK}.yaml"
+        yaml = YAML()
+        document = yaml.load(path)
+        for key, value in changes.items():
+            head, _, field = key.partition(".")
+            if ":" not in head and head not in declared["config"]:
+                continue
+            left.discard(head)
+            full = head if ":" in head else f"{declared['name']}:{head}"
+            target, last = (document["config"].setdefault(full, {}), field) if field else (document["config"], full)
+            if value is None:
+                target.pop(last, None)
+            else:
+                target[last] = list(value) if isinstance(value, tuple) else value
+        stream = io.StringIO()
+        yaml.dump(document, stream)
+        path.write_text(stream.getvalue())
+    if left:
+        raise KeyError(f"no layer declares {', '.join(sorted(left))}")
 
 
-def run(folder: Path, *, dry_run: bool = False, secret_keys: Sequence[str] = ()) -> Record:
-    """Run the project in a folder against the monitor."""
-    return _run_all([(folder, dry_run)], secret_keys)[0]
+class _Monitor:
+    """The recording monitor as a process that stays for many runs."""
+
+    def __init__(self) -> None:
+        python = stacks_python()
+        assert python is not None
+        self._process = subprocess.Popen([python, MONITOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self._end)
+
+    def run(self, job: Mapping[str, Any]) -> Run:
+        """Return the run of one job; `monitor/record.py` says what a job is."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, f"the monitor ended: {self._process.wait()}"
+        return run_from(json.loads(line))
+
+    def _end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
-def _run_all(projects: Sequence[tuple[Path, bool]], secret_keys: Sequence[str] = ()) -> list[Record]:
-    python = stacks_python()
-    assert python is not None
-    with tempfile.TemporaryDirectory() as records:
-        jobs = [
-            {
-                "project": str(folder),
-                "stack": STACK,
-                "dry_run": dry_run,
-                "secret_keys": list(secret_keys),
-                "record": str(Path(records) / f"{index}.json"),
-            }
-            for index, (folder, dry_run) in enumerate(projects)
-        ]
-        done = subprocess.run([python, MONITOR], input=json.dumps(jobs), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return [record_from(json.loads(Path(str(job["record"])).read_text())) for job in jobs]
+@cache
+def _monitor(worker: int) -> _Monitor:
+    assert worker >= 0
+    return _Monitor()
 
 
-_RECORDS: dict[tuple[Case, bool], Record] = {}
+def run(
+    folder: Path,
+    *,
+    layers: Sequence[str] = (),
+    stacks: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+    secret_keys: Sequence[str] = (),
+    worker: int = 0,
+) -> Run:
+    """Run the project in a folder against the monitor.
+
+    Args:
+        folder: of the project.
+        layers: which of them, in order; all if empty.
+        stacks: outputs of stacks that exist already, by full name.
+        dry_run: as `pulumi preview`, where outputs are unknown.
+        secret_keys: configuration that was set with `--secret`, beside what always is.
+        worker: number of the monitor's process.
+    """
+    return _monitor(worker).run(
+        {
+            "project": str(folder),
+            "layers": list(layers or layers_of(folder)),
+            "stack": STACK,
+            "dry_run": dry_run,
+            "secret_keys": [*secret_keys, *_SECRET],
+            "stacks": dict(stacks or {}),
+        }
+    )
 
 
-def recorded(case: Case, *, dry_run: bool = False) -> Record:
-    """Return the record of a case, run once for all tests of this process that look at it."""
-    if (case, dry_run) not in _RECORDS:
+_RUNS: dict[tuple[Case, bool], Run] = {}
+
+
+def recorded(case: Case, *, dry_run: bool = False) -> Run:
+    """Return a case's run, made once for all tests of this process that look at it."""
+    if (case, dry_run) not in _RUNS:
         record_all([(case, dry_run)])
-    return _RECORDS[case, dry_run]
+    return _RUNS[case, dry_run]
 
 
 def record_all(cases: Sequence[tuple[Case, bool]]) -> None:
     """Run the cases that have not been run yet, one process of the monitor for each core."""
-    missing = [one for one in cases if one not in _RECORDS]
+    missing = [one for one in cases if one not in _RUNS]
     for case, _ in missing:
         plan_for(case.cloud, case.instance)
     workers = min(os.cpu_count() or 1, len(missing)) or 1
 
-    def some(part: Sequence[tuple[Case, bool]]) -> None:
-        with tempfile.TemporaryDirectory() as root:
-            folders = [Path(root) / str(index) for index in range(len(part))]
-            for (case, _), folder in zip(part, folders, strict=True):
-                write(case, folder)
-            found = _run_all([(folder, dry_run) for (_, dry_run), folder in zip(part, folders, strict=True)])
-            _RECORDS.update(zip(part, found, strict=True))
+    def some(worker: int) -> None:
+        for case, dry_run in missing[worker::workers]:
+            with tempfile.TemporaryDirectory() as folder:
+                write(case, Path(folder))
+                _RUNS[case, dry_run] = run(Path(folder), dry_run=dry_run, worker=worker)
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(some, [missing[index::workers] for index in range(workers)]))
+        list(pool.map(some, range(workers)))

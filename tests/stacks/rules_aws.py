@@ -6,12 +6,12 @@ Expected figures come from the catalogue and from the sources named here, never 
 import base64
 import gzip
 import ipaddress
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from . import rules_aws_machines, rules_aws_services, rules_aws_ways
 from .records import Record, Resource
-from .rules import Problem, Wanted, one_of
+from .rules import Problem, Wanted
 from .shapes import EnumShape, Nested, Sdk, described
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -36,7 +36,8 @@ _BLOCK_NODES = 64
 _BLOCK_FAMILIES = ("p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300", "trn1", "trn2")
 #: FSx for Lustre User Guide, "Increasing storage capacity": step with EFA by tier, and without.
 _EFA_STEP_GIB = {125: 38400, 250: 19200, 500: 9600, 1000: 4800}
-_LUSTRE_PORTS = {(988, 988), (1018, 1023)}
+#: FSx for Lustre User Guide, "File system access control": these have to be open, and nothing outside their range.
+_LUSTRE_PORTS = {988, *range(1018, 1024)}
 
 
 def expected_interfaces(wanted: Wanted) -> list[tuple[int, int, str]]:
@@ -63,8 +64,10 @@ def aws_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Problem]:
         *_lustre(record),
         *_network(record, wanted),
         *_machines(record),
-        *_policies(record),
         *_budget(record),
+        *rules_aws_machines.machine_problems(record, wanted),
+        *rules_aws_services.services_problems(record),
+        *rules_aws_ways.way_problems(record),
     ]
 
 
@@ -106,7 +109,7 @@ def _type(record: Record, sdk: Sdk, wanted: Wanted) -> Iterator[Problem]:
 
 
 def _fabric_rules(record: Record) -> Iterator[Problem]:
-    groups = {one.name.rpartition("-")[2]: f"{one.name}-id" for one in record.of(SECURITY_GROUP)}
+    groups = {one.name.rpartition("-")[2]: f"{one.name}-security-group-id" for one in record.of(SECURITY_GROUP)}
     cluster, lustre = groups.get("cluster"), groups.get("lustre")
     own = {"securityGroupId": cluster, "referencedSecurityGroupId": cluster, "ipProtocol": "-1"}
     for kind in (INGRESS, EGRESS):
@@ -116,14 +119,16 @@ def _fabric_rules(record: Record) -> Iterator[Problem]:
     for source, target in pairs:
         for kind, owner, peer in ((EGRESS, source, target), (INGRESS, target, source)):
             ports = {
-                (rule.inputs.get("fromPort"), rule.inputs.get("toPort"))
+                port
                 for rule in record.of(kind)
                 if rule.inputs.get("securityGroupId") == owner
                 and rule.inputs.get("referencedSecurityGroupId") == peer
                 and rule.inputs.get("ipProtocol") == "tcp"
+                for port in range(rule.inputs.get("fromPort", 0), rule.inputs.get("toPort", -1) + 1)
             }
-            if ports != _LUSTRE_PORTS:
-                yield Problem(id="AWS021", resource=str(owner), message=f"Lustre ports {sorted(ports, key=str)}")
+            if not ports >= _LUSTRE_PORTS or not ports <= set(range(min(_LUSTRE_PORTS), max(_LUSTRE_PORTS) + 1)):
+                missing, more = sorted(_LUSTRE_PORTS - ports), len(ports)
+                yield Problem(id="AWS021", resource=str(owner), message=f"Lustre ports: of {more}, lacks {missing}")
     for rule in record.of(INGRESS):
         if "cidrIpv4" in rule.inputs or "cidrIpv6" in rule.inputs:
             yield Problem(id="AWS022", resource=rule.name, message="accepts traffic from an address range")
@@ -144,6 +149,16 @@ def _capacity(record: Record, wanted: Wanted) -> Iterator[Problem]:
             yield Problem(id="AWS032", resource=template.name, message=f"market type {market}")
         if (market == "capacity-block") != (wanted.capacity == "capacity-block"):
             yield Problem(id="AWS033", resource=template.name, message=f"market type {market} for {wanted.capacity}")
+        options = (inputs.get("instanceMarketOptions") or {}).get("spotOptions") or {}
+        once = (options.get("spotInstanceType"), options.get("instanceInterruptionBehavior")) == (
+            "one-time",
+            "terminate",
+        )
+        if (market == "spot") != (wanted.capacity == "spot") or (market == "spot" and not once):
+            message = f"spot nodes of a group are one-time and end; {market} {dict(options)}"
+            yield Problem(id="AWS037", resource=template.name, message=message)
+        if inputs.get("instanceInitiatedShutdownBehavior") != "terminate":
+            yield Problem(id="AWS045", resource=template.name, message="does not terminate: it stays, and is paid for")
         if market == "capacity-block":
             family = str(inputs.get("instanceType")).partition(".")[0]
             if not reserved or wanted.nodes > _BLOCK_NODES or family not in _BLOCK_FAMILIES:
@@ -199,9 +214,12 @@ def _lustre(record: Record) -> Iterator[Problem]:
 
 
 def _network(record: Record, wanted: Wanted) -> Iterator[Problem]:
-    zones = {subnet.inputs.get("availabilityZone") for subnet in record.of(SUBNET)}
-    if len(zones) != 1:
+    zones = {subnet.inputs.get("availabilityZone") for subnet in record.of(SUBNET) if "-services-" not in subnet.name}
+    if record.of(SUBNET) and len(zones) != 1:
         yield Problem(id="AWS060", resource="subnets", message=f"are in {sorted(map(str, zones))}")
+    services = {subnet.inputs.get("availabilityZone") for subnet in record.of(SUBNET) if "-services-" in subnet.name}
+    if record.of(SUBNET) and len(services) != 2:
+        yield Problem(id="AWS065", resource="service subnets", message=f"are in {sorted(map(str, services))}")
     for subnet in record.of(SUBNET):
         if subnet.inputs.get("mapPublicIpOnLaunch") is not False:
             yield Problem(id="AWS061", resource=subnet.name, message="gives public addresses")
@@ -250,26 +268,6 @@ def _disks(machine: Resource) -> list[Mapping[str, Any]]:
     return [*mapped, *([root] if root else [])]
 
 
-def _policies(record: Record) -> Iterator[Problem]:
-    allowed: set[str] = set()
-    for one in record.cloud_resources:
-        for field in ("policy", "assumeRolePolicy"):
-            for statement in json.loads(one.inputs.get(field) or '{"Statement": []}')["Statement"]:
-                if statement["Effect"] != "Allow":
-                    continue
-                actions, resources = statement["Action"], statement.get("Resource", [])
-                allowed |= set(actions)
-                if "*" in actions or (
-                    "*" in resources and any(action.endswith(":*") for action in actions) and one.type != KEY
-                ):
-                    yield Problem(id="AWS080", resource=one.name, message=f"allows {actions} on {resources}")
-                anyone = (statement.get("Principal") or {}).get("AWS") == "*"
-                if anyone and "kms:CallerAccount" not in (statement.get("Condition") or {}).get("StringEquals", {}):
-                    yield Problem(id="AWS081", resource=one.name, message="allows anyone")
-    if "fsx:DescribeFileSystems" not in allowed:
-        yield Problem(id="AWS082", resource="roles", message="Lustre over EFA falls back to TCP in silence")
-
-
 def _budget(record: Record) -> Iterator[Problem]:
     for one in record.of("aws:budgets/budget:Budget"):
         if not one.inputs.get("notifications") or not float(one.inputs.get("limitAmount", 0)) > 0:
@@ -282,5 +280,5 @@ def _budget(record: Record) -> Iterator[Problem]:
             for setting in ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
         ):
             yield Problem(id="AWS091", resource=name, message="can be made public")
-    if one_of(record, KEY).inputs.get("enableKeyRotation") is not True:
+    if any(one.inputs.get("enableKeyRotation") is not True for one in record.of(KEY)):
         yield Problem(id="AWS092", resource="key", message="does not rotate")

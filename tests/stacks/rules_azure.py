@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 from .records import Record
 from .rules import Problem, Wanted
+from .rules_azure_names import name_problems
+from .rules_azure_services import service_problems
+from .rules_azure_values import value_problems
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
 MACHINE = "azure-native:compute:VirtualMachine"
@@ -14,6 +17,7 @@ SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
 FILE_SYSTEM = "azure-native:storagecache:AmlFilesystem"
 ACCOUNT = "azure-native:storage:StorageAccount"
 VAULT = "azure-native:keyvault:Vault"
+DATABASE = "azure-native:dbformysql:Server"
 GRANT = "azure-native:authorization:RoleAssignment"
 
 KEPT = {
@@ -26,6 +30,7 @@ KEPT = {
 }
 #: Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25.
 _MOST_IN_A_SCALE_SET = 300
+_MOST_IN_A_BLOCK = 64
 _RDMA_NETWORK = ipaddress.ip_network("172.16.0.0/16")
 #: Microsoft, "Create an Azure Managed Lustre file system", 2024-11: tier -> least, most, step in TiB.
 _LUSTRE = {40: (48, 768, 48), 125: (16, 128, 16), 250: (8, 128, 8), 500: (4, 128, 4)}
@@ -42,11 +47,15 @@ def azure_problems(record: Record, wanted: Wanted) -> list[Problem]:
     """Return everything that is wrong in a record of the Azure stack."""
     return [
         *_scale_sets(record, wanted),
+        *_machines(record),
         *_images(record, wanted),
         *_file_system(record),
         *_network(record),
         *_data(record),
         *_budget(record),
+        *service_problems(record),
+        *value_problems(record, scheduler=wanted.scheduler),
+        *name_problems(record),
     ]
 
 
@@ -66,8 +75,16 @@ def _scale_sets(record: Record, wanted: Wanted) -> Iterator[Problem]:
             yield Problem(
                 id="AZ002", resource=one.name, message=f"{size} machines; the most are {_MOST_IN_A_SCALE_SET}"
             )
-        if reserved and ("_ND" in str(sku.get("name")) or inputs.get("singlePlacementGroup")):
+        block = reserved and wanted.capacity == "block-reservation"
+        if reserved and not block and ("_ND" in str(sku.get("name")) or inputs.get("singlePlacementGroup")):
             yield Problem(id="AZ003", resource=one.name, message="capacity reservation takes no ND size")
+        if block and isinstance(size, int) and size > _MOST_IN_A_BLOCK:
+            yield Problem(id="AZ015", resource=one.name, message=f"{size} machines do not fit into a block")
+        if reserved != wanted.capacity.endswith("reservation"):
+            yield Problem(id="AZ016", resource=one.name, message=f"is not what {wanted.capacity} asks for")
+        notice = (profile.get("scheduledEventsProfile") or {}).get("terminateNotificationProfile") or {}
+        if notice.get("enable") is not True:
+            yield Problem(id="AZ017", resource=one.name, message="goes without notice")
         if inputs.get("overprovision") is not False or (inputs.get("upgradePolicy") or {}).get("mode") != "Manual":
             yield Problem(id="AZ004", resource=one.name, message="machines come and go by themselves")
         if inputs.get("orchestrationMode") != "Uniform" or len(inputs.get("zones", [])) != 1:
@@ -92,6 +109,21 @@ def _scale_sets(record: Record, wanted: Wanted) -> Iterator[Problem]:
         yield Problem(id="AZ013", resource="scale sets", message="InfiniBand does not reach from one to another")
     if "GB200" in wanted.instance.id and total > _NVLINK_DOMAIN and total % _NVLINK_DOMAIN:
         yield Problem(id="AZ014", resource="scale sets", message=f"{total} machines are no whole racks")
+
+
+def _machines(record: Record) -> Iterator[Problem]:
+    """Controller and login machine: the same care as for nodes."""
+    machines = record.of(MACHINE)
+    for one in machines:
+        if not one.inputs["osProfile"]["linuxConfiguration"].get("disablePasswordAuthentication"):
+            yield Problem(id="AZ018", resource=one.name, message="lets passwords in")
+        if "diskEncryptionSet" not in one.inputs["storageProfile"]["osDisk"]["managedDisk"]:
+            yield Problem(id="AZ019", resource=one.name, message="a disk is not encrypted with the cluster's key")
+        if "osProfile.customData" not in one.replace_on_changes:
+            yield Problem(id="AZ022", resource=one.name, message="would keep old boot data, which Azure cannot change")
+    identities = {str(one.inputs["identity"]["userAssignedIdentities"]) for one in machines}
+    if len(identities) != len(machines):
+        yield Problem(id="AZ023", resource="machines", message="share an identity")
 
 
 def _images(record: Record, wanted: Wanted) -> Iterator[Problem]:
@@ -184,9 +216,14 @@ def _data(record: Record) -> Iterator[Problem]:
         scope = str(one.inputs.get("scope"))
         if role in (_OWNER, _CONTRIBUTOR) or scope.count("/") <= 4:
             yield Problem(id="AZ053", resource=one.name, message=f"grants {role} on {scope}")
-    locks = record.of("azure-native:authorization:ManagementLockByScope")
-    if [lock.inputs.get("level") for lock in locks] != ["CanNotDelete"]:
-        yield Problem(id="AZ054", resource="data", message="can be deleted by hand")
+    locked = {
+        lock.name.removeprefix("small-").removesuffix("-lock")
+        for lock in record.of("azure-native:authorization:ManagementLockByScope")
+        if lock.inputs.get("level") == "CanNotDelete"
+    }
+    for what in ["data", *(["accounting"] if record.of(DATABASE) else [])]:
+        if what not in locked:
+            yield Problem(id="AZ054", resource=what, message="can be deleted by hand")
 
 
 def _budget(record: Record) -> Iterator[Problem]:

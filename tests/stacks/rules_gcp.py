@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
+from . import rules_gcp_services, rules_gcp_ways
 from .records import Record
 from .rules import Problem, Wanted
 
@@ -27,9 +28,15 @@ _FABRICS = {
 _PLAIN = (1, 0, None)
 #: Managed Lustre performance tiers: MB/s per TiB -> smallest size and step in GiB.
 _LUSTRE_STEP_GIB = {125: 72_000, 250: 36_000, 500: 18_000, 1000: 9_000}
+#: What an account may do in the whole project; everything else is granted on single resources.
+_PROJECT_ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")
 _IAP_RANGE = "35.235.240.0/20"
 _FILE_SYSTEM_NAME_LETTERS = 8
 _FLEX_START_A3_NODES = 256
+#: Types whose groups take a workload policy with flex-start (Google, "placement policy and workload policy").
+_WORKLOAD_POLICY_TYPES = ("a3-ultragpu-8g", "a4-highgpu-8g")
+#: Machines of a zonal managed instance group (Compute Engine reference, instanceGroupManagers).
+_GROUP_NODES = 1000
 _FLEX_START_S = 7 * 24 * 3600
 
 
@@ -40,10 +47,18 @@ def gcp_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *_networks(record, wanted),
         *_capacity(record, wanted),
         *_group(record, wanted),
-        *_lustre(record),
+        *_lustre(record, _zone_of(record)),
         *_access(record),
         *_data(record),
+        *rules_gcp_services.services_problems(record, wanted),
+        *rules_gcp_ways.way_problems(record),
     ]
+
+
+def _zone_of(record: Record) -> str:
+    """Return the zone of the nodes: of their groups, of their TPU slice, or of the file system beside them."""
+    zones = [one.inputs.get("zone") for one in (*record.of(GROUP), *record.of(rules_gcp_services.TPU_VM))]
+    return str([*zones, *(one.inputs.get("location") for one in record.of(LUSTRE)), ""][0])
 
 
 def _interfaces(record: Record, wanted: Wanted) -> Iterator[Problem]:
@@ -64,9 +79,10 @@ def _interfaces(record: Record, wanted: Wanted) -> Iterator[Problem]:
 def _networks(record: Record, wanted: Wanted) -> Iterator[Problem]:
     gvnics, rdma, mtu = _FABRICS.get(wanted.instance.id, _PLAIN)
     networks = record.of(NETWORK)
-    if len(networks) != gvnics + (1 if rdma else 0):
+    # None of them: somebody else's are used.
+    if networks and len(networks) != gvnics + (1 if rdma else 0):
         yield Problem(id="GCP010", resource="networks", message=f"{len(networks)} networks")
-    zone = record.of(GROUP)[0].inputs.get("zone")
+    zone = _zone_of(record)
     for one in networks:
         if mtu is not None and one.inputs.get("mtu") != mtu:
             yield Problem(id="GCP011", resource=one.name, message=f"MTU {one.inputs.get('mtu')}, not {mtu}")
@@ -83,9 +99,14 @@ def _networks(record: Record, wanted: Wanted) -> Iterator[Problem]:
     ranges = [ipaddress.ip_network(one.inputs["ipCidrRange"]) for one in record.of(SUBNETWORK)]
     if any(a.overlaps(b) for i, a in enumerate(ranges) for b in ranges[i + 1 :]):
         yield Problem(id="GCP016", resource="subnetworks", message="overlap")
-    # Google keeps four addresses of a subnetwork, and the controller has one.
-    if any(one.num_addresses - 5 < wanted.nodes for one in ranges):
+    # Google keeps four addresses of a subnetwork; controller and login machine have one each.
+    if any(one.num_addresses - 6 < wanted.nodes for one in ranges):
         yield Problem(id="GCP017", resource="subnetworks", message=f"are too small for {wanted.nodes} nodes")
+    for one in record.of(SUBNETWORK):
+        if one.name.endswith("-primary") and "logConfig" not in one.inputs:
+            yield Problem(id="GCP018", resource=one.name, message="keeps no flow logs")
+        if one.name.endswith("-primary") and one.inputs.get("privateIpGoogleAccess") is not True:
+            yield Problem(id="GCP019", resource=one.name, message="does not reach Google's services privately")
 
 
 def _capacity(record: Record, wanted: Wanted) -> Iterator[Problem]:
@@ -119,6 +140,11 @@ def _capacity(record: Record, wanted: Wanted) -> Iterator[Problem]:
         run_s = (scheduling.get("maxRunDuration") or {}).get("seconds", 0)
         if model == "FLEX_START" and not 0 < run_s <= _FLEX_START_S:
             yield Problem(id="GCP025", resource=template.name, message=f"flex-start for {run_s} s")
+    if not compact and wanted.capacity in ("on-demand", "spot") and record.of(TEMPLATE):
+        yield Problem(id="GCP028", resource="placement", message="no compact placement: nodes may be far apart")
+    takes_workload_policy = wanted.instance.id in _WORKLOAD_POLICY_TYPES
+    if takes_workload_policy and wanted.capacity == "flex-start" and not workload:
+        yield Problem(id="GCP029", resource="placement", message="no workload policy: nodes may be far apart")
     for one in compact:
         policy = one.inputs["groupPlacementPolicy"]
         distance = policy.get("maxDistance")
@@ -135,10 +161,16 @@ def _capacity(record: Record, wanted: Wanted) -> Iterator[Problem]:
 def _group(record: Record, wanted: Wanted) -> Iterator[Problem]:
     flex = wanted.capacity == "flex-start"
     requested = sum(one.inputs.get("resizeBy", 0) for one in record.of("gcp:compute/resizeRequest:ResizeRequest"))
-    for one in record.of(GROUP):
-        total = one.inputs.get("targetSize", 0) + requested
-        if total != wanted.nodes:
-            yield Problem(id="GCP030", resource=one.name, message=f"{total} nodes, not {wanted.nodes}")
+    groups = record.of(GROUP)
+    sizes = [one.inputs.get("targetSize", 0) for one in groups]
+    if groups and sum(sizes) + requested != wanted.nodes:
+        message = f"{sum(sizes) + requested} nodes, not {wanted.nodes}"
+        yield Problem(id="GCP030", resource=groups[0].name, message=message)
+    if len({str(one.inputs.get("zone")) for one in groups}) > 1:
+        yield Problem(id="GCP035", resource=groups[0].name, message="its groups are in several zones")
+    for one in groups:
+        if one.inputs.get("targetSize", 0) > _GROUP_NODES:
+            yield Problem(id="GCP034", resource=one.name, message=f"one group holds {_GROUP_NODES} machines")
         if flex and (one.inputs.get("instanceLifecyclePolicy") or {}).get("defaultActionOnFailure") != "DO_NOTHING":
             yield Problem(id="GCP031", resource=one.name, message="flex-start machines are not repaired")
         if (one.inputs.get("updatePolicy") or {}).get("type") != "OPPORTUNISTIC":
@@ -147,7 +179,7 @@ def _group(record: Record, wanted: Wanted) -> Iterator[Problem]:
         yield Problem(id="GCP033", resource="group", message=f"one request holds {_FLEX_START_A3_NODES} nodes")
 
 
-def _lustre(record: Record) -> Iterator[Problem]:
+def _lustre(record: Record, zone: str) -> Iterator[Problem]:
     for one in record.of(LUSTRE):
         inputs = one.inputs
         try:
@@ -161,28 +193,57 @@ def _lustre(record: Record) -> Iterator[Problem]:
         if len(name) > _FILE_SYSTEM_NAME_LETTERS or not name.isalnum():
             yield Problem(id="GCP042", resource=one.name, message=f"file system name {name}")
         peerings = [peer.urn for peer in record.of("gcp:servicenetworking/connection:Connection")]
-        if not set(peerings) & set(one.dependencies):
+        # Somebody else's network is peered already.
+        if record.of(NETWORK) and not set(peerings) & set(one.dependencies):
             yield Problem(id="GCP043", resource=one.name, message="does not wait for its network's peering")
-        if inputs.get("location") != record.of(GROUP)[0].inputs.get("zone"):
+        if inputs.get("location") != zone:
             yield Problem(id="GCP044", resource=one.name, message="is in another zone than the nodes")
         if inputs.get("deletionPolicy") != "PREVENT":
             yield Problem(id="GCP045", resource=one.name, message="can be deleted")
+        if not inputs.get("kmsKey"):
+            yield Problem(id="GCP046", resource=one.name, message="is not encrypted with the cluster's key")
 
 
 def _access(record: Record) -> Iterator[Problem]:
+    ranges = [ipaddress.ip_network(one.inputs["ipCidrRange"]) for one in record.of(SUBNETWORK)]
     for one in record.of(FIREWALL):
         for source in one.inputs.get("sourceRanges", []):
-            if isinstance(source, str) and source != _IAP_RANGE and not ipaddress.ip_network(source).is_private:
+            if not isinstance(source, str) or source == _IAP_RANGE:
+                continue
+            network = ipaddress.ip_network(source)
+            if not network.is_private:
                 yield Problem(id="GCP050", resource=one.name, message=f"lets {source} in")
+            # The one range that is no subnetwork's own is the peered one of Google's services.
+            elif one.name.endswith("-internal") and network not in ranges:
+                yield Problem(id="GCP057", resource=one.name, message=f"lets {source} in, which is no subnetwork's")
+        if one.inputs.get("sourceRanges") == [_IAP_RANGE]:
+            ports = [port for allow in one.inputs.get("allows", []) for port in allow.get("ports") or ["all"]]
+            if ports != ["22"]:
+                yield Problem(id="GCP058", resource=one.name, message=f"lets the proxy to ports {ports}")
     for one in (*record.of(TEMPLATE), *record.of(INSTANCE)):
         if (one.inputs.get("metadata") or {}).get("enable-oslogin") != "TRUE":
             yield Problem(id="GCP051", resource=one.name, message="takes keys from the project's metadata")
         if any("accessConfigs" in interface for interface in one.inputs["networkInterfaces"]):
             yield Problem(id="GCP052", resource=one.name, message="has a public address")
+    # Roles of our own are held to their permissions elsewhere.
+    allowed = (*_PROJECT_ROLES, *(one.name for one in record.of(rules_gcp_services.CUSTOM_ROLE)))
     for one in record.of("gcp:projects/iAMMember:IAMMember"):
-        if one.inputs.get("role") in ("roles/owner", "roles/editor"):
-            yield Problem(id="GCP053", resource=one.name, message=f"grants {one.inputs.get('role')}")
+        role = str(one.inputs.get("role"))
+        if role.rpartition("/")[2] not in allowed and role not in allowed:
+            yield Problem(id="GCP053", resource=one.name, message=f"grants {role} on the whole project")
+    for one in record.of(INSTANCE):
+        if not (one.inputs.get("bootDisk") or {}).get("kmsKeySelfLink"):
+            yield Problem(id="GCP054", resource=one.name, message="its disk is not encrypted with the cluster's key")
+        shielded = one.inputs.get("shieldedInstanceConfig") or {}
+        if not all(
+            shielded.get(key) is True for key in ("enableSecureBoot", "enableVtpm", "enableIntegrityMonitoring")
+        ):
+            yield Problem(id="GCP059", resource=one.name, message="is no Shielded VM")
+        if not (one.inputs.get("serviceAccount") or {}).get("email"):
+            yield Problem(id="GCP064", resource=one.name, message="runs as the project's default account")
     for one in record.of(TEMPLATE):
+        if not (one.inputs.get("serviceAccount") or {}).get("email"):
+            yield Problem(id="GCP064", resource=one.name, message="runs as the project's default account")
         for disk in one.inputs["disks"]:
             image = str(disk.get("sourceImage"))
             if "kmsKeySelfLink" not in (disk.get("diskEncryptionKey") or {}):
@@ -202,9 +263,13 @@ def _data(record: Record) -> Iterator[Problem]:
             yield Problem(id="GCP060", resource=one.name, message="can be made public")
         if "defaultKmsKeyName" not in (one.inputs.get("encryption") or {}):
             yield Problem(id="GCP061", resource=one.name, message="is not encrypted with the cluster's key")
+        if (one.inputs.get("versioning") or {}).get("enabled") is not True:
+            yield Problem(id="GCP065", resource=one.name, message="keeps no overwritten object")
     for one in record.of("gcp:projects/service:Service"):
         if one.inputs.get("disableOnDestroy") is not False:
             yield Problem(id="GCP062", resource=one.name, message="is switched off for everybody at the end")
     for one in record.of("gcp:kms/cryptoKey:CryptoKey"):
         if not one.inputs.get("rotationPeriod"):
             yield Problem(id="GCP063", resource=one.name, message="does not rotate")
+        if one.inputs.get("deletionPolicy") != "PREVENT":
+            yield Problem(id="GCP066", resource=one.name, message="can be deleted, and all data with it")

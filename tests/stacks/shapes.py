@@ -13,7 +13,14 @@ from functools import cache, cached_property
 from pathlib import Path
 
 #: Package of a type token's first part.
-PACKAGES = {"aws": "pulumi_aws", "azure-native": "pulumi_azure_native", "gcp": "pulumi_gcp"}
+PACKAGES = {
+    "aws": "pulumi_aws",
+    "azure-native": "pulumi_azure_native",
+    "gcp": "pulumi_gcp",
+    "kubernetes": "pulumi_kubernetes",
+}
+#: An object of a kind that a cluster learns from somebody: all of them have one shape, whose `spec` is free.
+_CUSTOM_KIND = re.compile(r"kubernetes:[a-z0-9-]+(\.[a-z0-9-]+)+/v[0-9a-z]+:[A-Z]\w+")
 _SCALARS = ("str", "int", "float", "bool")
 _TRANSPARENT = ("Input", "Output", "Optional", "Awaitable", "NotRequired", "InputType")
 
@@ -97,6 +104,7 @@ class Sdk:
 
     site_packages: Path
 
+    @cache  # noqa: B019 - one Sdk lives as long as the process
     def inputs(self, token: str) -> ObjectShape:
         """Return what a resource type takes.
 
@@ -118,6 +126,7 @@ class Sdk:
         path, resource = self._resource(token)
         return _getters(path, resource)
 
+    @cache  # noqa: B019 - as above
     def secret_inputs(self, token: str) -> frozenset[str]:
         """Return the inputs that the SDK marks secret by itself, in Python's spelling."""
         path, _ = self._resource(token)
@@ -125,11 +134,28 @@ class Sdk:
             re.findall(r'__dict__\["(\w+)"\] = None if \w+ is None else pulumi\.Output\.secret', _text(path))
         )
 
+    def answers(self, token: str) -> Mapping[str, Shape]:
+        """Return the shape of a look-up's answer by the provider's name.
+
+        Args:
+            token: such as `aws:ec2/getVpc:getVpc` or `azure-native:network:getVirtualNetwork`.
+        """
+        package, module, name = token.split(":")
+        module = module.partition("/")[0]
+        folder = self._package(package) / ("" if module == "index" else module)
+        path = folder / f"{_snake(name)}.py"
+        if package not in PACKAGES or not path.exists():
+            raise UnknownTypeError(f"no such look-up in the installed SDK: {token}")
+        return _getters(path, f"{name[0].upper()}{name[1:]}Result")
+
+    @cache  # noqa: B019 - as above
     def _resource(self, token: str) -> tuple[Path, str]:
         if token.startswith("pulumi:providers:"):
             return self._package(token.rpartition(":")[2]) / "provider.py", "Provider"
         package = token.partition(":")[0]
         found = self._registry.get(token) if package in PACKAGES else None
+        if found is None and package == "kubernetes" and _CUSTOM_KIND.fullmatch(token):
+            found = "pulumi_kubernetes.apiextensions", "CustomResource"
         if found is None:
             raise UnknownTypeError(f"no such type in the installed SDK: {token}")
         module, resource = found
@@ -149,7 +175,10 @@ class Sdk:
     def _registry(self) -> Mapping[str, tuple[str, str]]:
         known: dict[str, tuple[str, str]] = {}
         for package in PACKAGES.values():
-            source = (self.site_packages / package / "__init__.py").read_text()
+            path = self.site_packages / package / "__init__.py"
+            if not path.exists():
+                continue
+            source = path.read_text()
             listed = re.search(r'resource_modules="""\n?(.*?)"""', source, re.DOTALL)
             for entry in json.loads(listed.group(1)) if listed else ():
                 known |= {token: (entry["fqn"], name) for token, name in entry["classes"].items()}
@@ -256,6 +285,8 @@ def _shape(node: ast.expr, path: Path) -> Shape:
             return Items(item=_shape(parts[0], path))
         if head == "Mapping":
             return Entries(item=_shape(parts[1], path))
+        if head == "Literal":
+            return Scalar(kind=type(ast.literal_eval(parts[0])).__name__)
         if head == "Union":
             return AnyOf(options=tuple(_shape(part, path) for part in parts))
         raise UnknownTypeError(f"{path}: annotation {ast.unparse(node)}")
@@ -268,11 +299,11 @@ def _named(name: str, path: Path) -> Shape:
     if not module or module == "outputs":
         return Nested(module=path.parent, name=short)
     # A class of another module of the same SDK: `from .. import ec2 as _ec2`, then `_ec2.InstanceType`.
-    alias = module.split(".")[0]
-    imported = re.search(rf"^from \.\. import (\w+) as {alias}$", _text(path), re.MULTILINE)
+    alias, *inner = module.split(".")
+    imported = re.search(rf"^from (\.\.+) import (\w+) as {alias}$", _text(path), re.MULTILINE)
     if imported is None:
         return Anything()
-    return Nested(module=path.parent.parent / imported.group(1), name=short)
+    return Nested(module=path.parents[len(imported.group(1)) - 1].joinpath(imported.group(2), *inner), name=short)
 
 
 def _snake(name: str) -> str:

@@ -31,7 +31,7 @@ def checked(resources: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
 
 def inputs_of(case: Case) -> list[dict[str, Any]]:
     """Return name, type and inputs of every resource of a case."""
-    return [{"name": one.name, "type": one.type, "inputs": one.inputs} for one in recorded(case).cloud_resources]
+    return [{"name": one.name, "type": one.type, "inputs": one.inputs} for one in recorded(case).whole.cloud_resources]
 
 
 @pytest.mark.parametrize("case", _CASES, ids=str)

@@ -1,54 +1,71 @@
 """Every stack × instance type × size runs unmodified, and nothing is wrong with what it asks for."""
 
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from .cases import beyond, chosen, compact, limit_of
-from .projects import INSTANCES, Case, record_all, recorded
+from .cases import TYPICAL, beyond, chosen, compact, limit_of, stacks
+from .kubernetes_nodes import AKS_POOL, EKS_GROUP, GKE_POOL, is_gpu_group
+from .profiles import profile_problems, profiles, read, text_of
+from .projects import INSTANCES, SCHEDULERS, Case, has_stack, record_all, recorded, run, write
 from .proof import problems
 from .records import UNKNOWN, Record, texts
 
-#: One type of each cloud for what does not depend on the type.
-TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-megagpu-8g"}
-#: Resources of one stack without its groups of nodes: few enough to read, and the same for every number of nodes.
-LEAST_RESOURCES, MOST_RESOURCES = 30, 80
+#: Resources of one layer without its groups of nodes: few enough to read, and the same for every number of nodes.
+MOST_RESOURCES = 60
+PROFILES = Path(__file__).parent / "profiles"
 
 
 @pytest.fixture(scope="session")
-def _recorded() -> None:
-    """Run the whole matrix on all cores first; workers of a parallel test run share it out by themselves."""
+def _recorded(request: pytest.FixtureRequest) -> None:
+    """Run what the selected tests look at on all cores first; parallel workers of pytest share it out themselves."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        record_all([(case, False) for case in (*chosen(), *beyond())])
+        parameters = (getattr(item, "callspec", None) for item in request.session.items)
+        cases = (one.params.get("case") for one in parameters if one is not None)
+        record_all([(case, False) for case in dict.fromkeys(cases) if isinstance(case, Case)])
 
 
 def of_groups(record: Record) -> int:
     """Count what comes once for each group of nodes."""
-    kinds = ("aws:autoscaling/group:Group", "azure-native:compute:VirtualMachineScaleSet")
-    return sum(len(record.of(kind)) for kind in kinds)
+    kinds = (
+        "aws:autoscaling/group:Group",
+        "azure-native:compute:VirtualMachineScaleSet",
+        "gcp:compute/instanceGroupManager:InstanceGroupManager",
+        EKS_GROUP,
+        GKE_POOL,
+        AKS_POOL,
+    )
+    return sum(len([one for one in record.of(kind) if is_gpu_group(one)]) for kind in kinds)
 
 
 @pytest.mark.usefixtures("_recorded")
 @pytest.mark.parametrize("case", chosen(), ids=str)
 def test_nothing_is_wrong_with_what_the_program_asks_for(case: Case) -> None:
     """Inputs fit the SDK's shapes, and the rules of all clouds and of this one hold."""
-    record = recorded(case)
-    found = problems(record, case)
+    made = recorded(case)
+    found = problems(made, case)
     if dict(case.changes).get("allowSplitFabric"):
         # That is what this setting asks for, in full knowledge.
         found = [one for one in found if one.id != "AZ013"]
+    profile = PROFILES / f"{case.cloud}-{case.scheduler}.json"
+    found += profile_problems(made.whole, read(profile)) if profile.exists() else []
     assert [str(one) for one in found] == []
-    assert LEAST_RESOURCES <= len(record.cloud_resources) - of_groups(record) <= MOST_RESOURCES
+    for layer, record in made.layers.items():
+        lasting = len(record.cloud_resources) - of_groups(record)
+        assert lasting <= MOST_RESOURCES, f"{layer}: {lasting} resources"
 
 
 @pytest.mark.usefixtures("_recorded")
 @pytest.mark.parametrize("case", beyond(), ids=str)
 def test_one_node_too_many_is_refused_in_words(case: Case) -> None:
-    """Beyond the limit the program says which value is wrong and what the limit is, and registers nothing."""
-    record = recorded(case)
-    assert [one.type for one in record.resources] == ["pulumi:pulumi:Stack"]
+    """Beyond the limit a layer says which value is wrong and what the limit is, and registers nothing."""
+    layers = recorded(case).layers
+    record = list(layers.values())[-1]
+    assert record.cloud_resources == ()
     assert record.error is not None
-    assert "nodeCount" in record.error
+    assert "nodeCount" in record.error or "plannedNodes" in record.error
     assert any(
         f"{limit:,}" in record.error or str(limit) in record.error
         for limit in (limit_of(case.cloud, case.instance)[0], 300)
@@ -60,27 +77,45 @@ def test_one_node_too_many_is_refused_in_words(case: Case) -> None:
 def test_the_number_of_resources_does_not_grow_with_the_nodes() -> None:
     """From one node to a type's limit only groups of nodes are added, never one resource per node."""
     for cloud, instances in INSTANCES.items():
-        for instance in instances:
-            small, large = (recorded(one) for one in compact() if (one.cloud, one.instance) == (cloud, instance))
-            # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
-            assert abs(len(small.cloud_resources) - len(large.cloud_resources) + of_groups(large) - 1) <= 2
-            assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
+        for scheduler in SCHEDULERS:
+            for instance in instances if has_stack(cloud, scheduler) else ():
+                ours = [
+                    one for one in compact() if (one.cloud, one.scheduler, one.instance) == (cloud, scheduler, instance)
+                ]
+                small, large = (recorded(one).whole for one in ours)
+                # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
+                lasting = [len(one.cloud_resources) - of_groups(one) for one in (small, large)]
+                assert abs(lasting[0] - lasting[1]) <= 2
+                assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
 
 
-@pytest.mark.parametrize("cloud", TYPICAL)
-def test_a_second_run_asks_for_the_same(cloud: str) -> None:
+@pytest.mark.skipif(
+    os.environ.get("CLUSTERWRIGHT_WRITE_GOLDEN") != "1", reason="writes the profiles only when asked to"
+)
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_profiles_are_written(cloud: str, scheduler: str) -> None:
+    """With `CLUSTERWRIGHT_WRITE_GOLDEN=1` what all cases have in common becomes the profile, to be read."""
+    ours = [one for one in chosen() if (one.cloud, one.scheduler) == (cloud, scheduler)]
+    record_all([(one, False) for one in ours])
+    PROFILES.mkdir(exist_ok=True)
+    (PROFILES / f"{cloud}-{scheduler}.json").write_text(text_of(profiles(recorded(one).whole for one in ours)))
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_a_second_run_asks_for_the_same(cloud: str, scheduler: str) -> None:
     """Nothing depends on the order of registration, on time or on chance."""
-    case = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=1)
+    case = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler)
     first = recorded(case)
-    again = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=1, changes=(("partition", "gpu"),))
-    assert recorded(again) == first
+    with tempfile.TemporaryDirectory() as folder:
+        write(case, Path(folder))
+        assert run(Path(folder)) == first
 
 
-@pytest.mark.parametrize("cloud", TYPICAL)
-def test_a_preview_asks_for_the_same_resources(cloud: str) -> None:
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_a_preview_asks_for_the_same_resources(cloud: str, scheduler: str) -> None:
     """In a preview, where ids and outputs are unknown, the program gets as far and says nothing wrong."""
-    case = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=1)
-    preview, deployed = recorded(case, dry_run=True), recorded(case)
+    case = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler)
+    preview, deployed = recorded(case, dry_run=True).whole, recorded(case).whole
     assert preview.error is None
     assert [one.urn for one in preview.resources] == [one.urn for one in deployed.resources]
     unknown = sum(UNKNOWN in str(one.inputs) for one in preview.resources)

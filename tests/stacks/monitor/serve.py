@@ -5,7 +5,6 @@ dependencies, providers, secrets and stack exports are what the engine would see
 a program would use it: state and differences, transforms, hooks, remote components, parameterised packages.
 """
 
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -68,8 +67,12 @@ def plain_struct(struct: struct_pb2.Struct) -> Any:  # noqa: ANN401
             return {"$secret": value} if fields.get("secret") else value
         case rpc._special_resource_sig:
             return {"$resource": fields["urn"]}
-        case _:
+        case rpc._special_asset_sig:
             return {"$asset": fields}
+        case rpc._special_archive_sig:
+            return {"$archive": fields}
+        case other:
+            raise ValueError(f"a value with signature {other} is not modelled")
 
 
 def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
@@ -81,6 +84,9 @@ def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
                 return {rpc._special_sig_key: rpc._special_secret_sig, "value": marked(value["$secret"])}
             if "$unknown" in value:
                 return rpc.UNKNOWN
+            for mark, signature in (("$asset", rpc._special_asset_sig), ("$archive", rpc._special_archive_sig)):
+                if mark in value:
+                    return {rpc._special_sig_key: signature, **{k: marked(item) for k, item in value[mark].items()}}
             if "$resource" in value:
                 return {rpc._special_sig_key: rpc._special_resource_sig, "urn": value["$resource"]}
             return {key: marked(item) for key, item in value.items()}
@@ -94,9 +100,10 @@ def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Registers resources by the engine's rules for URNs and keeps what it was told."""
 
-    def __init__(self, *, project: str, stack: str, cloud: Cloud) -> None:
-        self._project = project
+    def __init__(self, *, project: str, stack: str, organization: str, cloud: Cloud) -> None:
+        self.project = project
         self._stack = stack
+        self._organization = organization
         self._cloud = cloud
         self._lock = threading.Lock()
         self.resources: dict[str, dict[str, Any]] = {}
@@ -106,7 +113,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def GetDeploymentInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
         """Say what this monitor can do."""
         return resource_pb2.DeploymentInfo(
-            project=self._project, stack=self._stack, dryRun=self._cloud.dry_run, supportedFeatures=_FEATURES
+            project=self.project,
+            stack=self._stack,
+            organization=self._organization,
+            dryRun=self._cloud.dry_run,
+            supportedFeatures=_FEATURES,
         )
 
     def RegisterResource(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
@@ -131,11 +142,58 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             "additional_secret_outputs": sorted(request.additionalSecretOutputs),
             "version": request.version,
             "inputs": inputs,
+            "read_id": "",
+            "identities": [],
         }
         if request.remote:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"remote components are not modelled: {urn}")
+        self._keep(entry, context)
+        if not request.custom:
+            return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
+        answered = self._cloud.created(request.type, request.name, inputs)
+        id_ = self._cloud.id_of(request.type, request.name)
+        told = {value for key, value in answered.items() if key not in inputs and isinstance(value, str)}
+        entry["identities"] = sorted((told | {id_}) - {"", request.name})
+        secret = {name: {"$secret": answered[name]} for name in request.additionalSecretOutputs if name in answered}
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=struct_of(answered | secret))
+
+    def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
+        """Answer what exists already: another stack's outputs, or a resource that somebody else made."""
+        urn = self._urn(request)
+        entry = {
+            "urn": urn,
+            "type": request.type,
+            "name": request.name,
+            "custom": True,
+            "parent": request.parent,
+            "provider": request.provider,
+            "protect": False,
+            "retain_on_delete": False,
+            "delete_before_replace": False,
+            "dependencies": sorted(request.dependencies),
+            "property_dependencies": {},
+            "aliases": [],
+            "ignore_changes": [],
+            "replace_on_changes": [],
+            "additional_secret_outputs": sorted(request.additionalSecretOutputs),
+            "version": request.version,
+            "inputs": {key: value for key, value in plain_struct(request.properties).items() if value is not None},
+            "read_id": request.id,
+            "identities": [],
+        }
+        self._keep(entry, context)
+        try:
+            found = self._cloud.read(request.type, request.name, request.id)
+        except LookupError as problem:
+            context.abort(grpc.StatusCode.UNKNOWN, str(problem.args[0]))
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=struct_of(found))
+
+    def _keep(self, entry: dict[str, Any], context: grpc.ServicerContext) -> None:
+        """Write an entry down, or refuse it as the engine does."""
+        urn = entry["urn"]
         with self._lock:
-            unknown = [one for one in (request.parent, *request.dependencies) if one and one not in self.resources]
+            needed = (entry["parent"], *entry["dependencies"])
+            unknown = [one for one in needed if one and one not in self.resources]
             if urn in self.resources:
                 context.abort(
                     grpc.StatusCode.ALREADY_EXISTS, f"Duplicate resource URN '{urn}'; try giving it a unique name"
@@ -143,13 +201,6 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             if unknown:
                 context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{urn} refers to what is not registered: {unknown}")
             self.resources[urn] = entry
-        if not request.custom:
-            return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
-        answered = self._cloud.created(request.type, request.name, inputs)
-        secret = {name: {"$secret": answered[name]} for name in request.additionalSecretOutputs if name in answered}
-        return resource_pb2.RegisterResourceResponse(
-            urn=urn, id=self._cloud.id_of(request.type, request.name), object=struct_of(answered | secret)
-        )
 
     def RegisterResourceOutputs(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401, N802
         """Keep what the stack exports."""
@@ -174,7 +225,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """`urn:pulumi:stack::project::types::name`; the type of the root stack is left out of the types."""
         parent_types = request.parent.split("::")[2] if request.parent else ""
         prefix = "" if parent_types in ("", STACK_TYPE) else f"{parent_types}$"
-        return f"urn:pulumi:{self._stack}::{self._project}::{prefix}{request.type}::{request.name}"
+        return f"urn:pulumi:{self._stack}::{self.project}::{prefix}{request.type}::{request.name}"
 
 
 class Engine(engine_pb2_grpc.EngineServicer):
@@ -223,16 +274,14 @@ class Servers:
             server.stop(grace=None)
 
 
-def document(monitor: Monitor, engine: Engine, error: str | None) -> str:
+def document(monitor: Monitor, engine: Engine, error: str | None, reads: list[list[str]]) -> dict[str, Any]:
     """Return the record as JSON, sorted: registrations arrive in another order every time."""
-    return json.dumps(
-        {
-            "resources": [monitor.resources[urn] for urn in sorted(monitor.resources)],
-            "outputs": monitor.outputs,
-            "logs": sorted(engine.logs),
-            "invokes": sorted(monitor.invokes, key=repr),
-            "error": error,
-        },
-        sort_keys=True,
-        indent=1,
-    )
+    return {
+        "project": monitor.project,
+        "resources": [monitor.resources[urn] for urn in sorted(monitor.resources)],
+        "outputs": monitor.outputs,
+        "logs": sorted(engine.logs),
+        "invokes": sorted(monitor.invokes, key=repr),
+        "reads": sorted(reads),
+        "error": error,
+    }

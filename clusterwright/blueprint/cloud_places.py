@@ -1,0 +1,110 @@
+"""Where and how a cloud target asks for its nodes, held against what the cloud has."""
+
+import re
+
+from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.catalog.offerings import known_regions, listed_regions, verdict
+from clusterwright.catalog.records import Catalogue, Instance
+
+#: How each cloud names a reservation of capacity: (pattern, example).
+RESERVATION_IDS = {
+    "aws": (r"cr-[0-9a-f]{8,17}", "cr-0123456789abcdef0"),
+    "azure": (
+        r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+",
+        "/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/capacityReservationGroups/NAME",
+    ),
+    "gcp": (
+        r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?",
+        "my-reservation, or projects/PROJECT/reservations/NAME",
+    ),
+}
+#: Kinds of capacity that one cloud alone has: its name, and what to say of them elsewhere.
+_OFFERS = {
+    "capacity-block": ("aws", "capacity blocks are an offer of AWS"),
+    "block-reservation": ("azure", "block capacity reservations are an offer of Azure"),
+    "flex-start": ("gcp", "flex-start is an offer of Google Cloud"),
+}
+
+
+def place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
+    """Return what is wrong with zone, capacity and reservation, whatever the instance type.
+
+    `PLC003`: a zone of another region; `CAP001`: capacity of another cloud; `CAP002`: no id of a reservation.
+    """
+    path: Path = ("targets", cloud)
+    problems = []
+    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
+        problems.append(
+            Problem(
+                id="PLC003",
+                path=(*path, "zone"),
+                message=f"zone {asked.zone!r} is not in region {asked.region!r}",
+                help="the GPU nodes, their fabric and the file system share one zone of the region",
+            )
+        )
+    shape, example = RESERVATION_IDS[cloud]
+    owner, offer = _OFFERS.get(asked.capacity, (cloud, ""))
+    if owner != cloud:
+        problems.append(
+            Problem(
+                id="CAP001",
+                path=(*path, "capacity"),
+                message=f"{offer}, not of {cloud}",
+                help="choose on-demand, spot or reservation",
+            )
+        )
+    elif asked.reservation is not None and re.fullmatch(shape, asked.reservation) is None:
+        problems.append(
+            Problem(
+                id="CAP002",
+                path=(*path, "reservation"),
+                message=f"{asked.reservation!r} is not the id of a reservation of {cloud}",
+                help=f"for example {example}",
+            )
+        )
+    return problems
+
+
+def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instance: Instance) -> list[Problem]:
+    """Return why an instance type cannot be had where and as the target asks.
+
+    `CAP001`: not by this kind of capacity; `PLC001`: not in this region. A region that only one source leaves out is
+    doubtful and no problem, except for a type that was left to choose: there it means another one. A region in which no
+    source lists any type at all is taken for a slip of the pen.
+    """
+    path: Path = ("targets", cloud)
+    problems = []
+    kinds = [catalogue.capacity_objects[key].kind for key in instance.capacity_objects]
+    if asked.capacity not in kinds and _OFFERS.get(asked.capacity, (cloud, ""))[0] == cloud:
+        other = catalogue.capacity_objects.get(f"{cloud}-{asked.capacity}")
+        reason = f": it {other.note.split(';')[0]}" if other is not None and other.placement == "none" else ""
+        problems.append(
+            Problem(
+                id="CAP001",
+                path=(*path, "capacity"),
+                message=f"{instance.id} cannot be had as {asked.capacity}{reason}",
+                help=f"choose {' or '.join(kinds)}",
+            )
+        )
+    found = verdict(catalogue, instance, asked.region)
+    left_to_choose = asked.allowed_instances is not None
+    nowhere = asked.region not in known_regions(catalogue, cloud)
+    if nowhere or found.refused or (left_to_choose and found.left_out_by and not found.listed_by):
+        problems.append(
+            Problem(
+                id="PLC001",
+                path=(*path, "region"),
+                message=f"no source lists {instance.id} in {asked.region!r}",
+                help=f"it is listed in {', '.join(listed_regions(catalogue, instance)) or 'no region that is known'}",
+            )
+        )
+    return problems
+
+
+def _zone_in_region(cloud: str, zone: str, region: str) -> bool:
+    """Tell whether a zone's name fits its region: `us-east-1a`, `us-central1-a`; Azure zones are 1, 2 and 3."""
+    if cloud == "azure":
+        return zone in ("1", "2", "3")
+    letter = r"-[a-z]" if cloud == "gcp" else r"[a-z]"
+    return re.fullmatch(re.escape(region) + letter, zone) is not None

@@ -1,0 +1,205 @@
+"""Rules over the program's source: rules of the fabric are there, machines are closed, data survive a mistake."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from clusterwright.checks.results import Outcome, passed
+from clusterwright.checks.source import Call, calls
+from clusterwright.checks.subject import Subject
+from clusterwright.checks.values import flag
+
+_EVERYBODY = ("0.0.0.0/0", "::/0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forbidden:
+    """An argument that must not have a value.
+
+    Attributes:
+        argument: keyword, in any call whose name ends with `call`.
+        bad: tells whether a literal is one of those that must not stand here.
+        why: what it would do; fix: what to write.
+    """
+
+    argument: str
+    bad: Callable[[object], bool]
+    why: str
+    fix: str
+    call: str = ""
+
+
+def _is(*values: object) -> Callable[[object], bool]:
+    return lambda value: any(value == one and type(value) is type(one) for one in values)
+
+
+def _holds(*words: str) -> Callable[[object], bool]:
+    return lambda value: any(word in (value if isinstance(value, list | tuple) else [value]) for word in words)
+
+
+_TRUE, _FALSE = _is(True, "true"), _is(False, "false")
+#: What leaves a machine or data open to others.
+_OPEN = (
+    Forbidden(argument="associate_public_ip_address", bad=_TRUE, why="gives machines a public address", fix='"false"'),
+    Forbidden(argument="map_public_ip_on_launch", bad=_TRUE, why="gives machines a public address", fix="False"),
+    Forbidden(argument="access_configs", bad=bool, why="gives machines a public address", fix="[]"),
+    Forbidden(argument="publicly_accessible", bad=_TRUE, why="opens the database to the Internet", fix="False"),
+    Forbidden(argument="ipv4_enabled", bad=_TRUE, why="gives the database a public address", fix="False"),
+    Forbidden(argument="endpoint_public_access", bad=_TRUE, why="opens the control plane to the Internet", fix="False"),
+    Forbidden(argument="public_network_access", bad=_is("Enabled"), why="opens it to the Internet", fix='"Disabled"'),
+    Forbidden(argument="allow_blob_public_access", bad=_TRUE, why="lets blobs be read by everybody", fix="False"),
+    Forbidden(
+        argument="public_access_prevention", bad=_is("inherited"), why="lets data be published", fix='"enforced"'
+    ),
+    Forbidden(argument="block_public_acls", bad=_FALSE, why="lets data be published", fix="True"),
+    Forbidden(argument="block_public_policy", bad=_FALSE, why="lets data be published", fix="True"),
+    Forbidden(argument="ignore_public_acls", bad=_FALSE, why="lets data be published", fix="True"),
+    Forbidden(argument="restrict_public_buckets", bad=_FALSE, why="lets data be published", fix="True"),
+    Forbidden(
+        argument="http_tokens", bad=_is("optional"), why="lets any process read the machine's role", fix='"required"'
+    ),
+    Forbidden(argument="encrypted", bad=_FALSE, why="leaves a disk unencrypted", fix="True"),
+    Forbidden(argument="storage_encrypted", bad=_FALSE, why="leaves a database unencrypted", fix="True"),
+    Forbidden(
+        argument="minimum_tls_version", bad=_is("TLS1_0", "TLS1_1"), why="takes broken encryption", fix='"TLS1_2"'
+    ),
+    Forbidden(
+        argument="cidr_ipv4", bad=_holds(*_EVERYBODY), why="lets everybody in", fix="name a group", call="IngressRule"
+    ),
+    Forbidden(
+        argument="source_ranges", bad=_holds(*_EVERYBODY), why="lets everybody in", fix="name ranges", call="Firewall"
+    ),
+    Forbidden(
+        argument="cidr_blocks", bad=_holds(*_EVERYBODY), why="lets everybody in", fix="name a group", call="IngressArgs"
+    ),
+)
+#: What stops `destroy` until somebody changes the program.
+_STAYS_FOR_EVER = (
+    Forbidden(
+        argument="deletion_protection",
+        bad=_TRUE,
+        why="makes `destroy` fail for good",
+        fix="a setting that can be turned off",
+    ),
+)
+#: What loses data at `destroy`, or by a slip.
+_LOSES_DATA = (
+    Forbidden(argument="force_destroy", bad=_TRUE, why="deletes the data with the bucket", fix="False"),
+    Forbidden(argument="skip_final_snapshot", bad=_TRUE, why="deletes the database without a copy", fix="False"),
+    Forbidden(
+        argument="protect",
+        bad=_FALSE,
+        why="lets `destroy` take data",
+        fix="True, or leave it out",
+        call="ResourceOptions",
+    ),
+)
+
+
+#: Settings that protect data, databases and control planes.
+_PROTECTION = ("protectData", "accountingDatabaseDeletionProtection", "deletionProtection")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needed:
+    """A call that must be there, with arguments that it must have; an empty text stands for any value."""
+
+    what: str
+    call: str
+    arguments: tuple[tuple[str, str], ...]
+
+
+#: Rules of the fabric and of Lustre, by cloud.
+_RULES = {
+    "aws": (
+        Needed(
+            what="an inbound rule from the group itself (EFA)",
+            call="SecurityGroupIngressRule",
+            arguments=(("referenced_security_group_id", ""),),
+        ),
+        Needed(
+            what="an outbound rule to the group itself (EFA)",
+            call="SecurityGroupEgressRule",
+            arguments=(("referenced_security_group_id", ""),),
+        ),
+    ),
+    "azure": (),
+    "gcp": (
+        Needed(what="a firewall of the machines among themselves", call="Firewall", arguments=(("source_ranges", ""),)),
+    ),
+}
+#: Ports that Lustre needs, by cloud, as they stand in the program.
+_LUSTRE_PORTS = {"aws": ("988", "1018", "1023"), "azure": ("988",), "gcp": ("988",)}
+
+
+def closed(subject: Subject) -> Iterator[Outcome]:
+    """Find what opens machines or data: public addresses, the old metadata service, missing encryption."""
+    yield from _forbidden(subject, _OPEN, "nothing in the program opens machines or data")
+
+
+def keeps_data(subject: Subject) -> Iterator[Outcome]:
+    """Find what loses data, and what makes `destroy` impossible."""
+    yield from _forbidden(subject, _LOSES_DATA, "data are protected; `./cluster.sh destroy` keeps them")
+    yield from _forbidden(subject, _STAYS_FOR_EVER, "")
+    for key in _PROTECTION:
+        for setting in subject.project.settings(key):
+            if flag(setting.value) is False:
+                yield Outcome(
+                    status="WARN",
+                    message=f"{key} is false in {setting.layer}: `destroy` takes what it protects",
+                    fix=f"./cluster.sh set {key} true",
+                    place=setting.place,
+                )
+
+
+def _forbidden(subject: Subject, rules: tuple[Forbidden, ...], message: str) -> Iterator[Outcome]:
+    good, looked_at = True, 0
+    for call in calls(subject.project.files):
+        looked_at += 1
+        for rule in rules:
+            value = call.literals.get(rule.argument)
+            if rule.argument in call.literals and call.name.endswith(rule.call) and rule.bad(value):
+                good = False
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{call.name}({rule.argument}={value!r}) {rule.why}",
+                    fix=f"write {rule.argument}={rule.fix}",
+                    place=call.place(subject.project.shown(call.file)),
+                )
+    if good and looked_at and message:
+        yield passed(message)
+
+
+def fabric_rules(subject: Subject) -> Iterator[Outcome]:
+    """Check that the program still opens what the fabric and Lustre need, and only among the cluster's own machines."""
+    existing = subject.existing_network
+    found = list(calls(subject.project.files))
+    if not any(file.startswith("gpu_cluster/") and content for file, content in subject.project.files.items()):
+        yield Outcome(status="UNKNOWN", message="the project has no program to look at")
+        return
+    good = True
+    for rule in _RULES[subject.cloud]:
+        if not any(_fits(call, rule) for call in found):
+            good = False
+            yield Outcome(
+                status="FAIL", message=f"the program has no {rule.what.removeprefix('an ').removeprefix('a ')}"
+            )
+    package = "\n".join(content for file, content in subject.project.files.items() if file.startswith("gpu_cluster/"))
+    missing = [port for port in _LUSTRE_PORTS[subject.cloud] if port not in package]
+    if missing and subject.project.setting("sharedStorage") is not None:
+        good = False
+        yield Outcome(status="FAIL", message=f"the program opens no port {', '.join(missing)} for Lustre")
+    if good and existing is not None:
+        yield Outcome(
+            status="UNKNOWN",
+            message="the network exists already: what it lets through cannot be seen from here",
+            fix="run with --online, or hold it against the rules that README.md lists",
+            place=existing.place,
+        )
+    elif good:
+        yield passed("rules among the machines and to Lustre are there")
+
+
+def _fits(call: Call, rule: Needed) -> bool:
+    return call.name == rule.call and all(
+        key in call.arguments and (not value or call.arguments[key] == value) for key, value in rule.arguments
+    )

@@ -1,0 +1,148 @@
+"""The command preflight: check a generated project, or what a blueprint would generate, before `pulumi up`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.checks.results import ORDER, Place, Result, counts
+from clusterwright.checks.subject import Subject
+from clusterwright.checks.table import BY_ID, CREDENTIALS, NOTHING
+from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+
+
+def preflight(
+    path: Path, *, on: str, stack: str | None, set_values: list[str] | None, online: bool, as_json: bool, every: bool
+) -> int:
+    """Check a project or a blueprint; return 1 if a check failed, else 0.
+
+    Args:
+        path: folder of a project, or a blueprint.
+        on: of a blueprint, which cloud, or `all`.
+        stack: of a project, which stack, where there are several.
+        set_values: of a blueprint, values to replace.
+        online: ask the provider too, read-only.
+        as_json: print JSON.
+        every: also print checks that passed.
+    """
+    from clusterwright.checks.offline import offline
+
+    subjects = _of_project(path, on, stack, set_values) if path.is_dir() else _of_blueprint(path, on, stack, set_values)
+    results: list[Result] = []
+    for subject in subjects:
+        results += offline(subject)
+        if online:
+            from clusterwright.checks.online import online as ask_the_provider
+
+            results += ask_the_provider(subject)
+    if as_json:
+        print(json.dumps(_document(path, results, online=online), indent=1))  # noqa: T201 - the result
+    else:
+        print(_text(path, subjects, results, online=online, every=every))  # noqa: T201
+    return EXIT_RULE_FAILED if counts(results)["FAIL"] else EXIT_FINE
+
+
+def _of_project(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
+    from clusterwright.checks.reading import read_project
+    from clusterwright.outputs.folder import MANIFEST
+
+    if set_values or on != "all":
+        raise InputError("--set and --on are for blueprints", help="of a project, edit or set its configuration")
+    return (Subject(project=read_project(path, manifest=MANIFEST, stack=stack), catalogue=load_catalogue()),)
+
+
+def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
+    from clusterwright.checks.blueprints import placing, relocation
+    from clusterwright.checks.project import project_of
+    from clusterwright.cli.answer import load_and_decide
+    from clusterwright.outputs.stack import stack_files
+
+    if stack is not None:
+        raise InputError("--stack is for projects", help="a blueprint has one stack, named as its cluster")
+    loaded, plan = load_and_decide(path, set_values, on)
+    catalogue = load_catalogue()
+    subjects = []
+    for option in plan.options:
+        if option.facility is not None:
+            continue
+        files = stack_files(plan, option, catalogue)
+        text = {name: file.content.decode("utf-8", "replace") for name, file in files.items()}
+        project = project_of("", text, relocated=relocation(loaded, option.target))
+        place_of = placing(loaded)
+        subjects.append(Subject(project=project, catalogue=catalogue, plan=plan, option=option, place_of=place_of))
+    if not subjects:
+        raise InputError(f"{path} has no cloud to check", help="add targets.aws, targets.azure or targets.gcp")
+    return tuple(subjects)
+
+
+def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *, online: bool, every: bool) -> str:
+    from clusterwright.cli.show import table
+
+    lines = []
+    for subject in subjects:
+        own = [result for result in results if result.cloud == subject.cloud]
+        lines += [f"{path} on {subject.cloud} ({subject.project.scheduler})", ""]
+        shown = [result for result in own if every or result.outcome.status != "PASS"]
+        rows = [
+            (result.outcome.status, result.check, result.title, _where(result.outcome.place), result.outcome.message)
+            for result in sorted(shown, key=lambda result: ORDER.index(result.outcome.status))
+        ]
+        columns = [("Status", "left"), ("Check", "left"), ("What", "left"), ("Where", "left"), ("Found", "left")]
+        lines += [table(columns, rows), ""] if rows else []
+        lines += _fixes(shown)
+    lines.append(_closing(results, online=online))
+    return "\n".join(lines)
+
+
+def _where(place: Place | None) -> str:
+    return "" if place is None else str(place)
+
+
+def _fixes(results: Sequence[Result]) -> list[str]:
+    ordered = sorted(results, key=lambda result: ORDER.index(result.outcome.status))
+    lines = [f"  {result.check}  {fix_of(result)}" for result in ordered if result.outcome.status != "PASS"]
+    return ["What to do", *dict.fromkeys(lines), ""] if lines else []
+
+
+def fix_of(result: Result) -> str:
+    """Return what to do about a result: its own words, else those of its check."""
+    return result.outcome.fix or BY_ID[result.check].fix
+
+
+def _closing(results: Sequence[Result], *, online: bool) -> str:
+    found = ", ".join(f"{count} {status}" for status, count in counts(results).items() if count)
+    asks = [check.id for check in BY_ID.values() if check.needs == CREDENTIALS]
+    later = (
+        f"\nNot asked: {', '.join(asks)} need read-only credentials of the provider: add --online (docs/preflight.md)"
+        if asks and not online
+        else ""
+    )
+    return f"{found}{later}"
+
+
+def _document(path: Path, results: Sequence[Result], *, online: bool) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "path": str(path),
+        "online": online,
+        "counts": counts(results),
+        "results": [_entry(result) for result in results],
+        "not_asked": [] if online else [check.id for check in BY_ID.values() if check.needs != NOTHING],
+    }
+
+
+def _entry(result: Result) -> dict[str, Any]:
+    outcome, place = result.outcome, result.outcome.place
+    return {
+        "check": result.check,
+        "title": result.title,
+        "cloud": result.cloud,
+        "status": outcome.status,
+        "message": outcome.message,
+        "fix": "" if outcome.status == "PASS" else fix_of(result),
+        "rule": outcome.rule or None,
+        "file": place.file if place else None,
+        "line": place.line or None if place else None,
+        "column": place.column or None if place else None,
+    }

@@ -1,0 +1,218 @@
+"""The acceptance test of a cluster on premises: what to run, step by step, and the plan's number that must come out."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterwright.catalog.records import System
+from clusterwright.facility import power
+from clusterwright.facility.cabling import Cable
+from clusterwright.facility.design import OnPremDesign, managed_devices
+from clusterwright.facility.inventory import FAMILIES
+from clusterwright.facility.racks import Rack
+from clusterwright.plan.record import Option, Plan
+
+#: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
+#: replace below; GB/s. Source: Azure/ai-infrastructure-on-azure, SKU baselines, commit a01b0731 (2026-04-22).
+_MEASURED_GB_PER_S = {"h100-sxm-80gb": (450, 400, 300)}
+_SPREAD = 0.05
+_BURN_IN_HOURS = 24
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    """One line of the runbook; the result is left for the person who runs it."""
+
+    do: str
+    expect: str
+
+
+def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence[Rack], cables: Sequence[Cable]) -> str:
+    """Return the runbook (Markdown): phases with commands, expected values of the plan, and room for results.
+
+    Args:
+        plan: for names and the workload.
+        option: on premises: its design, storage throughput, predicted speed and the band of that.
+        system: of the nodes.
+        standing: racks.
+        cables: of all networks.
+
+    Raises:
+        ValueError: the option has no on-premises design.
+    """
+    design = option.facility
+    if design is None:
+        raise ValueError(f"{option.target} has no on-premises design")
+    phases = {
+        "Racks and cables, before power": _racks(design, standing, cables),
+        "Power and cooling": _power(design, standing),
+        "Management network": _management(design, standing),
+        "Compute fabric": _fabric(design),
+        "Nodes": _nodes(option, system),
+        "Collectives": _collectives(design, system),
+        "Storage": _storage(option),
+        "Slurm and the workload": _workload(plan, option, design),
+    }
+    lines = [
+        f"# {plan.name}: acceptance test",
+        "",
+        "Phases build on each other: start one only when the one before has passed. Write the value that you saw into",
+        "the last column; a step without one was not done.",
+    ]
+    for number, (title, steps) in enumerate(phases.items(), start=1):
+        lines += ["", f"## {number}. {title}", "", "| # | do | expected | seen |", "|---|---|---|---|"]
+        lines += [f"| {number}.{index} | {step.do} | {step.expect} | |" for index, step in enumerate(steps, start=1)]
+    return "\n".join(lines) + "\n"
+
+
+def _racks(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable]) -> list[_Step]:
+    by_network = Counter(cable.network for cable in cables)
+    heaviest = max(standing, key=lambda rack: rack.weight_kg)
+    counts = ", ".join(f"{count:,} {network}" for network, count in sorted(by_network.items()))
+    return [
+        _Step(do="count racks against `racks.svg`", expect=f"{design.racks:,} racks, {design.pdus:,} PDUs"),
+        _Step(
+            do="ask the building for its floor load",
+            expect=f"the heaviest is {heaviest.name}: {heaviest.weight_kg:,.0f} kg of devices whose weight is known, "
+            "and the rack itself",
+        ),
+        _Step(do="check every label against `cables.csv`, both ends", expect=f"{len(cables):,} links: {counts}"),
+    ]
+
+
+def _power(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
+    rules = design.rules
+    va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
+    fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
+    left = max(1, fullest.pdus - 1)
+    each = power.apparent_va(power_w=fullest.power_w) / left
+    return [
+        _Step(
+            do="measure the draw of every rack under phase 8",
+            expect=f"at most {design.site.rack_power_w / 1e3:,.1f} kW a rack, {design.power.it_w / 1e3:,.0f} kW in all "
+            "(nameplate)",
+        ),
+        _Step(
+            do="under full load open one PDU's breaker in one compute rack, close it again, go on to the next PDU",
+            expect=f"no node goes down; each of the {left} others carries at most {each / 1e3:.1f} of its "
+            f"{va / 1e3:.1f} kVA",
+        ),
+        _Step(
+            do="read the inlet temperature of every node after an hour of phase 8",
+            expect=f"air warms by no more than {design.site.air_rise_c:g} C from inlet to outlet",
+        ),
+    ]
+
+
+def _management(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
+    inventory = design.inventory
+    managed = sum(1 for _ in managed_devices(inventory, standing))
+    return [
+        _Step(do="ping every management port", expect=f"{managed:,} answer"),
+        _Step(
+            do="`ipmitool -H … chassis status` for every node; change its password",
+            expect=f"{inventory.nodes:,} answer, none with the maker's password",
+        ),
+    ]
+
+
+def _fabric(design: OnPremDesign) -> list[_Step]:
+    fabric = design.inventory.fabric
+    ports = fabric.nodes * fabric.rails + fabric.management_ports
+    trunks = fabric.leaf_spine_cables + fabric.spine_core_cables
+    if design.inventory.compute_family not in FAMILIES.values():
+        return [_Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
+    return [
+        _Step(
+            do="`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
+            expect=f"{fabric.switches:,} switches, {ports:,} ports, {fabric.node_leaf_cables + trunks:,} links",
+        ),
+        _Step(
+            do="`iblinkinfo --downports` and `iblinkinfo`",
+            expect=f"all links up at 4x {design.inventory.compute_family.upper()}; none slower",
+        ),
+        _Step(
+            do="`ibqueryerrors -K`, an hour of phase 6 over all nodes, `ibqueryerrors`",
+            expect="no symbol errors, no link recoveries or link downs",
+        ),
+        _Step(
+            do="for every rail, `ib_write_bw` between two nodes of one leaf, then of two leaves",
+            expect="the same bandwidth; one hop on the same leaf (`ibtracert`)",
+        ),
+    ]
+
+
+def _nodes(option: Option, system: System) -> list[_Step]:
+    steps = [
+        _Step(do="`nvidia-smi -L` on every node", expect=f"{system.gpus} GPUs, one driver version on all nodes"),
+        _Step(do="`nvidia-smi -q -d ECC,ROW_REMAPPER`", expect="no uncorrectable error, no row waiting to be remapped"),
+        _Step(do="`dcgmi diag -r 3` on every node", expect="every test passes"),
+        _Step(
+            do="`ibstat` on every node",
+            expect=f"{system.fabric_ports or 'all'} compute ports Active, all with one firmware version",
+        ),
+    ]
+    if option.power_cap_w is not None:
+        steps.append(
+            _Step(
+                do="`nvidia-smi --query-gpu=power.limit --format=csv` on every node",
+                expect=f"{option.power_cap_w:g} W on every GPU, also after a reboot",
+            )
+        )
+    return steps
+
+
+def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
+    usual, look, replace = _MEASURED_GB_PER_S.get(system.accelerator, (None, None, None))
+    alike = f"all nodes within {_SPREAD:.0%} of the median"
+    known = (
+        f"about {usual} GB/s; look closer below {look}, replace the node below {replace}; {alike}"
+        if usual
+        else f"unknown for this accelerator: write down the first value; {alike}"
+    )
+    return [
+        _Step(do="`all_reduce_perf -b 16G -e 16G -g 8` inside every node", expect=alike),
+        _Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
+        _Step(
+            do=f"the same over all {design.inventory.nodes:,} nodes, then over each half",
+            expect="halves alike; if not, divide further until the slow leaf or node is found",
+        ),
+    ]
+
+
+def _storage(option: Option) -> list[_Step]:
+    need = option.storage
+    return [
+        _Step(
+            do="`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory",
+            expect=f"at least {need.read_bytes_per_s / 1e9:,.1f} GB/s in all",
+        ),
+        _Step(
+            do="the same with writes",
+            expect=f"at least {need.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
+        ),
+        _Step(do="`df` of the file system", expect=f"at least {need.capacity_bytes / 1e12:,.0f} TB"),
+    ]
+
+
+def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
+    speed = option.tokens_per_s_per_gpu
+    # The band of the run's days is that of its speed, turned round.
+    slow = speed * option.calendar_days / option.calendar_days_high
+    fast = speed * option.calendar_days / option.calendar_days_low
+    return [
+        _Step(do="`sinfo -N -l`", expect=f"{design.inventory.nodes:,} nodes idle, {design.inventory.gpus:,} GPUs"),
+        _Step(
+            do=f"`srun -N {option.training_nodes} --gres=gpu:{option.gpus_per_node} hostname`",
+            expect=f"{option.training_nodes:,} names",
+        ),
+        _Step(
+            do=f"`sbatch launch/train.sbatch` without data for {_BURN_IN_HOURS} h",
+            expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
+            "no restart",
+        ),
+        _Step(
+            do="kill one node's power during the run",
+            expect="the job goes on from its last checkpoint within the planned restart",
+        ),
+    ]

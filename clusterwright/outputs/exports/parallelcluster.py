@@ -1,0 +1,166 @@
+"""The Plan as a configuration of AWS ParallelCluster 3 (docs.aws.amazon.com/parallelcluster, configuration file)."""
+
+from typing import Any
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError
+from clusterwright.facility.cloud_bill import CLOUDS, CONTROLLER_DISK_GIB, NODE_DISK_GIB
+from clusterwright.outputs.exports.document import Exported
+from clusterwright.outputs.launch import SHARED
+from clusterwright.plan.deployment import AwsExistingIds
+from clusterwright.plan.record import Option, Plan
+
+SUBNET_TO_SET = "subnet-00000000000000000"
+_SSM_POLICY = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+_LOG_DAYS = 90
+_LOGIN_GRACE_MINUTES = 60
+#: ParallelCluster's word for each way to have the nodes.
+_CAPACITY_TYPE = {
+    "on-demand": "ONDEMAND",
+    "spot": "SPOT",
+    "reservation": "ONDEMAND",
+    "capacity-block": "CAPACITY_BLOCK",
+}
+
+
+def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
+    """Return the configuration: one queue of static nodes with EFA, a login machine, FSx for Lustre.
+
+    A placement group is asked for only where there is no reservation: on top of one it makes launches fail.
+
+    Args:
+        plan: for names and tags.
+        option: on AWS.
+        catalogue: for the fabric and placement of the instance type.
+
+    Raises:
+        InputError: the target is to run Kubernetes.
+    """
+    if option.scheduler == "kubernetes":
+        raise InputError("AWS ParallelCluster runs Slurm", help="set scheduler: slurm, or leave it out")
+    existing = option.existing_network if isinstance(option.existing_network, AwsExistingIds) else None
+    subnet = existing.node_subnet_id if existing and existing.node_subnet_id else SUBNET_TO_SET
+    encrypted = {"RootVolume": {"Size": CONTROLLER_DISK_GIB, "Encrypted": True}}
+    managed = {"AdditionalIamPolicies": [{"Policy": _SSM_POLICY}]}
+    controller = CLOUDS["aws"].controller
+    return Exported(
+        document={
+            "Region": option.region,
+            "Image": {"Os": "ubuntu2404"},
+            "Imds": {"ImdsSupport": "v2.0"},
+            "HeadNode": {
+                "InstanceType": controller,
+                "Networking": {"SubnetId": subnet},
+                "LocalStorage": encrypted,
+                "Imds": {"Secured": True},
+                "Iam": managed,
+            },
+            "LoginNodes": {
+                "Pools": [
+                    {
+                        "Name": "login",
+                        "InstanceType": controller,
+                        "Count": 1,
+                        "Networking": {"SubnetIds": [subnet]},
+                        "GracetimePeriod": _LOGIN_GRACE_MINUTES,
+                        "Iam": managed,
+                    }
+                ]
+            },
+            "Scheduling": {
+                "Scheduler": "slurm",
+                # A change of the queue drains nodes before it replaces them.
+                "SlurmSettings": {"QueueUpdateStrategy": "DRAIN"},
+                "SlurmQueues": [_queue(plan, option, catalogue, subnet=subnet)],
+            },
+            "SharedStorage": _shared_storage(option, existing),
+            "Monitoring": {"Logs": {"CloudWatch": {"Enabled": True, "RetentionInDays": _LOG_DAYS}}},
+            "Tags": [{"Key": key, "Value": value} for key, value in (("workload", plan.name), *plan.cluster.tags)],
+        },
+        to_set=_to_set(option, subnet),
+        left_out=_left_out(option),
+    )
+
+
+def _queue(plan: Plan, option: Option, catalogue: Catalogue, *, subnet: str) -> dict[str, Any]:
+    instance = catalogue.instances[option.instance]
+    reserved = (
+        {"CapacityReservationTarget": {"CapacityReservationId": option.reservation}} if option.reservation else {}
+    )
+    placed = instance.placement_kind == "cluster-placement-group" and not option.reservation
+    return {
+        "Name": plan.cluster.partition,
+        "CapacityType": _CAPACITY_TYPE[option.capacity],
+        **reserved,
+        "JobExclusiveAllocation": True,
+        "Networking": {"SubnetIds": [subnet], **({"PlacementGroup": {"Enabled": True}} if placed else {})},
+        "ComputeSettings": {
+            "LocalStorage": {
+                "RootVolume": {"Size": NODE_DISK_GIB, "Encrypted": True},
+                **({"EphemeralVolume": {"MountDir": "/scratch"}} if instance.local_nvme_bytes else {}),
+            }
+        },
+        "HealthChecks": {"Gpu": {"Enabled": catalogue.accelerators[option.accelerator].vendor == "NVIDIA"}},
+        "ComputeResources": [
+            {
+                "Name": plan.cluster.host_prefix,
+                "InstanceType": option.instance,
+                # As many as planned, always: a fabric that scales to zero loses its placement.
+                "MinCount": option.nodes,
+                "MaxCount": option.nodes,
+                "Efa": {"Enabled": instance.fabric_kind == "efa"},
+            }
+        ],
+    }
+
+
+def _shared_storage(option: Option, existing: AwsExistingIds | None) -> list[dict[str, Any]]:
+    file_system = option.file_system
+    assert file_system is not None  # noqa: S101 - every cloud's option has one
+    key = {"KmsKeyId": existing.key_arn} if existing and existing.key_arn else {}
+    repositories = (
+        [
+            {
+                "Name": folder,
+                "FileSystemPath": f"/{folder}",
+                "DataRepositoryPath": f"s3://{existing.bucket_name}/{folder}",
+                "BatchImportMetaDataOnCreate": True,
+                **policy,
+            }
+            for folder, policy in (
+                ("datasets", {"AutoImportPolicy": ["NEW", "CHANGED", "DELETED"]}),
+                ("checkpoints", {"AutoExportPolicy": ["NEW", "CHANGED"]}),
+            )
+        ]
+        if existing and existing.bucket_name
+        else []
+    )
+    return [
+        {
+            "Name": "shared",
+            "StorageType": "FsxLustre",
+            "MountDir": SHARED,
+            "FsxLustreSettings": {
+                "StorageCapacity": file_system.capacity_gib,
+                "DeploymentType": "PERSISTENT_2",
+                "PerUnitStorageThroughput": file_system.tier.mb_per_s_per_tib,
+                "DataCompressionType": "LZ4",
+                "DeletionPolicy": "Retain",
+                **key,
+                **({"DataRepositoryAssociations": repositories} if repositories else {}),
+            },
+        }
+    ]
+
+
+def _to_set(option: Option, subnet: str) -> list[str]:
+    zone = option.zone or f"the zone of {option.region} where your capacity is"
+    return [f"a private subnet in {zone}, with a way out, for {SUBNET_TO_SET}"] if subnet == SUBNET_TO_SET else []
+
+
+def _left_out(option: Option) -> list[str]:
+    lustre_efa = ["EFA to the Lustre file system"] if option.file_system and option.file_system.tier.efa else []
+    stops = (
+        ["stopping nodes when idle or expired"] if option.time_to_live_hours or option.stop_when_idle_minutes else []
+    )
+    return ["network, customer keys, budget and alerts: they are the account's", *lustre_efa, *stops]

@@ -1,0 +1,114 @@
+"""The files of a cloud's project that no plan changes: overlays of `stacks/`, laid over each other.
+
+What is the same everywhere, then the scheduler, the cloud, and the scheduler on that cloud; for Slurm also the boot
+scripts. A path belongs to one overlay, so that it is plain which file a user gets. Lists of requirements are the
+exception: each overlay adds its own.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from clusterwright import assets
+from clusterwright.errors import ClusterwrightError
+from clusterwright.outputs.folder import File, text
+
+SCHEDULERS = ("slurm", "kubernetes")
+
+_SKIPPED = ("__pycache__", ".pytest_cache", ".ruff_cache", ".venv", ".venv-policy")
+#: Written one below the other where several overlays have them.
+_JOINED = ("requirements.txt", "requirements-dev.txt", "README.md")
+_WORKFLOW = ".github/workflows/infrastructure.yml"
+#: What stands in the workflow for the cloud's own condition and step.
+_CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
+_OTHER_PLACES = ("aws", "azure", "gcp", "local")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogIn:
+    """A cloud's log-in within a workflow.
+
+    Attributes:
+        condition: whether the repository is set up for it; steps: as YAML; variables: their names, in words.
+    """
+
+    condition: str
+    steps: str
+    variables: str
+
+
+def project_files(cloud: str, scheduler: str) -> dict[str, File]:
+    """Return the files by path within the project.
+
+    Args:
+        cloud: `aws`, `azure` or `gcp`.
+        scheduler: `slurm` or `kubernetes`.
+
+    Raises:
+        ClusterwrightError: two overlays hold the same path.
+    """
+    files: dict[str, File] = {}
+    for overlay, path, file in _overlaid(cloud, scheduler):
+        if path not in files:
+            files[path] = file
+        elif path in _JOINED:
+            files[path] = text(
+                f"{files[path].content.decode()}{'' if path.endswith('.txt') else chr(10)}{file.content.decode()}"
+            )
+        else:
+            raise ClusterwrightError(
+                f"{overlay} holds {path}, which another overlay of the project holds too",
+                help="this is a mistake in Clusterwright's stacks; please report it",
+            )
+    if _WORKFLOW in files:
+        files[_WORKFLOW] = _with_log_in(files[_WORKFLOW], cloud)
+    return dict(sorted(files.items()))
+
+
+def log_in(cloud: str) -> LogIn:
+    """Return how a workflow gets the cloud's credentials without a stored key."""
+    entries = YAML(typ="safe").load(assets.root() / "stacks" / cloud / "log_in.yaml")
+    return LogIn(condition=entries["if"], steps=entries["steps"], variables=entries["variables"])
+
+
+def _with_log_in(workflow: File, cloud: str) -> File:
+    how = log_in(cloud)
+    steps = textwrap.indent(how.steps.rstrip("\n"), " " * 6)
+    written = workflow.content.decode()
+    return text(written.replace(_CONDITION, how.condition).replace(_STEP, steps))
+
+
+def kept_example(path: str) -> str:
+    """Return where a project keeps a file: a layer's example goes to the tests, whose base case it is."""
+    layer, _, name = path.partition("/")
+    return f"tests/example/{layer}.yaml" if name == "Pulumi.example.yaml" else path
+
+
+def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
+    root = assets.root()
+    for overlay in ("every_cloud", scheduler, f"{cloud}/base", f"{cloud}/{scheduler}"):
+        for path, file in copied(root / "stacks" / overlay).items():
+            yield f"stacks/{overlay}", path, file
+    if scheduler == "slurm":
+        foreign = {f"secret_{place}.sh" for place in _OTHER_PLACES} - {f"secret_{cloud}.sh"}
+        for path, file in copied(root / "templates" / "node").items():
+            if path not in foreign:
+                yield "templates/node", f"node/{path}", file
+
+
+def copied(folder: Path) -> dict[str, File]:
+    """Return the files below a folder, without caches and environments."""
+    return {
+        path.relative_to(folder).as_posix(): File(
+            content=path.read_bytes(), executable=bool(path.stat().st_mode & 0o100)
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(_is_cache(part) for part in path.relative_to(folder).parts)
+    }
+
+
+def _is_cache(part: str) -> bool:
+    return part in _SKIPPED or part.endswith(".egg-info")

@@ -1,0 +1,100 @@
+"""Keys of a blueprint that change nothing with what stands beside them: a warning each."""
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel
+
+from clusterwright.blueprint.hardware import CLOUDS
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.errors import Finding
+from clusterwright.plan.record import Option
+
+#: Keys of `data` that speak of drives to which data is copied only with staging.
+_STAGED = ("local_nvme", "local_nvme_bandwidth")
+#: Keys of `cluster` that reach clouds only, or owned hosts only.
+_OF_CLOUDS = ("tags", "time_to_live", "stop_when_idle")
+_OF_HOSTS = ("host_prefix",)
+
+
+def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Finding]:
+    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF006`).
+
+    Args:
+        blueprint: as loaded, with all its targets.
+        options: what was planned of it.
+    """
+    return [*_checkpoints(blueprint), *_staging(blueprint), *_failures(blueprint, options), *_cluster(blueprint)]
+
+
+def _given(section: BaseModel, name: str) -> bool:
+    return name in section.model_fields_set and getattr(section, name) is not None
+
+
+def _warning(number: int, path: tuple[str, ...], reason: str, advice: str) -> Finding:
+    return Finding(id=f"EFF{number:03}", path=path, message=f"{'.'.join(path)} has no effect: {reason}", help=advice)
+
+
+def _checkpoints(blueprint: Blueprint) -> Iterator[Finding]:
+    checkpoint = blueprint.reliability.checkpoint
+    path = ("reliability", "checkpoint")
+    if _given(checkpoint, "flush_every") and checkpoint.strategy != "memory":
+        yield _warning(
+            1,
+            (*path, "flush_every"),
+            f"checkpoints of strategy {checkpoint.strategy} go to storage each time",
+            "set reliability.checkpoint.strategy to memory, or remove flush_every",
+        )
+    if _given(checkpoint, "changed") and checkpoint.strategy != "incremental":
+        yield _warning(
+            2,
+            (*path, "changed"),
+            f"checkpoints of strategy {checkpoint.strategy} are written whole",
+            "set reliability.checkpoint.strategy to incremental, or remove changed",
+        )
+
+
+def _staging(blueprint: Blueprint) -> Iterator[Finding]:
+    if blueprint.data.staging != "none":
+        return
+    for name in _STAGED:
+        if _given(blueprint.data, name):
+            yield _warning(
+                3,
+                ("data", name),
+                "no data is copied to local drives",
+                f"set data.staging to nvme, or remove {name}",
+            )
+
+
+def _failures(blueprint: Blueprint, options: Sequence[Option]) -> Iterator[Finding]:
+    asked = blueprint.reliability
+    clouds = (getattr(blueprint.targets, cloud) for cloud in CLOUDS)
+    spot = any(target is not None and target.capacity == "spot" for target in clouds)
+    if _given(asked, "spot_interruptions_per_1000_node_days") and not spot:
+        yield _warning(
+            4,
+            ("reliability", "spot_interruptions_per_1000_node_days"),
+            "no target takes spot capacity",
+            "set the capacity of a target to spot, or remove it",
+        )
+    if asked.elastic and options and all(option.failures.elastic_nodes is None for option in options):
+        yield _warning(
+            5,
+            ("reliability", "elastic"),
+            "no cluster that is planned can go on with fewer replicas",
+            "let the layout have more than one replica, or remove elastic",
+        )
+
+
+def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
+    rented = any(getattr(blueprint.targets, cloud) is not None for cloud in CLOUDS)
+    owned = blueprint.targets.onprem is not None
+    for names, reached, reason in (
+        (_OF_CLOUDS, rented, "no target is a cloud"),
+        (_OF_HOSTS, owned, "no target is on premises"),
+    ):
+        if reached:
+            continue
+        for name in names:
+            if _given(blueprint.cluster, name):
+                yield _warning(6, ("cluster", name), reason, f"remove {name}, or add such a target")

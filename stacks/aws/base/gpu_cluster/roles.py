@@ -1,0 +1,99 @@
+"""Identities of the machines: what controller, login machine and compute node may do, and nothing more."""
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from gpu_cluster.permissions import Account, Statement, document, service_trust
+
+# The one name space of CloudWatch that nodes may write to; the node scripts and the watchdog use it.
+METRIC_NAMESPACE = "gpu-cluster"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MachineRoleArgs:
+    """What one kind of machine (`controller`, `login` or `compute`) works with."""
+
+    account: Account
+    key_arn: pulumi.Input[str]
+    bucket_arn: pulumi.Input[str]
+    role: str
+
+
+class MachineRole(pulumi.ComponentResource):
+    """IAM role and instance profile of one kind of machine; what a scheduler needs beside is attached in its layer."""
+
+    def __init__(self, name: str, args: MachineRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:aws:MachineRole", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = aws.iam.Role(
+            f"{name}-role", assume_role_policy=service_trust("ec2.amazonaws.com", args.account), opts=child
+        )
+        aws.iam.RolePolicyAttachment(
+            f"{name}-ssm",
+            role=role.name,
+            policy_arn=pulumi.Output.format(
+                "arn:{0}:iam::aws:policy/AmazonSSMManagedInstanceCore", args.account.partition
+            ),
+            opts=child,
+        )
+        aws.iam.RolePolicy(f"{name}-policy", role=role.id, policy=_policy(args), opts=child)
+        profile = aws.iam.InstanceProfile(f"{name}-profile", role=role.name, opts=child)
+        self.role_name: pulumi.Output[str] = role.name
+        self.role_arn: pulumi.Output[str] = role.arn
+        self.profile_name: pulumi.Output[str] = profile.name
+        self.profile_arn: pulumi.Output[str] = profile.arn
+        self.register_outputs({"profile_arn": self.profile_arn})
+
+
+def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
+    region = args.account.region
+    # Whether Lustre can use EFA is looked up on the machine; without this right it falls back to TCP silently.
+    look_actions = ["fsx:DescribeFileSystems"]
+    if args.role == "controller":
+        # Whoever operates the cluster finds the instance behind a Slurm node.
+        look_actions += ["ec2:DescribeInstances", "ec2:DescribeTags"]
+    # The number of busy accelerators, which the watchdog of idle clusters reads.
+    metrics = Statement(
+        sid="PublishBusyGpus",
+        actions=["cloudwatch:PutMetricData"],
+        resources=["*"],
+        conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},
+    )
+    return document(
+        *([metrics] if args.role == "compute" else []),
+        Statement(
+            sid="ListBucket",
+            actions=["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"],
+            resources=[args.bucket_arn],
+        ),
+        Statement(
+            sid="UseObjects",
+            actions=[
+                "s3:AbortMultipartUpload",
+                "s3:DeleteObject",
+                "s3:GetObject",
+                "s3:ListMultipartUploadParts",
+                "s3:PutObject",
+            ],
+            resources=[pulumi.Output.concat(args.bucket_arn, "/*")],
+        ),
+        Statement(
+            sid="UseKeyThroughServices",
+            actions=["kms:Decrypt", "kms:GenerateDataKey"],
+            resources=[args.key_arn],
+            conditions={
+                "StringEquals": {
+                    "kms:ViaService": [f"s3.{region}.amazonaws.com", f"secretsmanager.{region}.amazonaws.com"]
+                }
+            },
+        ),
+        # These calls know no resource to restrict them to, so they are held to the region.
+        Statement(
+            sid="Look",
+            actions=look_actions,
+            resources=["*"],
+            conditions={"StringEquals": {"aws:RequestedRegion": region}},
+        ),
+    )

@@ -1,0 +1,80 @@
+"""No policy allows more than one purpose needs."""
+
+import json
+from collections.abc import Sequence
+
+from reading import Inputs, objects, texts
+from rule import Rule
+
+POLICIES = {
+    "aws:iam/policy:Policy": ("policy",),
+    "aws:iam/role:Role": ("assumeRolePolicy",),
+    "aws:iam/rolePolicy:RolePolicy": ("policy",),
+    "aws:iam/userPolicy:UserPolicy": ("policy",),
+    "aws:kms/key:Key": ("policy",),
+    "aws:s3/bucketPolicy:BucketPolicy": ("policy",),
+    "aws:secretsmanager/secretPolicy:SecretPolicy": ("policy",),
+    "aws:sns/topicPolicy:TopicPolicy": ("policy",),
+}
+# In a policy of the resource itself, `*` means that resource.
+OF_A_RESOURCE = ("aws:kms/key:Key", "aws:secretsmanager/secretPolicy:SecretPolicy")
+ADMINISTRATOR = ("policy/AdministratorAccess", "policy/PowerUserAccess", "policy/IAMFullAccess")
+
+
+def allowed(type_: str, inputs: Inputs) -> list[Inputs]:
+    """The statements that allow something, of policies that are known already."""
+    found: list[Inputs] = []
+    for field in POLICIES.get(type_, ()):
+        try:
+            document = json.loads(str(inputs.get(field)))
+        except ValueError:
+            continue  # nothing there, or known only after deployment
+        for policy in objects({"policy": document}, "policy"):
+            found += [one for one in objects(policy, "Statement") if one.get("Effect") == "Allow"]
+    return found
+
+
+def everything(type_: str, inputs: Inputs) -> Sequence[str]:
+    """No statement allows every action of a service on every resource."""
+    messages: list[str] = []
+    for one in allowed(type_, inputs):
+        wide = [action for action in texts(one, "Action") if action == "*" or action.endswith(":*")]
+        if wide and "*" in texts(one, "Resource") and type_ not in OF_A_RESOURCE:
+            messages.append(f"{one.get('Sid', 'a statement')} allows {', '.join(wide)} on everything")
+        if "*" in wide:
+            messages.append(f"{one.get('Sid', 'a statement')} allows every action")
+    attached = str(inputs.get("policyArn")) if type_.endswith(":RolePolicyAttachment") else ""
+    if attached.endswith(ADMINISTRATOR):
+        messages.append(f"attaches {attached.rpartition('/')[2]}")
+    return messages
+
+
+def changes_of_everything(type_: str, inputs: Inputs) -> Sequence[str]:
+    """Statements on `*` are held to something: a condition says to what."""
+    if type_ in OF_A_RESOURCE:
+        return []
+    return [
+        f"{one.get('Sid', 'a statement')} allows {', '.join(texts(one, 'Action'))} on everything without a condition"
+        for one in allowed(type_, inputs)
+        if "*" in texts(one, "Resource") and not one.get("Condition")
+    ]
+
+
+def anyone(type_: str, inputs: Inputs) -> Sequence[str]:
+    """Nobody outside the account may do anything."""
+    messages: list[str] = []
+    for one in allowed(type_, inputs):
+        principal = one.get("Principal")
+        open_to_all = principal == "*" or "*" in [
+            each for part in objects(one, "Principal") for each in texts(part, "AWS")
+        ]
+        if open_to_all and not one.get("Condition"):
+            messages.append(f"{one.get('Sid', 'a statement')} allows anyone")
+    return messages
+
+
+RULES = (
+    Rule(name="no-right-to-everything", description="No policy allows everything.", check=everything),
+    Rule(name="rights-on-all-are-held", description="Rights on `*` have a condition.", check=changes_of_everything),
+    Rule(name="no-right-for-anyone", description="No policy allows anyone.", check=anyone),
+)

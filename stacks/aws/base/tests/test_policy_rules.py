@@ -1,0 +1,197 @@
+"""Every rule of the policy pack passes on what the layers ask for, and names what breaks it."""
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
+
+from rule import UNKNOWN, Rule
+from rules import RULES
+
+BY_NAME: dict[str, Rule] = {rule.name: rule for rule in RULES}
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
+
+
+def policy(**statement: Any) -> str:
+    """A policy with one statement that allows something."""
+    return json.dumps({"Statement": [{"Sid": "One", "Effect": "Allow", **statement}]})
+
+
+def interfaces(count: int, *, on_card_zero: bool) -> list[dict[str, Any]]:
+    """The interfaces of a node with `count` EFA interfaces."""
+    slots = [(0, 0, "interface"), *([(0, 1, "efa-only")] if on_card_zero else [])]
+    slots += [(card, 0, "efa-only") for card in range(1, count + (0 if on_card_zero else 1))]
+    return [
+        {
+            "networkCardIndex": float(card),  # as the engine hands numbers over
+            "deviceIndex": device,
+            "interfaceType": kind,
+            "securityGroups": ["sg-1"],
+            "deleteOnTermination": "true",
+        }
+        for card, device, kind in slots
+    ]
+
+
+GROUP = "aws:autoscaling/group:Group"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+GOOD: dict[str, dict[str, Any]] = {
+    TEMPLATE: {
+        "instanceType": "p5.48xlarge",
+        "networkInterfaces": interfaces(32, on_card_zero=True),
+        "metadataOptions": {"httpTokens": "required"},
+        "blockDeviceMappings": [{"deviceName": "/dev/sda1", "ebs": {"encrypted": "true", "kmsKeyId": UNKNOWN}}],
+        "placement": {"groupName": UNKNOWN},
+        "tagSpecifications": [
+            {"resourceType": kind, "tags": {"gpu-cluster": "gpt3"}} for kind in ("instance", "volume")
+        ],
+    },
+    GROUP: {
+        "minSize": 4,
+        "maxSize": 4,
+        "vpcZoneIdentifiers": [UNKNOWN],
+        "tags": [{"key": "gpu-cluster", "value": "gpt3", "propagateAtLaunch": True}],
+    },
+    "aws:ec2/instance:Instance": {
+        "metadataOptions": {"httpTokens": "required"},
+        "rootBlockDevice": {"encrypted": True, "kmsKeyId": KEY},
+    },
+    "aws:ec2/subnet:Subnet": {"mapPublicIpOnLaunch": False},
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": {"referencedSecurityGroupId": UNKNOWN},
+    "aws:ec2/securityGroup:SecurityGroup": {"description": "one"},
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": {
+        "blockPublicAcls": True,
+        "blockPublicPolicy": True,
+        "ignorePublicAcls": True,
+        "restrictPublicBuckets": True,
+    },
+    "aws:s3/bucket:Bucket": {"forceDestroy": False},
+    "aws:s3/bucketVersioning:BucketVersioning": {"versioningConfiguration": {"status": "Enabled"}},
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": {
+        "rules": [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": UNKNOWN}}]
+    },
+    "aws:eks/cluster:Cluster": {
+        "vpcConfig": {"endpointPublicAccess": True, "publicAccessCidrs": ["203.0.113.0/24"]},
+        "encryptionConfig": {"resources": ["secrets"]},
+    },
+    "aws:kms/key:Key": {
+        "enableKeyRotation": True,
+        "deletionWindowInDays": 30,
+        "policy": policy(Action=["kms:*"], Resource=["*"], Principal={"AWS": "arn:aws:iam::1:root"}),
+    },
+    "aws:cloudwatch/logGroup:LogGroup": {"kmsKeyId": UNKNOWN},
+    "aws:rds/cluster:Cluster": {
+        "kmsKeyId": UNKNOWN,
+        "storageEncrypted": True,
+        "manageMasterUserPassword": True,
+        "skipFinalSnapshot": False,
+        "backupRetentionPeriod": 14,
+    },
+    "aws:rds/clusterParameterGroup:ClusterParameterGroup": {
+        "parameters": [{"name": "require_secure_transport", "value": "ON"}]
+    },
+    "aws:secretsmanager/secret:Secret": {"kmsKeyId": UNKNOWN, "recoveryWindowInDays": 7},
+    "aws:iam/rolePolicy:RolePolicy": {"policy": policy(Action=["s3:GetObject"], Resource=["arn:aws:s3:::one/*"])},
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": {
+        "policyArn": "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    },
+    "aws:s3/bucketPolicy:BucketPolicy": {"policy": UNKNOWN},
+}
+REMOVED = "removed"
+# (type, path to an input, its value, rule that has to notice)
+BAD: list[tuple[str, str, Any, str]] = [
+    (TEMPLATE, "networkInterfaces", interfaces(31, on_card_zero=True), "every-fabric-interface"),
+    (TEMPLATE, "networkInterfaces", interfaces(16, on_card_zero=False), "every-fabric-interface"),
+    (TEMPLATE, "networkInterfaces.5.deviceIndex", 1, "every-fabric-interface"),
+    (TEMPLATE, "networkInterfaces.0.interfaceType", "efa-only", "every-fabric-interface"),
+    (TEMPLATE, "networkInterfaces.8.networkCardIndex", 6, "every-fabric-interface"),
+    (TEMPLATE, "instanceType", "p6-b300.48xlarge", "every-fabric-interface"),
+    (TEMPLATE, "networkInterfaces.3.securityGroups", REMOVED, "interfaces-with-groups"),
+    (TEMPLATE, "vpcSecurityGroupIds", ["sg-1"], "interfaces-with-groups"),
+    (TEMPLATE, "networkInterfaces.3.deleteOnTermination", "false", "interfaces-with-groups"),
+    (TEMPLATE, "networkInterfaces.0.associatePublicIpAddress", "true", "no-public-address"),
+    (TEMPLATE, "metadataOptions.httpTokens", "optional", "metadata-by-token"),
+    (TEMPLATE, "metadataOptions", REMOVED, "metadata-by-token"),
+    (TEMPLATE, "blockDeviceMappings", REMOVED, "encrypted-with-own-key"),
+    (TEMPLATE, "blockDeviceMappings.0.ebs.kmsKeyId", REMOVED, "encrypted-with-own-key"),
+    (TEMPLATE, "capacityReservationSpecification", {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}, "placed-or-reserved"),
+    (TEMPLATE, "instanceMarketOptions", {"marketType": "capacity-block"}, "placed-or-reserved"),
+    (TEMPLATE, "tagSpecifications.0.tags", {"owner": "x"}, "tagged-nodes"),
+    (TEMPLATE, "tagSpecifications", REMOVED, "tagged-nodes"),
+    (GROUP, "maxSize", 5, "one-place"),
+    (GROUP, "vpcZoneIdentifiers", ["subnet-1", "subnet-2"], "one-place"),
+    (GROUP, "tags.0.propagateAtLaunch", False, "tagged-nodes"),
+    ("aws:ec2/capacityBlockReservation:CapacityBlockReservation", "capacityBlockOfferingId", "cb-1", "placed-or-reserved"),
+    ("aws:ec2/instance:Instance", "associatePublicIpAddress", True, "no-public-address"),
+    ("aws:ec2/instance:Instance", "rootBlockDevice.encrypted", False, "encrypted-with-own-key"),
+    ("aws:ec2/instance:Instance", "metadataOptions", REMOVED, "metadata-by-token"),
+    ("aws:ec2/subnet:Subnet", "mapPublicIpOnLaunch", True, "no-public-address"),
+    ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "cidrIpv4", "0.0.0.0/0", "no-open-ingress"),
+    ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "cidrIpv6", "::/0", "no-open-ingress"),
+    ("aws:ec2/securityGroup:SecurityGroup", "ingress", [{"cidrBlocks": ["10.0.0.0/8", "0.0.0.0/0"]}], "no-open-ingress"),
+    ("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "blockPublicPolicy", False, "no-public-bucket"),
+    ("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "blockPublicAcls", REMOVED, "no-public-bucket"),
+    ("aws:s3/bucket:Bucket", "forceDestroy", True, "bucket-keeps-objects"),
+    ("aws:s3/bucketVersioning:BucketVersioning", "versioningConfiguration.status", "Suspended", "bucket-keeps-versions"),
+    ("aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration", "rules.0.applyServerSideEncryptionByDefault.sseAlgorithm", "AES256", "encrypted-with-own-key"),
+    ("aws:eks/cluster:Cluster", "vpcConfig.publicAccessCidrs", ["0.0.0.0/0"], "no-public-api-server"),
+    ("aws:eks/cluster:Cluster", "vpcConfig", {}, "no-public-api-server"),
+    ("aws:eks/cluster:Cluster", "encryptionConfig", REMOVED, "encrypted-with-own-key"),
+    ("aws:kms/key:Key", "enableKeyRotation", REMOVED, "keys-rotate"),
+    ("aws:kms/key:Key", "deletionWindowInDays", 1, "records-survive"),
+    ("aws:kms/key:Key", "policy", policy(Action=["kms:*"], Resource=["*"], Principal={"AWS": "*"}), "no-right-for-anyone"),
+    ("aws:cloudwatch/logGroup:LogGroup", "kmsKeyId", REMOVED, "encrypted-with-own-key"),
+    ("aws:rds/cluster:Cluster", "kmsKeyId", REMOVED, "encrypted-with-own-key"),
+    ("aws:rds/cluster:Cluster", "storageEncrypted", REMOVED, "encrypted-with-own-key"),
+    ("aws:rds/cluster:Cluster", "publiclyAccessible", True, "no-public-address"),
+    ("aws:rds/cluster:Cluster", "manageMasterUserPassword", REMOVED, "no-password-in-state"),
+    ("aws:rds/cluster:Cluster", "skipFinalSnapshot", True, "records-survive"),
+    ("aws:rds/cluster:Cluster", "backupRetentionPeriod", 0, "records-survive"),
+    ("aws:rds/clusterParameterGroup:ClusterParameterGroup", "parameters", [], "database-over-tls"),
+    ("aws:secretsmanager/secret:Secret", "recoveryWindowInDays", 0, "records-survive"),
+    ("aws:secretsmanager/secretVersion:SecretVersion", "secretString", "x", "no-password-in-state"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action="*", Resource="*"), "no-right-to-everything"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:*"], Resource=["*"]), "no-right-to-everything"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:TerminateInstances"], Resource=["*"]), "rights-on-all-are-held"),
+    ("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "policyArn", "arn:aws:iam::aws:policy/AdministratorAccess", "no-right-to-everything"),
+    ("aws:s3/bucketPolicy:BucketPolicy", "policy", policy(Action=["s3:GetObject"], Resource=["a"], Principal="*"), "no-right-for-anyone"),
+]  # fmt: skip
+
+
+def changed(token: str, path: str, value: Any) -> dict[str, Any]:
+    """The good inputs of a type with one of them changed."""
+    inputs = copy.deepcopy(GOOD.get(token, {}))
+    *outer, last = path.split(".")
+    target: Any = inputs
+    for step in outer:
+        target = target[int(step)] if isinstance(target, list) else target[step]
+    if value == REMOVED:
+        target.pop(last)
+    else:
+        target[last] = value
+    return inputs
+
+
+@pytest.mark.parametrize("token", GOOD)
+def test_rules_hold(token: str) -> None:
+    """Nothing is said of what is right, nor of a resource whose inputs are not known yet."""
+    for rule in RULES:
+        assert list(rule.check(token, GOOD[token])) == [], rule.name
+        assert list(rule.check("aws:ec2/eip:Eip", {"domain": "vpc"})) == []
+
+
+@pytest.mark.parametrize(("token", "path", "value", "name"), BAD)
+def test_rule_notices(token: str, path: str, value: Any, name: str) -> None:
+    """What breaks a rule is named by that rule."""
+    assert BY_NAME[name].check(token, changed(token, path, value))
+
+
+def test_every_rule_is_broken_once() -> None:
+    """No rule is without a case that it has to notice, and no name is taken twice."""
+    assert {name for _, _, _, name in BAD} == set(BY_NAME)
+    assert len(BY_NAME) == len(RULES)

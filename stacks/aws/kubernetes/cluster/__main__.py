@@ -1,0 +1,111 @@
+"""Composes the cluster layer: managed Kubernetes, its system nodes and its add-ons."""
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from gpu_cluster.kubernetes.accelerator_charts import charts
+from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
+from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
+from gpu_cluster.kubernetes.managed_add_ons import ManagedAddOns, ManagedAddOnsArgs
+from gpu_cluster.kubernetes.system_nodes import SystemNodes, SystemNodesArgs
+from gpu_cluster.kubernetes.training import FileSystemVolume, Training, TrainingArgs
+from gpu_cluster.kubernetes.training_role import TrainingRole, TrainingRoleArgs
+from gpu_cluster.layer import CLUSTER_TAG, aws_provider
+from gpu_cluster.other_layer import OtherLayer
+from gpu_cluster.permissions import look_up_account
+from gpu_cluster.settings_cluster import config_values, read_settings
+
+settings = read_settings(config_values())
+name, region = settings.layer.cluster_name, settings.layer.region
+foundation = OtherLayer(settings.foundation_stack)
+provider = aws_provider(settings.layer)
+account = look_up_account(provider, region)
+in_region = pulumi.ResourceOptions(providers=[provider])
+key_arn = foundation.text("key_arn")
+
+control_plane = ControlPlane(
+    f"{name}-control-plane",
+    ControlPlaneArgs(
+        account=account,
+        cluster_name=name,
+        kubernetes_version=settings.kubernetes_version,
+        subnet_ids=foundation.texts("service_subnet_ids"),
+        key_arn=key_arn,
+        operator_cidrs=settings.operator_cidrs,
+        admin_role_arns=settings.admin_role_arns,
+        log_retention_days=settings.log_retention_days,
+        deletion_protection=settings.deletion_protection,
+    ),
+    in_region,
+)
+first = ManagedAddOns(
+    f"{name}-node-add-ons",
+    ManagedAddOnsArgs(account=account, cluster=control_plane.cluster, before_nodes=True),
+    in_region,
+)
+system_nodes = SystemNodes(
+    f"{name}-system",
+    SystemNodesArgs(
+        account=account,
+        cluster=control_plane.cluster,
+        instance_type=settings.system_instance_type,
+        node_count=settings.system_node_count,
+        role_name=foundation.text("compute_role_name"),
+        role_arn=foundation.text("compute_role_arn"),
+        subnet_id=foundation.text("node_subnet_id"),
+        security_group_ids=[control_plane.security_group_id, foundation.text("cluster_security_group_id")],
+        key_arn=key_arn,
+        tags=settings.layer.tags,
+        after=first.add_ons,
+    ),
+    in_region,
+)
+ManagedAddOns(
+    f"{name}-add-ons",
+    ManagedAddOnsArgs(account=account, cluster=control_plane.cluster, before_nodes=False, after=[system_nodes.group]),
+    in_region,
+)
+TrainingRole(
+    f"{name}-training-role",
+    TrainingRoleArgs(
+        account=account, cluster_name=control_plane.name, bucket_name=foundation.text("bucket_name"), key_arn=key_arn
+    ),
+    in_region,
+)
+if settings.install_charts:
+    in_cluster = kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig(region))
+    inside = pulumi.ResourceOptions(providers=[in_cluster])
+    Charts(
+        f"{name}-charts",
+        ChartsArgs(charts=charts(settings.node_type), after=[system_nodes.group]),
+        inside,
+    )
+    # The mount source is `name@tcp:/mount`, of which the driver wants both parts.
+    source = foundation.text("file_system_mount_source")
+    Training(
+        f"{name}-training",
+        TrainingArgs(
+            volume=FileSystemVolume(
+                driver="fsx.csi.aws.com",
+                handle=foundation.text("file_system_id"),
+                attributes={
+                    "dnsname": source.apply(lambda text: text.partition("@")[0]),
+                    "mountname": source.apply(lambda text: text.rpartition("/")[2]),
+                },
+                capacity_gib=settings.shared_storage_gib,
+            ),
+            identity={},
+            labels={CLUSTER_TAG: name},
+            after=[system_nodes.group],
+        ),
+        inside,
+    )
+
+pulumi.export("cluster_name", control_plane.name)
+pulumi.export("endpoint", control_plane.endpoint)
+pulumi.export("cluster_security_group_id", control_plane.security_group_id)
+pulumi.export("kubernetes_version", settings.kubernetes_version)
+pulumi.export(
+    "connect",
+    pulumi.Output.format("aws eks update-kubeconfig --region {0} --name {1}", region, control_plane.name),
+)

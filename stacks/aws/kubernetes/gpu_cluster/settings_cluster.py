@@ -1,0 +1,81 @@
+"""The cluster layer's configuration as a frozen record, checked as a whole before any resource is registered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_cluster import layer
+from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.kubernetes.vendor import read_kubernetes_node_type
+from gpu_cluster.layer import Layer, read_layer
+from gpu_cluster.node_type import NodeType, read_instance_type
+
+STACK_NAME = r"[^/\s]+/[^/\s]+/[^/\s]+"
+# Amazon EKS User Guide, "Kubernetes versions"; the newest ones are for whoever sets them.
+KUBERNETES_VERSION = r"1\.[0-9]{2}"
+CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
+SCALAR_KEYS = (
+    "foundationStack", "kubernetesVersion", "systemInstanceType", "systemNodeCount", "sharedStorageGib",
+    "installCharts", "logRetentionDays", "deletionProtection",
+)  # fmt: skip
+OBJECT_KEYS = ("nodeType", "operatorCidrs", "adminRoleArns")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterSettings:
+    """Everything that the cluster layer needs to know.
+
+    Attributes:
+        operator_cidrs: who may reach the API server from outside the network; none means nobody.
+        admin_role_arns: roles that administer the cluster, besides whoever runs this program.
+        install_charts: false while nothing that runs this program reaches the private endpoint yet.
+    """
+
+    layer: Layer
+    foundation_stack: str
+    kubernetes_version: str
+    operator_cidrs: tuple[str, ...]
+    admin_role_arns: tuple[str, ...]
+    system_instance_type: str
+    system_node_count: int
+    shared_storage_gib: int
+    install_charts: bool
+    log_retention_days: int
+    deletion_protection: bool
+    node_type: NodeType
+
+
+def config_values() -> dict[str, object]:
+    """Collect the raw configuration of this stack from Pulumi."""
+    return collect(
+        (*layer.SCALAR_KEYS, *SCALAR_KEYS), (*layer.OBJECT_KEYS, *OBJECT_KEYS), of_provider=layer.OF_PROVIDER
+    )
+
+
+def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
+    """Check the raw configuration and turn it into a record.
+
+    Raises:
+        ConfigError: with every problem at once.
+    """
+    values = Values(values=raw)
+    settings = ClusterSettings(
+        layer=read_layer(values, "cluster"),
+        foundation_stack=values.text("foundationStack", STACK_NAME, "a stack's full name (organization/project/stack)"),
+        kubernetes_version=values.text("kubernetesVersion", KUBERNETES_VERSION, "a version such as 1.34", "1.34"),
+        operator_cidrs=values.texts("operatorCidrs", CIDR, "an IPv4 range such as 203.0.113.0/24"),
+        admin_role_arns=values.texts("adminRoleArns", r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", "the ARN of a role"),
+        system_instance_type=read_instance_type(values, "systemInstanceType", "m7i.xlarge"),
+        system_node_count=values.whole("systemNodeCount", 2, 20, default=2),
+        shared_storage_gib=values.whole("sharedStorageGib", 1, 2**31),
+        install_charts=values.flag("installCharts", default=True),
+        log_retention_days=values.whole("logRetentionDays", 1, 3653, default=90),
+        deletion_protection=values.flag("deletionProtection", default=False),
+        node_type=read_kubernetes_node_type(values),
+    )
+    for place, cidr in enumerate(settings.operator_cidrs):
+        if cidr.endswith("/0"):
+            values.fail(f"operatorCidrs.{place}", "lets the whole Internet reach the API server")
+    values.refuse_unknown()
+    if values.problems:
+        raise ConfigError(values.problems)
+    return settings

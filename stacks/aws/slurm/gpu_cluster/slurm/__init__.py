@@ -1,0 +1,1 @@
+"""Slurm: controller, login machine, accounting database, and GPU nodes that register with the controller."""

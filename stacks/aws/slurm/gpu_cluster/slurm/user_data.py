@@ -1,0 +1,127 @@
+"""Builds the user-data of a machine: an environment file and the bootstrap scripts, as gzipped cloud-config."""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# EC2 limits user-data to 16 KiB before base64 (Amazon EC2 User Guide, "Run commands at launch").
+USER_DATA_LIMIT_BYTES = 16 * 1024
+ENVIRONMENT_PATH = "/etc/gpu-cluster/node.env"
+SCRIPT_FOLDER = "/opt/gpu-cluster"
+
+
+class UserDataError(Exception):
+    """The bootstrap scripts are missing or do not fit into user-data."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeEnvironment:
+    """What a machine has to know at boot. Nothing in it is secret: user-data is readable by every process on it.
+
+    Attributes:
+        accelerator_device: name of the accelerators' device files, without their numbers.
+        database_host: of the accounting database; empty for none, and for machines that do not need it.
+        spot: whether to watch for the notice of an interruption.
+        busy_metric: whether to publish how many accelerators are busy.
+    """
+
+    role: str
+    cluster_name: str
+    partition: str
+    controller_address: str
+    region: str
+    secret_id: str
+    node_count: int
+    gpus_per_node: int
+    gpu_type: str
+    accelerator_device: str
+    fabric: str
+    fabric_interfaces: int
+    shared_source: str
+    shared_path: str
+    bucket: str
+    database_host: str = ""
+    database_user: str = ""
+    database_secret_id: str = ""
+    database_authority: str = ""
+    spot: bool = False
+    busy_metric: bool = False
+
+
+def environment_file(environment: NodeEnvironment) -> str:
+    """Write the environment file, one shell-quoted variable per line."""
+    variables = {
+        "CLOUD": "aws",
+        "ROLE": environment.role,
+        "NAME": environment.cluster_name,
+        "PARTITION": environment.partition,
+        "CONTROLLER_ADDRESS": environment.controller_address,
+        "REGION": environment.region,
+        "SECRET_ID": environment.secret_id,
+        # The bootstrap sizes Slurm's node table from this; with no node running it still has to be 1.
+        "NODE_COUNT": str(max(environment.node_count, 1)),
+        "GPUS_PER_NODE": str(environment.gpus_per_node),
+        "GPU_TYPE": environment.gpu_type,
+        "ACCELERATOR_DEVICE": environment.accelerator_device,
+        "FABRIC": environment.fabric,
+        "FABRIC_INTERFACES": str(environment.fabric_interfaces),
+        "SHARED_SOURCE": environment.shared_source,
+        "SHARED_PATH": environment.shared_path,
+        "BUCKET": environment.bucket,
+        "DATABASE_HOST": environment.database_host,
+        "DATABASE_USER": environment.database_user,
+        "DATABASE_SECRET_ID": environment.database_secret_id,
+        "DATABASE_CA": environment.database_authority,
+        "SPOT": "yes" if environment.spot else "no",
+        "BUSY_METRIC": "yes" if environment.busy_metric else "no",
+    }
+    return "".join(f"CLUSTER_{name}={shell_quoted(value)}\n" for name, value in variables.items())
+
+
+def shell_quoted(value: str) -> str:
+    """Quote a value so that the shell takes it literally."""
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def read_scripts(folder: Path) -> dict[str, str]:
+    """Read the bootstrap scripts by file name.
+
+    Raises:
+        UserDataError: if the folder has no bootstrap.sh.
+    """
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sh"))}
+    if "bootstrap.sh" not in scripts:
+        raise UserDataError(f"no bootstrap.sh in {folder}: the project needs its folder of bootstrap scripts")
+    return scripts
+
+
+def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> str:
+    """Write the cloud-config: files first, then the one command that runs them. Its body is JSON, which is YAML too."""
+    files = [{"path": ENVIRONMENT_PATH, "permissions": "0644", "content": environment_file(environment)}]
+    files.extend(
+        {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": content}
+        for name, content in sorted(scripts.items())
+    )
+    body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}
+    return "#cloud-config\n" + json.dumps(body, ensure_ascii=False, indent=0) + "\n"
+
+
+def user_data_base64(environment: NodeEnvironment, scripts: Mapping[str, str]) -> str:
+    """Compress the cloud-config and encode it as launch templates and instances take it.
+
+    cloud-init unpacks gzip by itself. The header has no time stamp, so that the same input gives the same bytes and
+    an `up` without changes plans none.
+
+    Raises:
+        UserDataError: if the result exceeds what EC2 accepts.
+    """
+    packed = gzip.compress(cloud_config(environment, scripts).encode(), compresslevel=9, mtime=0)
+    if len(packed) > USER_DATA_LIMIT_BYTES:
+        raise UserDataError(
+            f"user-data is {len(packed)} bytes after compression; EC2 accepts {USER_DATA_LIMIT_BYTES}. "
+            "Shorten the scripts in node/, or fetch the larger ones from the bucket at boot."
+        )
+    return base64.b64encode(packed).decode()

@@ -1,0 +1,89 @@
+"""Checks user-data: what a shell and cloud-init make of it, and that it fits."""
+
+import base64
+import gzip
+import secrets
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpu_cluster.slurm.user_data import (
+    NodeEnvironment,
+    UserDataError,
+    cloud_config,
+    environment_file,
+    read_scripts,
+    user_data_base64,
+)
+
+ENVIRONMENT = NodeEnvironment(
+    role="compute",
+    cluster_name="gpt3",
+    partition="gpu",
+    controller_address="10.64.0.10",
+    region="us-east-1",
+    secret_id="arn:aws:secretsmanager:us-east-1:123456789012:secret:gpu-cluster/gpt3",
+    node_count=48,
+    gpus_per_node=8,
+    gpu_type="h100",
+    accelerator_device="nvidia",
+    fabric="efa",
+    fabric_interfaces=32,
+    shared_source="fs-0.fsx.us-east-1.amazonaws.com@tcp:/abcd",
+    shared_path="/shared",
+    bucket="bucket",
+)
+
+
+@pytest.mark.parametrize("value", ["plain", "with space", "it's", "$HOME `id` \\", 'a"b', "", "line\nbreak", "ü"])
+def test_shell_reads_back_what_was_written(tmp_path: Path, value: str) -> None:
+    """Any value comes through the shell unchanged, and none is executed."""
+    file = tmp_path / "node.env"
+    file.write_text(environment_file(replace(ENVIRONMENT, bucket=value)), encoding="utf-8")
+    script = f'. "{file}"; printf %s "$CLUSTER_BUCKET"'
+    result = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True)  # noqa: S603 - the test's own script
+    assert result.stdout.decode() == value
+
+
+def test_cloud_config_keeps_scripts_byte_for_byte() -> None:
+    """Tabs, quotes, backslashes and non-ASCII characters of a script survive YAML."""
+    script = "#!/bin/sh\n\techo \"a\\nb\" 'c' : # ü 🙂\n"
+    body = yaml.safe_load(cloud_config(ENVIRONMENT, {"bootstrap.sh": script}))
+    files = {file["path"]: file["content"] for file in body["write_files"]}
+    assert files["/opt/gpu-cluster/bootstrap.sh"] == script
+
+
+def test_same_input_gives_same_bytes() -> None:
+    """No time stamp gets into the compressed data, so an unchanged stack plans no change."""
+    scripts = {"bootstrap.sh": "true\n"}
+    first = user_data_base64(ENVIRONMENT, scripts)
+    assert first == user_data_base64(ENVIRONMENT, scripts)
+    assert base64.b64decode(first)[4:8] == b"\0\0\0\0"
+    assert gzip.decompress(base64.b64decode(first)).startswith(b"#cloud-config\n")
+
+
+def test_too_much_is_refused_with_advice() -> None:
+    """User-data above 16 KiB is refused here, not by EC2 after the rest was deployed."""
+    with pytest.raises(UserDataError, match="EC2 accepts 16384"):
+        user_data_base64(ENVIRONMENT, {"bootstrap.sh": secrets.token_hex(40_000)})
+
+
+def test_shipped_scripts_fit_with_room(project: Path) -> None:
+    """The shipped scripts leave at least 1 KiB for longer names."""
+    packed = base64.b64decode(user_data_base64(ENVIRONMENT, read_scripts(project / "node")))
+    assert len(packed) <= 15 * 1024
+
+
+def test_folder_without_bootstrap_is_refused(tmp_path: Path) -> None:
+    """Scripts without their entry point are refused."""
+    (tmp_path / "other.sh").write_text("true\n")
+    with pytest.raises(UserDataError, match=r"no bootstrap\.sh"):
+        read_scripts(tmp_path)
+
+
+def test_empty_cluster_still_plans_one_node() -> None:
+    """The bootstrap needs a node count of one or more, also while no node runs."""
+    assert "CLUSTER_NODE_COUNT='1'\n" in environment_file(replace(ENVIRONMENT, node_count=0))

@@ -1,0 +1,85 @@
+"""Rules for machines: one InfiniBand domain, fixed images, own key, no passwords, tags."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from reading import mapping
+from rule import UNKNOWN, Rule
+
+SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
+MACHINE = "azure-native:compute:VirtualMachine"
+# Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25.
+MOST_NODES_PER_SCALE_SET = 300
+# Types that take no tags.
+UNTAGGED = (
+    "RoleAssignment", "RoleDefinition", "ManagementLockByScope", "Subnet", "PrivateDnsZoneGroup", "BlobContainer",
+    "BlobServiceProperties", "Budget", "DiagnosticSetting", "Configuration", "AgentPool", "FederatedIdentityCredential",
+)  # fmt: skip
+
+
+def _profile(kind: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(inputs.get("virtualMachineProfile")) if kind == SCALE_SET else inputs
+
+
+def _one_fabric(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != SCALE_SET:
+        return []
+    sku = mapping(inputs.get("sku"))
+    size, capacity = str(sku.get("name")), sku.get("capacity")
+    found: list[str] = []
+    # The r in ND96isr and ND96asr stands for RDMA.
+    fabric = "_ND" in size and "r_" in size
+    if fabric and inputs.get("singlePlacementGroup") is not True:
+        found.append("InfiniBand needs singlePlacementGroup")
+    if inputs.get("overprovision") is not False:
+        found.append("surplus machines would join and vanish: set overprovision to false")
+    if isinstance(capacity, int | float) and capacity > MOST_NODES_PER_SCALE_SET:
+        found.append(f"{capacity:.0f} machines; a scale set takes {MOST_NODES_PER_SCALE_SET} at most")
+    return found
+
+
+def _fixed_image(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind not in (SCALE_SET, MACHINE):
+        return []
+    image = mapping(mapping(_profile(kind, inputs).get("storageProfile")).get("imageReference"))
+    return ["its image moves: name a version"] if str(image.get("version", "latest")).lower() == "latest" else []
+
+
+def _own_key_on_disks(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind not in (SCALE_SET, MACHINE):
+        return []
+    disk = mapping(mapping(_profile(kind, inputs).get("storageProfile")).get("osDisk"))
+    return [] if mapping(disk.get("managedDisk")).get("diskEncryptionSet") else ["its disk lacks the cluster's key"]
+
+
+def _no_passwords(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind not in (SCALE_SET, MACHINE):
+        return []
+    system = mapping(_profile(kind, inputs).get("osProfile"))
+    closed = mapping(system.get("linuxConfiguration")).get("disablePasswordAuthentication") in (True, UNKNOWN)
+    return [] if closed and not system.get("adminPassword") else ["lets passwords in"]
+
+
+def _missing_tags(inputs: Mapping[str, Any]) -> Iterator[str]:
+    tags = inputs.get("tags")
+    for name in ("gpu-cluster", "layer"):
+        if tags != UNKNOWN and not mapping(tags).get(name):
+            yield f"has no tag {name}, so costs and clean-up miss it"
+
+
+def _tags(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    ours = kind.startswith("azure-native:") and kind.rpartition(":")[2] not in UNTAGGED
+    return list(_missing_tags(inputs)) if ours else []
+
+
+RULES: Sequence[Rule] = (
+    Rule(
+        name="one-fabric",
+        description="Nodes with InfiniBand share one placement group within a scale set's limit.",
+        check=_one_fabric,
+    ),
+    Rule(name="fixed-image", description="Images have a fixed version.", check=_fixed_image),
+    Rule(name="own-key-on-disks", description="Disks are encrypted with the cluster's key.", check=_own_key_on_disks),
+    Rule(name="no-passwords", description="Machines take no password.", check=_no_passwords),
+    Rule(name="tags", description="Everything carries the tags of cluster and layer.", check=_tags),
+)

@@ -1,0 +1,144 @@
+"""The policy pack's rules hold for the foundation, and each notices what it is for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from recording import Program
+from rules import RULES
+
+Run = Callable[..., Program]
+
+SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
+MACHINE: dict[str, Any] = {
+    "osProfile": {"linuxConfiguration": {"disablePasswordAuthentication": True}},
+    "storageProfile": {
+        "imageReference": {"version": "1.0"},
+        "osDisk": {"managedDisk": {"diskEncryptionSet": {"id": "set"}}},
+    },
+}
+SET: dict[str, Any] = {
+    "sku": {"name": "Standard_ND96isr_H100_v5", "capacity": 300},
+    "singlePlacementGroup": True,
+    "overprovision": False,
+    "virtualMachineProfile": MACHINE,
+    "tags": {"gpu-cluster": "x", "layer": "nodes"},
+}
+
+
+def messages(kind: str, inputs: dict[str, Any]) -> list[str]:
+    """Return everything that the pack says of one resource, with the rule's name."""
+    return [f"{rule.name}: {message}" for rule in RULES for message in rule.check(kind, inputs)]
+
+
+def without(path: str, inputs: dict[str, Any] = SET) -> dict[str, Any]:
+    """Return inputs without one of their parts."""
+    head, _, rest = path.partition(".")
+    if not rest:
+        return {key: value for key, value in inputs.items() if key != head}
+    return {**inputs, head: without(rest, inputs[head])}
+
+
+def test_the_foundation_passes(run: Run) -> None:
+    """No rule has anything against the foundation."""
+    found = [
+        f"{one.name}: {message}"
+        for one in run("foundation").resources
+        for message in messages(one.type, dict(one.inputs))
+    ]
+    assert found == []
+
+
+def test_a_good_scale_set_passes() -> None:
+    """The base case of the table below is fine."""
+    assert messages(SCALE_SET, SET) == []
+
+
+ACCOUNT = {
+    "publicNetworkAccess": "Disabled", "allowBlobPublicAccess": False, "minimumTlsVersion": "TLS1_2",
+    "encryption": {"keySource": "Microsoft.Keyvault"}, "tags": SET["tags"],
+}  # fmt: skip
+VAULT = {
+    "properties": {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Disabled"},
+    "tags": SET["tags"],
+}
+DATABASE = {
+    "network": {"publicNetworkAccess": "Disabled"}, "dataEncryption": {"type": "AzureKeyVault"}, "tags": SET["tags"],
+}  # fmt: skip
+SUBNET = {"networkSecurityGroup": {"id": "group"}, "defaultOutboundAccess": False}
+OPEN = {"name": "ssh", "access": "Allow", "direction": "Inbound", "sourceAddressPrefix": "Internet"}
+GRANT = {
+    "roleDefinitionId": "/roleDefinitions/ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+    "scope": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a",
+}
+ADDRESS = {"publicIPAddressConfiguration": {"name": "x"}}
+PUBLIC_SET = {"networkProfile": {"networkInterfaceConfigurations": [{"ipConfigurations": [ADDRESS]}]}}
+
+VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
+    (SCALE_SET, without("singlePlacementGroup"), "one-fabric: InfiniBand needs singlePlacementGroup"),
+    (SCALE_SET, without("overprovision"), "one-fabric: surplus machines"),
+    (SCALE_SET, {**SET, "sku": {"name": "Standard_ND96asr_v4", "capacity": 301}}, "one-fabric: 301 machines"),
+    (SCALE_SET, without("virtualMachineProfile.storageProfile.imageReference.version"), "fixed-image"),
+    (
+        SCALE_SET,
+        without("virtualMachineProfile.storageProfile.osDisk.managedDisk.diskEncryptionSet"),
+        "own-key-on-disks",
+    ),
+    (SCALE_SET, without("virtualMachineProfile.osProfile.linuxConfiguration"), "no-passwords"),
+    (SCALE_SET, without("tags.layer"), "tags: has no tag layer"),
+    (SCALE_SET, {**SET, "virtualMachineProfile": {**MACHINE, **PUBLIC_SET}}, "no-public-address-on-machines"),
+    ("azure-native:compute:VirtualMachine", {**MACHINE, "tags": {"layer": "x"}}, "tags: has no tag gpu-cluster"),
+    (
+        "azure-native:network:NetworkInterface",
+        {"ipConfigurations": [{"publicIPAddress": {"id": "x"}}], "tags": SET["tags"]},
+        "no-public-address-on-machines",
+    ),
+    (
+        "azure-native:network:NetworkSecurityGroup",
+        {"securityRules": [OPEN], "tags": SET["tags"]},
+        "ssh lets the Internet in",
+    ),
+    ("azure-native:network:Subnet", without("networkSecurityGroup", SUBNET), "has no security group"),
+    ("azure-native:network:Subnet", without("defaultOutboundAccess", SUBNET), "has Azure's own way out"),
+    (
+        "azure-native:network:VirtualNetwork",
+        {"addressSpace": {"addressPrefixes": ["172.16.8.0/21"]}, "tags": SET["tags"]},
+        "172.16.8.0/21 overlaps 172.16.0.0/16",
+    ),
+    ("azure-native:network:FlowLog", {"enabled": False, "tags": SET["tags"]}, "flow-logs-are-on"),
+    ("azure-native:storage:StorageAccount", without("publicNetworkAccess", ACCOUNT), "takes public traffic"),
+    ("azure-native:storage:StorageAccount", without("allowBlobPublicAccess", ACCOUNT), "may hold public containers"),
+    ("azure-native:storage:StorageAccount", {**ACCOUNT, "minimumTlsVersion": "TLS1_0"}, "takes old TLS"),
+    ("azure-native:storage:StorageAccount", without("encryption", ACCOUNT), "not encrypted with the cluster's key"),
+    ("azure-native:keyvault:Vault", without("properties.enablePurgeProtection", VAULT), "can be purged"),
+    ("azure-native:keyvault:Vault", without("properties.enableRbacAuthorization", VAULT), "access policies"),
+    ("azure-native:keyvault:Vault", without("properties.publicNetworkAccess", VAULT), "takes public traffic"),
+    ("azure-native:dbformysql:Server", without("network", DATABASE), "closed-databases: takes public traffic"),
+    ("azure-native:dbformysql:Server", without("dataEncryption", DATABASE), "not encrypted with the cluster's key"),
+    ("azure-native:authorization:ManagementLockByScope", {"level": "ReadOnly"}, "locks-forbid-deletion"),
+    (
+        "azure-native:authorization:RoleAssignment",
+        {**GRANT, "roleDefinitionId": "/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c"},
+        "gives the role Contributor",
+    ),
+    (
+        "azure-native:authorization:RoleAssignment",
+        {**GRANT, "scope": "/subscriptions/s/resourceGroups/g"},
+        "reaches all",
+    ),
+    ("azure-native:authorization:RoleDefinition", {"permissions": [{"actions": ["*/read"]}]}, "allows */read"),
+]
+
+
+@pytest.mark.parametrize(("kind", "inputs", "part"), VIOLATIONS, ids=[part for _, _, part in VIOLATIONS])
+def test_violations_are_noticed(kind: str, inputs: dict[str, Any], part: str) -> None:
+    """Exactly one rule has exactly one message."""
+    (message,) = messages(kind, inputs)
+    assert part in message
+
+
+def test_every_rule_is_in_the_table() -> None:
+    """A rule that nothing violates here might notice nothing at all."""
+    noticed = {message.partition(":")[0] for kind, inputs, _ in VIOLATIONS for message in messages(kind, inputs)}
+    assert noticed == {rule.name for rule in RULES}

@@ -1,0 +1,149 @@
+"""Cluster: managed Kubernetes, its system nodes and its add-ons. It outlives the GPU nodes."""
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi_azure_native import authorization, managedidentity
+
+from gpu_cluster.cluster_identity import CLUSTER_TAG
+from gpu_cluster.kubernetes.accelerator_charts import Infiniband, InfinibandArgs, charts
+from gpu_cluster.kubernetes.api_server_subnet import ApiServerSubnet, ApiServerSubnetArgs
+from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
+from gpu_cluster.kubernetes.cluster_identities import ClusterIdentities, ClusterIdentitiesArgs
+from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
+from gpu_cluster.kubernetes.training import (
+    NAMESPACE,
+    SERVICE_ACCOUNT,
+    FileSystemVolume,
+    Training,
+    TrainingArgs,
+)
+from gpu_cluster.other_layer import OtherLayer
+from gpu_cluster.provider import azure_provider
+from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
+from gpu_cluster.settings_cluster import load_settings
+
+settings = load_settings()
+foundation = OtherLayer(settings.foundation_stack)
+provider = azure_provider(settings.location)
+in_azure = pulumi.ResourceOptions(providers=[provider])
+client = authorization.get_client_config(opts=pulumi.InvokeOptions(provider=provider))
+name = settings.cluster_name
+node_subnet_id, key_vault_id = foundation.text("node_subnet_id"), foundation.text("key_vault_id")
+disk_encryption_set_id, kubelet_id = foundation.text("disk_encryption_set_id"), foundation.text("compute_identity_id")
+
+group = LayerGroup(f"{name}-cluster", LayerGroupArgs(location=settings.location, tags=settings.tags), in_azure)
+subnet = ApiServerSubnet(
+    f"{name}-api-server",
+    ApiServerSubnetArgs(
+        resource_group_name=group.group_name,
+        location=settings.location,
+        virtual_network_id=foundation.text("virtual_network_id"),
+        cidr=settings.api_server_cidr,
+        operator_cidrs=settings.operator_cidrs,
+        tags=settings.tags,
+    ),
+    in_azure,
+)
+container_id = pulumi.Output.concat(
+    f"/subscriptions/{client.subscription_id}/resourceGroups/",
+    foundation.text("data_resource_group_name"),
+    "/providers/Microsoft.Storage/storageAccounts/",
+    foundation.text("storage_account_name"),
+    "/blobServices/default/containers/",
+    foundation.text("container_name"),
+)
+identities = ClusterIdentities(
+    name,
+    ClusterIdentitiesArgs(
+        resource_group_name=group.group_name,
+        location=settings.location,
+        subscription_id=client.subscription_id,
+        node_subnet_id=node_subnet_id,
+        api_server_subnet_id=subnet.subnet_id,
+        key_vault_id=key_vault_id,
+        key_id=foundation.text("key_id"),
+        disk_encryption_set_id=disk_encryption_set_id,
+        kubelet_identity_id=kubelet_id,
+        container_id=container_id,
+        tags=settings.tags,
+    ),
+    in_azure,
+)
+control_plane = ControlPlane(
+    name,
+    ControlPlaneArgs(
+        resource_group_name=group.group_name,
+        cluster_name=name,
+        location=settings.location,
+        zone=settings.zone,
+        subscription_id=client.subscription_id,
+        caller_object_id=client.object_id,
+        kubernetes_version=settings.kubernetes_version,
+        api_server_subnet_id=subnet.subnet_id,
+        node_subnet_id=node_subnet_id,
+        service_cidr=settings.service_cidr,
+        operator_cidrs=settings.operator_cidrs,
+        admin_group_object_ids=settings.admin_group_object_ids,
+        system_instance_type=settings.system_instance_type,
+        system_node_count=settings.system_node_count,
+        encryption_at_host=settings.encryption_at_host,
+        identity_id=identities.control_plane_id,
+        kubelet_identity_id=kubelet_id,
+        kubelet_client_id=foundation.text("compute_identity_client_id"),
+        kubelet_principal_id=foundation.text("compute_identity_principal_id"),
+        key_vault_id=key_vault_id,
+        key_url=foundation.text("key_url"),
+        disk_encryption_set_id=disk_encryption_set_id,
+        log_workspace_id=foundation.text("log_workspace_id"),
+        tags=settings.tags,
+        after=identities.grants,
+    ),
+    in_azure,
+)
+# The jobs' service account signs in as an identity of Azure, without a secret.
+managedidentity.FederatedIdentityCredential(
+    f"{name}-jobs",
+    resource_group_name=group.group_name,
+    resource_name_=identities.jobs.name,
+    issuer=control_plane.issuer_url,
+    subject=f"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNT}",
+    audiences=["api://AzureADTokenExchange"],
+    opts=pulumi.ResourceOptions(parent=identities),
+)
+if settings.install_charts:
+    inside = pulumi.ResourceOptions(
+        providers=[kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig())]
+    )
+    ready: list[pulumi.Resource] = [control_plane.cluster, control_plane.admin]
+    installed = Charts("charts", ChartsArgs(charts=charts(settings.node_type), after=ready), inside)
+    if settings.node_type.fabric_interfaces:
+        Infiniband("infiniband", InfinibandArgs(node_type=settings.node_type, after=installed.releases), inside)
+    source = foundation.text("file_system_mount_source")
+    Training(
+        "training",
+        TrainingArgs(
+            volume=FileSystemVolume(
+                driver="azurelustre.csi.azure.com",
+                handle=f"{name}-shared",
+                attributes={
+                    "fs-name": source.apply(lambda text: text.rpartition("/")[2]),
+                    "mgs-ip-address": source.apply(lambda text: text.partition("@")[0]),
+                },
+                capacity_gib=settings.shared_storage_gib,
+            ),
+            identity={"azure.workload.identity/client-id": identities.jobs.client_id},
+            labels={CLUSTER_TAG: name},
+            after=ready,
+        ),
+        inside,
+    )
+
+pulumi.export("cluster_name", control_plane.cluster.name)
+pulumi.export("cluster_resource_group_name", group.group_name)
+pulumi.export("endpoint", control_plane.cluster.fqdn if settings.operator_cidrs else control_plane.cluster.private_fqdn)
+pulumi.export(
+    "connect",
+    pulumi.Output.concat(
+        "az aks get-credentials --resource-group ", group.group_name, " --name ", control_plane.cluster.name
+    ),
+)

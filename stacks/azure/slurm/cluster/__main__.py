@@ -1,0 +1,147 @@
+"""Cluster: Slurm controller, login machine, accounting database. It outlives the GPU nodes."""
+
+from functools import partial
+from pathlib import Path
+
+import pulumi
+from pulumi_azure_native import authorization
+
+from gpu_cluster.foundation_outputs import foundation_outputs
+from gpu_cluster.provider import azure_provider
+from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
+from gpu_cluster.settings_cluster import load_settings
+from gpu_cluster.slurm.accounting import DATABASE_USER, Accounting, AccountingArgs
+from gpu_cluster.slurm.machine import Machine, MachineArgs
+from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
+
+settings = load_settings()
+scripts = read_scripts(Path(__file__).parent.parent / "node")
+foundation = foundation_outputs(settings.foundation_stack)
+provider = azure_provider(settings.location)
+in_azure = pulumi.ResourceOptions(providers=[provider])
+client = authorization.get_client_config(opts=pulumi.InvokeOptions(provider=provider))
+name = settings.cluster_name
+
+group = LayerGroup(f"{name}-cluster", LayerGroupArgs(location=settings.location, tags=settings.tags), in_azure)
+accounting = None
+if settings.accounting_instance_type:
+    accounting = Accounting(
+        name,
+        AccountingArgs(
+            resource_group_name=group.group_name,
+            location=settings.location,
+            zone=settings.zone,
+            instance_type=settings.accounting_instance_type,
+            password=pulumi.Config().require_secret("accountingPassword"),
+            subscription_id=client.subscription_id,
+            service_subnet_id=foundation.service_subnet_id,
+            zone_id=foundation.database_zone_id,
+            key_vault_id=foundation.key_vault_id,
+            key_id=foundation.key_id,
+            key_url=foundation.key_url,
+            controller_principal_id=foundation.controller_identity_principal_id,
+            log_workspace_id=foundation.log_workspace_id,
+            tags=settings.tags,
+        ),
+        in_azure,
+    )
+
+
+def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Return the custom data of a machine in one role, once the names it holds are known."""
+    environment = partial(
+        NodeEnvironment,
+        role=role,
+        name=name,
+        partition=settings.partition,
+        region=settings.location,
+        node_count=settings.max_nodes,
+        gpus_per_node=settings.node_type.gpus_per_node,
+        gpu_type=settings.node_type.gpu_type,
+        fabric=settings.node_type.fabric,
+        fabric_interfaces=settings.node_type.fabric_interfaces,
+        database_user=DATABASE_USER if accounting else "",
+    )
+    return pulumi.Output.all(
+        foundation.secret_id,
+        client_id,
+        foundation.file_system_mount_source,
+        foundation.file_system_mount_path,
+        foundation.bucket_url,
+        foundation.controller_address,
+        accounting.host if accounting else "",
+        # Only the controller may read the password, so only it is told where that is.
+        accounting.secret_id if accounting and role == "controller" else "",
+    ).apply(
+        lambda names: custom_data(
+            environment(
+                secret_id=names[0],
+                identity_client_id=names[1],
+                shared_source=names[2],
+                shared_path=names[3],
+                bucket=names[4],
+                controller_address=names[5],
+                database_host=names[6],
+                database_secret_id=names[7],
+            ),
+            scripts,
+        )
+    )
+
+
+machine = partial(
+    MachineArgs,
+    resource_group_name=group.group_name,
+    location=settings.location,
+    zone=settings.zone,
+    image=settings.controller_image,
+    subnet_id=foundation.node_subnet_id,
+    disk_encryption_set_id=foundation.disk_encryption_set_id,
+    encryption_at_host=settings.encryption_at_host,
+    access=settings.access,
+    tags=settings.tags,
+)
+controller = Machine(
+    f"{name}-controller",
+    machine(
+        instance_type=settings.controller_instance_type,
+        private_address=foundation.controller_address,
+        identity_id=foundation.controller_identity_id,
+        custom_data=boot_data("controller", foundation.controller_identity_client_id),
+        after=accounting.ready if accounting else [],
+    ),
+    in_azure,
+)
+login = Machine(
+    f"{name}-login",
+    machine(
+        instance_type=settings.login_instance_type,
+        private_address=None,
+        identity_id=foundation.login_identity_id,
+        custom_data=boot_data("login", foundation.login_identity_client_id),
+        # After the controller, whose fixed address it could take otherwise.
+        after=[controller],
+    ),
+    in_azure,
+)
+
+pulumi.export("controller_address", foundation.controller_address)
+pulumi.export("controller_id", controller.machine_id)
+pulumi.export("login_id", login.machine_id)
+pulumi.export("secret_id", foundation.secret_id)
+pulumi.export("partition", settings.partition)
+pulumi.export("cluster_resource_group_name", group.group_name)
+pulumi.export("database_host", accounting.host if accounting else "")
+pulumi.export(
+    "connect",
+    pulumi.Output.all(foundation.bastion_name, foundation.network_resource_group_name, login.machine_id).apply(
+        lambda names: (
+            (
+                f"az network bastion ssh --name {names[0]} --resource-group {names[1]} --target-resource-id {names[2]} "
+                f"--auth-type ssh-key --username {settings.access.admin_username} --ssh-key ~/.ssh/id_ed25519"
+            )
+            if names[0]
+            else f"ssh {settings.access.admin_username}@(address of {names[2]} in your network)"
+        )
+    ),
+)

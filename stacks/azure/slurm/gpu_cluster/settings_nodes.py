@@ -1,0 +1,111 @@
+"""Settings of the layer `nodes`: GPU nodes and the watchdog that takes them down."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+
+from gpu_cluster import cluster_identity
+from gpu_cluster.capacity import Capacity, capacity
+from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.node_type import NodeType, check_count, node_type, scale_set_sizes
+from gpu_cluster.slurm.access import Access, access
+
+SCALARS = (
+    "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "maxNodes", "capacity",
+    "reservationId", "spotEvictionPolicy", "allowSplitFabric", "encryptionAtHost", "adminUsername",
+    "adminSshPublicKey", "timeToLiveHours", "stopWhenIdleMinutes",
+)  # fmt: skip
+OBJECTS = ("nodeType", "tags")
+_MOST_NODES = 10_000
+_YEAR_H = 8_760
+_DAY_MIN = 1_440
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesSettings:
+    """The GPU nodes.
+
+    Attributes:
+        time_to_live_hours: after which the watchdog scales the nodes to 0; None for never.
+        stop_when_idle_minutes: without a busy GPU, after which it does too; None for never.
+    """
+
+    cluster_name: str
+    location: str
+    zone: str
+    foundation_stack: str
+    cluster_stack: str
+    node_count: int
+    max_nodes: int
+    node_type: NodeType
+    capacity: Capacity
+    allow_split_fabric: bool
+    encryption_at_host: bool
+    access: Access
+    time_to_live_hours: int | None
+    stop_when_idle_minutes: int | None
+    tags: Mapping[str, str]
+
+    @property
+    def scale_set_sizes(self) -> tuple[int, ...]:
+        """Nodes per scale set; one scale set is one InfiniBand domain."""
+        return scale_set_sizes(self.node_count, self.node_type)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether there is a watchdog at all."""
+        return self.time_to_live_hours is not None or self.stop_when_idle_minutes is not None
+
+
+def load_settings() -> NodesSettings:
+    """Read the stack's configuration.
+
+    Raises:
+        RunError: naming every value that cannot be used; Pulumi prints it without a traceback.
+    """
+    try:
+        return parse_settings(collect(SCALARS, OBJECTS))
+    except ConfigError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def parse_settings(given: Mapping[str, object]) -> NodesSettings:
+    """Turn configuration values into checked settings.
+
+    Raises:
+        ConfigError: naming every value that cannot be used.
+    """
+    # Pulumi.yaml declares optional texts with the default "", because a key without a default is required there.
+    values = Values(values={key: value for key, value in given.items() if value not in (None, "")})
+    values.refuse_unknown((*SCALARS, *OBJECTS))
+    kind = node_type(values)
+    nodes = values.whole("nodeCount", 0, _MOST_NODES)
+    settings = NodesSettings(
+        cluster_name=cluster_identity.cluster_name(values),
+        location=cluster_identity.location(values),
+        zone=cluster_identity.zone(values),
+        foundation_stack=cluster_identity.stack_name(values, "foundationStack"),
+        cluster_stack=cluster_identity.stack_name(values, "clusterStack"),
+        node_count=nodes,
+        max_nodes=values.whole("maxNodes", 0, _MOST_NODES),
+        node_type=kind,
+        capacity=capacity(values, kind, nodes),
+        allow_split_fabric=values.flag("allowSplitFabric", default=False),
+        encryption_at_host=values.flag("encryptionAtHost", default=False),
+        access=access(values),
+        time_to_live_hours=_optional(values, "timeToLiveHours", 1, _YEAR_H),
+        stop_when_idle_minutes=_optional(values, "stopWhenIdleMinutes", 30, _DAY_MIN),
+        tags=cluster_identity.tags(values, "nodes"),
+    )
+    check_count(values, nodes, kind, allow_split_fabric=settings.allow_split_fabric)
+    if nodes > settings.max_nodes:
+        values.fail("nodeCount", f"{nodes} nodes are more than maxNodes, which Slurm and the network are prepared for")
+    if values.problems:
+        raise ConfigError(values.problems)
+    return settings
+
+
+def _optional(values: Values, key: str, least: int, most: int) -> int | None:
+    """Read a number that may be absent or 0, which both mean never."""
+    return None if values.values.get(key) in (None, 0, "0") else values.whole(key, least, most)

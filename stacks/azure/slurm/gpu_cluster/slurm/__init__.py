@@ -1,0 +1,1 @@
+"""What only a Slurm cluster needs: its machines, their boot data, its accounting database."""

@@ -1,0 +1,104 @@
+"""Nodes: GPU nodes in scale sets, and the watchdog over them. They come and go without touching data."""
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pulumi
+from pulumi_azure_native import authorization
+
+from gpu_cluster.foundation_outputs import foundation_outputs
+from gpu_cluster.other_layer import OtherLayer
+from gpu_cluster.provider import azure_provider
+from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
+from gpu_cluster.settings_nodes import load_settings
+from gpu_cluster.slurm.nodes import Nodes, NodesArgs
+from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
+from gpu_cluster.slurm.watchdog import Watchdog, WatchdogArgs, expires_at
+
+settings = load_settings()
+scripts = read_scripts(Path(__file__).parent.parent / "node")
+foundation = foundation_outputs(settings.foundation_stack)
+cluster = OtherLayer(settings.cluster_stack)
+provider = azure_provider(settings.location)
+in_azure = pulumi.ResourceOptions(providers=[provider])
+client = authorization.get_client_config(opts=pulumi.InvokeOptions(provider=provider))
+name = settings.cluster_name
+
+group = LayerGroup(f"{name}-nodes", LayerGroupArgs(location=settings.location, tags=settings.tags), in_azure)
+environment = partial(
+    NodeEnvironment,
+    role="compute",
+    name=name,
+    region=settings.location,
+    node_count=settings.max_nodes,
+    gpus_per_node=settings.node_type.gpus_per_node,
+    gpu_type=settings.node_type.gpu_type,
+    fabric=settings.node_type.fabric,
+    fabric_interfaces=settings.node_type.fabric_interfaces,
+    spot="yes" if settings.capacity.kind == "spot" else "no",
+    busy_metric="yes" if settings.stop_when_idle_minutes else "no",
+)
+boot_data = pulumi.Output.all(
+    cluster.text("secret_id"),
+    foundation.compute_identity_client_id,
+    foundation.file_system_mount_source,
+    foundation.file_system_mount_path,
+    foundation.bucket_url,
+    cluster.text("controller_address"),
+    cluster.text("partition"),
+).apply(
+    lambda names: custom_data(
+        environment(
+            secret_id=names[0],
+            identity_client_id=names[1],
+            shared_source=names[2],
+            shared_path=names[3],
+            bucket=names[4],
+            controller_address=names[5],
+            partition=names[6],
+        ),
+        scripts,
+    )
+)
+nodes = Nodes(
+    name,
+    NodesArgs(
+        resource_group_name=group.group_name,
+        location=settings.location,
+        zone=settings.zone,
+        node_type=settings.node_type,
+        scale_set_sizes=settings.scale_set_sizes,
+        capacity=settings.capacity,
+        subnet_id=foundation.node_subnet_id,
+        identity_id=foundation.compute_identity_id,
+        identity_principal_id=foundation.compute_identity_principal_id,
+        subscription_id=client.subscription_id,
+        disk_encryption_set_id=foundation.disk_encryption_set_id,
+        encryption_at_host=settings.encryption_at_host,
+        access=settings.access,
+        custom_data=boot_data,
+        expires_at=expires_at(datetime.now(tz=UTC), settings.time_to_live_hours)
+        if settings.time_to_live_hours
+        else None,
+        publishes_metric=settings.stop_when_idle_minutes is not None,
+        tags=settings.tags,
+    ),
+    in_azure,
+)
+if settings.is_watched:
+    Watchdog(
+        name,
+        WatchdogArgs(
+            resource_group_name=group.group_name,
+            resource_group_id=group.group_id,
+            location=settings.location,
+            scale_set_ids=nodes.scale_set_ids,
+            idle_minutes=settings.stop_when_idle_minutes,
+            tags=settings.tags,
+        ),
+        in_azure,
+    )
+
+pulumi.export("nodes_resource_group_name", group.group_name)
+pulumi.export("scale_set_names", nodes.scale_set_names)

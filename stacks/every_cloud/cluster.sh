@@ -1,0 +1,312 @@
+#!/usr/bin/env bash
+# Brings the layers of this cluster up and down in the right order; every step is a plain `pulumi` command that is shown.
+# Bash 3.2 of macOS takes an empty array for an unset variable: hence ${name[@]+...} where one may be empty.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+readonly LAYERS=(foundation cluster nodes)
+# Keys that make the cloud itself refuse a deletion, where a layer has them.
+readonly PROTECTIONS=(protectData deletionProtection accountingDatabaseDeletionProtection)
+
+usage() {
+  cat <<'TEXT'
+usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF PULUMI]
+
+  set KEY [--secret] VALUE
+                       set a value of the configuration in every layer that has the key
+  preview              show what `up` would change, as far as the layers before are up
+  up                   bring up foundation, cluster and nodes
+  down                 remove the GPU nodes; data, network and the cluster's head stay
+  destroy              remove nodes, cluster and foundation; protected data stays
+  destroy --with-data  remove the data too; asks for the cluster's name
+  reimage              replace the nodes' system, a part of them at a time
+  status               show each layer's resources
+
+  --stack NAME          which Pulumi.NAME.yaml; needed only where there are several
+  --policy-pack policy  check every resource against the rules in policy/
+  --                    what follows goes to `pulumi preview`, `up` or `destroy`, such as --yes
+TEXT
+}
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+  say "cluster.sh: $*"
+  exit 1
+}
+
+# Shows a command, then runs it.
+run() {
+  printf '+ %s\n' "$*" >&2
+  "$@"
+}
+
+# An output of a layer's stack; for cloud.sh too.
+output() { pulumi -C "$1" stack output --stack "$stack_name" "$2"; }
+
+# The entries of an output that is a list, one per line.
+outputs() { output "$1" "$2" | tr -d '[]" ' | tr ',' '\n' | sed '/^$/d'; }
+
+# A value of a layer's configuration, by its full key; only for text and numbers.
+configured() { sed -n "s/^  ${2}: *[\"']\{0,1\}\([^\"']*\)[\"']\{0,1\} *\$/\1/p" "$1/Pulumi.$stack.yaml"; }
+
+project_of() { sed -n 's/^name: *//p' "$1/Pulumi.yaml"; }
+
+choose_stack() {
+  local files=(foundation/Pulumi.*.yaml)
+  if [ -z "$stack" ]; then
+    [ -f "${files[0]}" ] || fail "foundation/ holds no Pulumi.NAME.yaml: the stack has no configuration"
+    [ "${#files[@]}" -eq 1 ] || fail "foundation/ holds ${#files[@]} stacks: choose one with --stack NAME"
+    stack=${files[0]#foundation/Pulumi.}
+    stack=${stack%.yaml}
+  fi
+  local layer
+  for layer in "${LAYERS[@]}"; do
+    [ -f "$layer/Pulumi.$stack.yaml" ] || fail "$layer/Pulumi.$stack.yaml is missing: every layer needs its configuration"
+  done
+  # In Pulumi Cloud a stack belongs to an organization; the reference to the foundation names it.
+  local organization
+  organization=$(configured cluster "$(project_of cluster):foundationStack")
+  organization=${organization%%/*}
+  stack_name=$stack
+  case $organization in '' | organization) ;; *) stack_name=$organization/$stack ;; esac
+}
+
+# An environment is installed anew when what it was installed from changes.
+install_environment() {
+  local folder=$1 stamp="$1/installed-from" wanted
+  shift
+  wanted=$(cat pyproject.toml "$@" | cksum)
+  if [ -x "$folder/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
+  command -v python3 >/dev/null || fail "python3 is not on PATH: the layers are Python programs (3.11 or newer)"
+  run python3 -m venv "$folder"
+  local constraints=() file
+  for file in "$@"; do
+    case $file in
+      *constraints.txt) constraints=(-c "$file") ;;
+      *) run "$folder/bin/python" -m pip install -q --disable-pip-version-check ${constraints[@]+"${constraints[@]}"} -r "$file" ;;
+    esac
+  done
+  printf '%s' "$wanted" >"$stamp"
+}
+
+check_pulumi() {
+  command -v pulumi >/dev/null ||
+    fail "pulumi is not on PATH: install the Pulumi command line, https://www.pulumi.com/docs/install/"
+  choose_stack
+  pulumi -C foundation whoami >/dev/null 2>&1 ||
+    fail "pulumi cannot reach the place of its state: log in to it, or correct backend.url in every layer's Pulumi.yaml"
+}
+
+# Everything that would make a layer fail halfway is looked at before the first one starts.
+check_ready() {
+  check_pulumi
+  install_environment .venv constraints.txt requirements.txt
+  .venv/bin/python -m gpu_cluster.unset_values "$stack" "${LAYERS[@]}" || exit 1
+  if declare -F require_credentials >/dev/null; then
+    require_credentials || fail "no valid credentials for the cloud: log in first"
+  fi
+  if [ -n "$policy_pack" ]; then
+    [ -f "$policy_pack/PulumiPolicy.yaml" ] || fail "$policy_pack holds no PulumiPolicy.yaml"
+    install_environment .venv-policy "$policy_pack/constraints.txt" "$policy_pack/requirements.txt"
+    policy_options=(--policy-pack "$(cd "$policy_pack" && pwd)")
+  fi
+}
+
+# Makes a layer's stack where it does not exist yet, and selects it for later commands by hand.
+select_stack() {
+  local provider options=()
+  provider=$(sed -n 's/^secretsprovider: *//p' "$1/Pulumi.$stack.yaml")
+  [ -z "$provider" ] || options=(--secrets-provider "$provider")
+  run pulumi -C "$1" stack select --create "$stack_name" ${options[@]+"${options[@]}"} >/dev/null
+}
+
+# What a layer's Pulumi.yaml says of a key of the configuration; nothing where it does not declare the key.
+description_of() {
+  sed -n '/^config:/,/^[^ #]/p' "$1/Pulumi.yaml" | sed -n "/^  $2:/,/^  [^ ]/p"
+}
+
+# Tells whether a key, or a field of an object, belongs to a layer; keys of the provider (aws:region) belong to every one.
+declares() {
+  local path=${2%%[[]*} field=''
+  case $path in *.*) field=${path#*.} ;; esac
+  case $path in
+    *:*) true ;;
+    *) description_of "$1" "${path%%.*}" | grep -w -- "$field" >/dev/null ;;
+  esac
+}
+
+set_value() {
+  local layer options=() found=no
+  case $key in *[.[]*) options=(--path) ;; esac
+  [ "$secret" = no ] || options+=(--secret)
+  for layer in "${LAYERS[@]}"; do
+    declares "$layer" "$key" || continue
+    found=yes
+    select_stack "$layer"
+    run pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key" "$value"
+  done
+  [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
+}
+
+has_outputs() {
+  case $(pulumi -C "$1" stack output --stack "$stack_name" --json 2>/dev/null) in
+    '' | '{}') false ;;
+  esac
+}
+
+preview() {
+  local layer before=''
+  for layer in "${LAYERS[@]}"; do
+    if [ -n "$before" ] && ! has_outputs "$before"; then
+      say "$layer: can be previewed once $before is up, since it takes its ids from there"
+      return
+    fi
+    select_stack "$layer"
+    run pulumi -C "$layer" preview --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} ${pulumi_options[@]+"${pulumi_options[@]}"}
+    before=$layer
+  done
+}
+
+up() {
+  local layer
+  for layer in "${LAYERS[@]}"; do
+    select_stack "$layer"
+    run pulumi -C "$layer" up --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} ${pulumi_options[@]+"${pulumi_options[@]}"}
+  done
+}
+
+destroy_layer() {
+  local layer=$1
+  shift
+  select_stack "$layer"
+  run pulumi -C "$layer" destroy --stack "$stack_name" "$@" ${pulumi_options[@]+"${pulumi_options[@]}"}
+}
+
+# Tells the cloud that a layer may be deleted. What was lifted already is left alone, so that a second run goes on from
+# where the first one stopped instead of bringing up again what that one removed.
+lift_protection() {
+  local layer=$1 key lifted=no
+  has_outputs "$layer" || return 0
+  for key in "${PROTECTIONS[@]}"; do
+    if declares "$layer" "$key" && [ "$(configured "$layer" "$(project_of "$layer"):$key")" != false ]; then
+      run pulumi -C "$layer" config set --stack "$stack_name" -- "$key" false
+      lifted=yes
+    fi
+  done
+  [ "$lifted" = no ] || run pulumi -C "$layer" up --stack "$stack_name" ${pulumi_options[@]+"${pulumi_options[@]}"}
+}
+
+# The next `up` is protected again.
+restore_protection() {
+  local layer=$1 key
+  for key in "${PROTECTIONS[@]}"; do
+    if declares "$layer" "$key" && [ "$(configured "$layer" "$(project_of "$layer"):$key")" = false ]; then
+      run pulumi -C "$layer" config rm --stack "$stack_name" -- "$key"
+    fi
+  done
+}
+
+down() {
+  destroy_layer nodes
+  say "The GPU nodes are gone. Data, network and the cluster's head stay, and are paid for."
+}
+
+# Asked before anything is removed, so that a wrong answer changes nothing.
+confirm_data() {
+  local name answer
+  name=$(configured foundation "$(project_of foundation):clusterName")
+  say "This deletes the data of cluster $name: bucket, file system and keys. It cannot be undone."
+  read -r -p "Type the cluster's name to go on: " answer || answer=''
+  [ "$answer" = "$name" ] || fail "that is not the cluster's name: nothing was removed"
+}
+
+destroy() {
+  [ "$with_data" = no ] || confirm_data
+  destroy_layer nodes
+  lift_protection cluster
+  destroy_layer cluster
+  restore_protection cluster
+  if [ "$with_data" = no ]; then
+    destroy_layer foundation --exclude-protected
+    say "Protected data stays, and is paid for; ./cluster.sh destroy --with-data removes it too."
+  else
+    if declare -F allow_deleting_data >/dev/null; then allow_deleting_data; fi
+    lift_protection foundation
+    select_stack foundation
+    run pulumi -C foundation state unprotect --all --yes --stack "$stack_name"
+    destroy_layer foundation
+    restore_protection foundation
+  fi
+  if declare -F show_leftovers >/dev/null; then show_leftovers; fi
+}
+
+reimage() {
+  declare -F reimage_nodes >/dev/null || fail "cloud.sh has no reimage_nodes: see README.md"
+  reimage_nodes
+}
+
+status() {
+  local layer
+  for layer in "${LAYERS[@]}"; do
+    printf '%s\n' "== $layer"
+    pulumi -C "$layer" stack --stack "$stack_name" 2>/dev/null || printf '%s\n' "not created yet"
+  done
+}
+
+command='' key='' value='' secret=no stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
+policy_options=() pulumi_options=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --stack | --policy-pack)
+      [ $# -gt 1 ] || fail "$1 needs a value"
+      if [ "$1" = --stack ]; then stack=$2; else policy_pack=$2; fi
+      shift
+      ;;
+    --with-data) with_data=yes ;;
+    --)
+      shift
+      pulumi_options=("$@")
+      break
+      ;;
+    set | preview | up | down | destroy | reimage | status)
+      [ -z "$command" ] || fail "one command at a time: $command or $1"
+      command=$1
+      if [ "$command" = set ]; then
+        if [ "${3:-}" = --secret ]; then
+          secret=yes
+          set -- "$1" "$2" "${@:4}"
+        fi
+        [ $# -gt 2 ] || fail "set needs a key and a value"
+        key=$2 value=$3
+        shift 2
+      fi
+      ;;
+    *)
+      usage >&2
+      fail "$1 is not a command or option"
+      ;;
+  esac
+  shift
+done
+if [ -z "$command" ]; then
+  usage >&2
+  exit 2
+fi
+[ "$with_data" = no ] || [ "$command" = destroy ] || fail "--with-data belongs to destroy"
+
+if [ -f cloud.sh ]; then
+  # shellcheck source=/dev/null
+  . ./cloud.sh
+fi
+if [ "$command" = set ]; then
+  check_pulumi
+  set_value
+else
+  check_ready
+  "$command"
+fi

@@ -1,0 +1,1 @@
+"""The components and settings of this cluster; the programs of the layers put them together."""

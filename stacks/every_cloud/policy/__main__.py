@@ -1,0 +1,49 @@
+"""The policy pack: hands every resource to the rules of `rules.py`, which know nothing of Pulumi."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyPack,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+)
+from pulumi_policy.proxy import UnknownValueError
+
+from rule import UNKNOWN, Rule
+from rules import RULES
+
+
+def plain(read: Callable[[], Any]) -> Any:  # noqa: ANN401 - inputs of resources have no type of their own
+    """Return a value of the inputs as plain dicts and lists; reading what is not known yet is an error of the SDK."""
+    try:
+        value = read()
+    except UnknownValueError:
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return {key: plain(lambda key=key: value[key]) for key in value}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(lambda place=place: value[place]) for place in range(len(value))]
+    return value
+
+
+def validation(rule: Rule) -> Callable[[ResourceValidationArgs, ReportViolation], None]:
+    """Return the pack's form of a rule: every message it has against a resource is a violation."""
+
+    def validate(resource: ResourceValidationArgs, report: ReportViolation) -> None:
+        for message in rule.check(resource.resource_type, plain(lambda: resource.props)):
+            report(message)
+
+    return validate
+
+
+PolicyPack(
+    name="gpu-cluster",
+    enforcement_level=EnforcementLevel.MANDATORY,
+    policies=[
+        ResourceValidationPolicy(name=rule.name, description=rule.description, validate=validation(rule))
+        for rule in RULES
+    ],
+)

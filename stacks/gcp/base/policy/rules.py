@@ -1,0 +1,11 @@
+"""The rules of this cluster on Google Cloud, gathered from the modules beside this one."""
+
+from collections.abc import Sequence
+
+import rules_data
+import rules_machines
+import rules_network
+import rules_rights
+from rule import Rule
+
+RULES: Sequence[Rule] = (*rules_network.RULES, *rules_machines.RULES, *rules_data.RULES, *rules_rights.RULES)

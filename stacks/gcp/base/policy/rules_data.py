@@ -1,0 +1,86 @@
+"""Rules for data: encrypted with the cluster's key, private, and not deleted with its container."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reading import mapping, mappings
+from rule import UNKNOWN, Rule
+
+BUCKET = "gcp:storage/bucket:Bucket"
+DATABASE = "gcp:sql/databaseInstance:DatabaseInstance"
+# Types that Google bills and gives labels to, and where they carry them.
+LABELLED = {
+    "gcp:compute/instance:Instance": "labels",
+    "gcp:compute/instanceTemplate:InstanceTemplate": "labels",
+    "gcp:kms/cryptoKey:CryptoKey": "labels",
+    "gcp:lustre/instance:Instance": "labels",
+    "gcp:secretmanager/secret:Secret": "labels",
+    BUCKET: "labels",
+    "gcp:tpu/v2Vm:V2Vm": "labels",
+    DATABASE: "settings.userLabels",
+}
+WANTED_LABELS = ("gpu-cluster", "layer")
+
+
+def _own_key(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind == BUCKET and not mapping(inputs.get("encryption")).get("defaultKmsKeyName"):
+        return ["set encryption.defaultKmsKeyName to the cluster's key"]
+    if kind == "gcp:lustre/instance:Instance" and not inputs.get("kmsKey"):
+        return ["set kmsKey to the cluster's key"]
+    if kind == DATABASE and not inputs.get("encryptionKeyName"):
+        return ["set encryptionKeyName to the cluster's key"]
+    if kind == "gcp:secretmanager/secret:Secret":
+        replicas = mappings(mapping(mapping(inputs.get("replication")).get("userManaged")).get("replicas"))
+        if not replicas or any(not mapping(one.get("customerManagedEncryption")) for one in replicas):
+            return ["replicate it in chosen regions, each with customerManagedEncryption"]
+    return []
+
+
+def _private_bucket(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != BUCKET:
+        return []
+    found: list[str] = []
+    if inputs.get("publicAccessPrevention") != "enforced":
+        found.append("could be made public: set publicAccessPrevention to enforced")
+    if inputs.get("uniformBucketLevelAccess") is not True:
+        found.append("single objects could be shared: set uniformBucketLevelAccess to true")
+    if inputs.get("forceDestroy") not in (None, False):
+        found.append("its content would be deleted with it: leave forceDestroy out")
+    return found
+
+
+def _safe_database(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != DATABASE:
+        return []
+    settings, found = mapping(inputs.get("settings")), list[str]()
+    if mapping(settings.get("ipConfiguration")).get("sslMode") in (None, "ALLOW_UNENCRYPTED_AND_ENCRYPTED"):
+        found.append("takes connections in plain text: set sslMode to ENCRYPTED_ONLY")
+    if mapping(settings.get("backupConfiguration")).get("enabled") is not True:
+        found.append("has no backups: set backupConfiguration.enabled to true")
+    return found
+
+
+def _labels(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    path = LABELLED.get(kind)
+    if path is None:
+        return []
+    value: object = inputs
+    for part in path.split("."):
+        value = mapping(value).get(part)
+    if value == UNKNOWN:
+        return []
+    return [
+        f"has no label {label}: its cost belongs to nobody" for label in WANTED_LABELS if label not in mapping(value)
+    ]
+
+
+RULES: Sequence[Rule] = (
+    Rule(name="own-key", description="Data is encrypted with the cluster's own key.", check=_own_key),
+    Rule(
+        name="private-bucket",
+        description="Buckets are private and outlive a mistake.",
+        check=_private_bucket,
+    ),
+    Rule(name="safe-database", description="The database has TLS and backups.", check=_safe_database),
+    Rule(name="labels", description="What is billed carries the cluster's name and its layer.", check=_labels),
+)

@@ -1,0 +1,1 @@
+"""What only Slurm needs: controller, login machine, accounting database, node groups and what machines read at boot."""

@@ -1,0 +1,105 @@
+"""Accounts and rights."""
+
+from pathlib import Path
+
+import pytest
+
+from gpu_cluster.roles import account_id
+from recording import scenario
+
+CONTROLLER = "serviceAccount:gpt3-controller@my-training-project.iam.gserviceaccount.com"
+LOGIN = "serviceAccount:gpt3-login@my-training-project.iam.gserviceaccount.com"
+COMPUTE = "serviceAccount:gpt3-compute@my-training-project.iam.gserviceaccount.com"
+
+
+def test_rights_are_exactly_these(project: Path) -> None:
+    """Each machine account may write logs and metrics, use the bucket and read the secret; one may also store it."""
+    recording = scenario(project)
+    project_rights = {
+        (one.inputs["member"], one.inputs["role"]) for one in recording.of("gcp:projects/iAMMember:IAMMember")
+    }
+    assert project_rights == {
+        (member, role)
+        for member in (CONTROLLER, COMPUTE, LOGIN)
+        for role in ("roles/logging.logWriter", "roles/monitoring.metricWriter")
+    }
+    bucket_rights = {
+        (one.inputs["member"], one.inputs["role"], one.inputs["bucket"])
+        for one in recording.of("gcp:storage/bucketIAMMember:BucketIAMMember")
+        if "lustre" not in one.name
+    }
+    machines = (CONTROLLER, COMPUTE, LOGIN)
+    assert bucket_rights == {(member, "roles/storage.objectUser", "gpt3-data") for member in machines}
+    secret_rights = {
+        (one.inputs["member"], one.inputs["role"], one.inputs["secretId"])
+        for one in recording.of("gcp:secretmanager/secretIamMember:SecretIamMember")
+    }
+    secret = "projects/my-training-project/secrets/gpt3-munge-key"
+    assert secret_rights == {
+        (CONTROLLER, "roles/secretmanager.secretAccessor", secret),
+        (COMPUTE, "roles/secretmanager.secretAccessor", secret),
+        (LOGIN, "roles/secretmanager.secretAccessor", secret),
+        (CONTROLLER, "roles/secretmanager.secretAccessor", secret.replace("munge-key", "database-password")),
+        (CONTROLLER, "roles/secretmanager.secretVersionAdder", secret),
+    }
+
+
+def test_no_basic_role_is_given(project: Path) -> None:
+    """Nobody becomes owner, editor or administrator of anything but a login."""
+    roles = {one.inputs["role"] for one in scenario(project).resources if "role" in one.inputs}
+    assert not roles & {"roles/owner", "roles/editor", "roles/viewer"}
+    assert {role for role in roles if "admin" in role.lower()} == {"roles/compute.osAdminLogin"}
+
+
+@pytest.mark.parametrize("machine", ["controller", "login"])
+def test_operators_log_in_to_the_head_machines_only(project: Path, machine: str) -> None:
+    """An operator gets the tunnel, the login and the account of the machine, each on that one machine."""
+    recording = scenario(project)
+    operator = "group:ml-platform@example.com"
+    rights = {
+        one.inputs["role"]: one.inputs.get("instance")
+        or one.inputs.get("instanceName")
+        or one.inputs["serviceAccountId"]
+        for one in recording.resources
+        if one.inputs.get("member") == operator and f"-{machine}-" in one.name
+    }
+    account = f"projects/my-training-project/serviceAccounts/gpt3-{machine}@my-training-project.iam.gserviceaccount.com"
+    assert rights == {
+        "roles/iap.tunnelResourceAccessor": f"gpt3-{machine}",
+        "roles/compute.osAdminLogin": f"gpt3-{machine}",
+        "roles/iam.serviceAccountUser": account,
+    }
+    assert len([one for one in recording.resources if one.inputs.get("member") == operator]) == 6
+
+
+def test_services_stay_on_when_the_cluster_goes(project: Path) -> None:
+    """The project's services are switched on, and never off, since others may use them."""
+    services = scenario(project).of("gcp:projects/service:Service")
+    assert {"compute.googleapis.com", "lustre.googleapis.com", "billingbudgets.googleapis.com"} <= {
+        one.inputs["service"] for one in services
+    }
+    assert all(one.inputs["disableOnDestroy"] is False for one in services)
+
+
+@pytest.mark.parametrize("name", ["a", "gpt3", "a" * 19, "a" * 20, "a" * 31, "a" * 11 + "-" * 20])
+@pytest.mark.parametrize("role", ["controller", "compute", "login", "watchdog"])
+def test_account_ids_fit(name: str, role: str) -> None:
+    """An account id has 6 to 30 characters, whatever the cluster is called."""
+    assert 6 <= len(account_id(name, role)) <= 30
+
+
+def test_long_names_keep_different_accounts() -> None:
+    """Two clusters whose long names differ at the end do not share an account."""
+    assert account_id("a" * 30 + "b", "controller") != account_id("a" * 30 + "c", "controller")
+
+
+def test_long_names_are_legal_everywhere(project: Path) -> None:
+    """The longest cluster name gives names of at most 63 characters with room for Pulumi's suffix."""
+    recording = scenario(project, clusterName="c" * 31, machine="a4-highgpu-8g")
+    # Grants and policies have no name at Google.
+    unnamed = ("IAMMember", "Policy")
+    named = [
+        one for one in recording.resources if one.type.startswith("gcp:compute/") and not one.type.endswith(unnamed)
+    ]
+    assert max(len(one.name) for one in named) <= 63 - 8
+    assert len(recording.one("gcp:compute/instanceGroupManager:InstanceGroupManager").inputs["baseInstanceName"]) <= 58

@@ -1,0 +1,53 @@
+"""The acceptance test: every phase is there, and its numbers are those of the plan."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from clusterwright.catalog.load import load
+from clusterwright.outputs.onprem import onprem_documents
+from clusterwright.plan.record import Plan
+
+
+@pytest.fixture(scope="module")
+def steps(shipped_plan: Plan) -> dict[str, tuple[str, str]]:
+    """Return (what to do, what to expect) by number."""
+    option = next(option for option in shipped_plan.options if option.facility is not None)
+    text = onprem_documents(shipped_plan, option, load())["acceptance.md"].content.decode()
+    rows = [line.split(" | ") for line in text.splitlines() if re.match(r"\| \d+\.\d+ ", line)]
+    return {row[0].strip("| "): (row[1], row[2].removesuffix(" | |")) for row in rows}
+
+
+def test_the_fabric_is_that_of_the_plan(steps: dict[str, tuple[str, str]], shipped_plan: Plan) -> None:
+    """36 DGX H100: 288 ports of nodes and 4 of fabric managers, 24 switches."""
+    design = next(option.facility for option in shipped_plan.options if option.facility is not None)
+    fabric = design.inventory.fabric
+    links = fabric.node_leaf_cables + fabric.leaf_spine_cables + fabric.spine_core_cables
+    ports = fabric.nodes * 8 + fabric.management_ports
+    assert steps["4.1"][1] == f"{fabric.switches:,} switches, {ports:,} ports, {links:,} links"
+
+
+def test_the_burn_in_has_the_predicted_speed_and_its_band(
+    steps: dict[str, tuple[str, str]], shipped_plan: Plan
+) -> None:
+    """The band of speed is that of the run's days: the slowest speed gives the most days."""
+    option = next(option for option in shipped_plan.options if option.facility is not None)
+    speed, low, high = (int(number) for number in re.findall(r"\d+", steps["8.3"][1])[:3])
+    assert speed == round(option.tokens_per_s_per_gpu)
+    assert low * option.calendar_days_high == pytest.approx(speed * option.calendar_days, rel=0.01)
+    assert high * option.calendar_days_low == pytest.approx(speed * option.calendar_days, rel=0.01)
+
+
+def test_losing_a_feed_is_tested_against_what_it_carries(steps: dict[str, tuple[str, str]]) -> None:
+    """4 DGX H100 draw 40.8 kW: at power factor 0.95 two PDUs of three carry 21.5 kVA each, of 34.5 (415 V, 60 A)."""
+    assert "21.5 of its 34.5 kVA" in steps["2.2"][1]
+
+
+def test_an_accelerator_without_a_measured_value_says_so(shipped_plan: Plan) -> None:
+    """No number is invented for the collectives of a system that no source measured."""
+    option = next(option for option in shipped_plan.options if option.facility is not None)
+    catalogue = load()
+    systems = catalogue.systems | {"dgx-h100": replace(catalogue.systems["dgx-h100"], accelerator="a100-sxm-80gb")}
+    text = onprem_documents(shipped_plan, option, replace(catalogue, systems=systems))["acceptance.md"].content.decode()
+    assert "unknown for this accelerator" in text

@@ -1,0 +1,338 @@
+"""`cluster.sh` of a project: order, what it never calls, what it refuses. A stand-in for `pulumi` notes its calls."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from clusterwright import assets
+
+EVERY_CLOUD = assets.root() / "stacks" / "every_cloud"
+LAYERS = ("foundation", "cluster", "nodes")
+PULUMI = """#!/bin/sh
+printf '%s\\n' "$*" >>"$CALLS"
+case "$*" in
+  *"$FAIL_ON"*) [ -z "$FAIL_ON" ] || exit 3 ;;
+esac
+case "$*" in
+  *"stack output"*) printf '%s\\n' "$OUTPUTS" ;;
+esac
+"""
+#: Stands in for the Python of a new environment: says yes to pip, and to the look for unset values what UNSET says.
+PYTHON = """#!/bin/sh
+printf 'python %s\\n' "$*" >>"$CALLS"
+if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+if [ "$2" = gpu_cluster.unset_values ]; then exit "$UNSET"; fi
+"""
+CLOUD = """require_credentials() { [ -z "${NO_CREDENTIALS:-}" ]; }
+reimage_nodes() { pulumi reimage-stand-in "$stack"; }
+allow_deleting_data() { pulumi allow-stand-in; }
+show_leftovers() { pulumi leftovers-stand-in; }
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Project:
+    """A project with stand-ins for every program that `cluster.sh` starts."""
+
+    folder: Path
+
+    @property
+    def calls(self) -> Path:
+        """Where the stand-ins note how they were called."""
+        return self.folder.parent / "calls"
+
+    def run(self, *arguments: str, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `cluster.sh` and forget earlier calls."""
+        self.calls.write_text("")
+        return subprocess.run(
+            ["bash", self.folder / "cluster.sh", *arguments],
+            env={
+                "PATH": f"{self.folder.parent / 'bin'}:/usr/bin:/bin",
+                "CALLS": str(self.calls),
+                "FAIL_ON": "",
+                "OUTPUTS": '{"vpc_id": "vpc-1"}',
+                "UNSET": "0",
+            }
+            | environment,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def changing(self) -> list[str]:
+        """Return the calls of Pulumi that change something or would show what changes, without the stack's name."""
+        calls = [line.replace(" --stack small", "") for line in self.calls.read_text().splitlines()]
+        passing = ("python", "stack", "whoami")
+        return [
+            line.removeprefix("-C ")
+            for line in calls
+            if not line.startswith("python") and line.removeprefix("-C ").partition(" ")[2].split(" ")[0] not in passing
+        ]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Return a project whose layers hold nothing but what `cluster.sh` reads."""
+    folder = tmp_path / "project"
+    for layer in LAYERS:
+        (folder / layer).mkdir(parents=True)
+        (folder / layer / "Pulumi.yaml").write_text(f"name: aws-gpu-{layer}\nconfig:\n  clusterName: {{}}\n")
+        (folder / layer / "Pulumi.small.yaml").write_text(
+            f"config:\n  aws-gpu-{layer}:clusterName: gpt3\n"
+            f"  aws-gpu-{layer}:foundationStack: organization/aws-gpu-foundation/small\n"
+        )
+    for name in ("cluster.sh", "requirements.txt", "pyproject.toml"):
+        shutil.copy(EVERY_CLOUD / name, folder / name)
+    (folder / "constraints.txt").write_text("pulumi==3.272.0\n")
+    shutil.copytree(EVERY_CLOUD / "policy", folder / "policy", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "cloud.sh").write_text(CLOUD)
+    for name, text in {"pulumi": PULUMI, "python3": PYTHON}.items():
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return Project(folder=folder)
+
+
+def test_up_goes_from_foundation_to_nodes(project: Project) -> None:
+    """Every stack is made or selected before its layer, and options reach Pulumi."""
+    done = project.run("up", "--", "--yes", "--skip-preview")
+    assert done.returncode == 0, done.stderr
+    assert project.changing() == [f"{layer} up --yes --skip-preview" for layer in LAYERS]
+    calls = project.calls.read_text().splitlines()
+    for layer in LAYERS:
+        selected = calls.index(f"-C {layer} stack select --create small")
+        assert selected < calls.index(f"-C {layer} up --stack small --yes --skip-preview")
+
+
+def test_failure_in_the_middle_stops(project: Project) -> None:
+    """Nodes are not brought up on a cluster that is not there."""
+    done = project.run("up", FAIL_ON="-C cluster up")
+    assert done.returncode != 0
+    assert project.changing() == ["foundation up", "cluster up"]
+
+
+def test_failure_of_nodes_keeps_the_rest(project: Project) -> None:
+    """`destroy` removes nothing below nodes that could not be removed."""
+    done = project.run("destroy", FAIL_ON="-C nodes destroy")
+    assert done.returncode != 0
+    assert project.changing() == ["nodes destroy"]
+
+
+def test_down_touches_nodes_alone(project: Project) -> None:
+    """GPU nodes go; foundation and cluster are not called for."""
+    assert project.run("down", "--", "--yes").returncode == 0
+    assert project.changing() == ["nodes destroy --yes"]
+
+
+def test_destroy_keeps_data(project: Project) -> None:
+    """Layers go in reverse; nothing is unprotected, and leftovers are looked for at the end."""
+    assert project.run("destroy").returncode == 0
+    assert project.changing() == [
+        "nodes destroy", "cluster destroy", "foundation destroy --exclude-protected", "leftovers-stand-in",
+    ]  # fmt: skip
+    assert "unprotect" not in project.calls.read_text()
+
+
+def test_destroy_with_data_asks_for_the_name(project: Project) -> None:
+    """The data goes only after the cluster's name was typed, and last."""
+    assert project.run("destroy", "--with-data", "--", "--yes", typed="gpt3\n").returncode == 0
+    assert project.changing() == [
+        "nodes destroy --yes",
+        "cluster destroy --yes",
+        "allow-stand-in",
+        "foundation state unprotect --all --yes",
+        "foundation destroy --yes",
+        "leftovers-stand-in",
+    ]
+
+
+def test_protection_by_the_cloud_is_lifted_and_restored(project: Project) -> None:
+    """What the cloud would refuse to delete is told so first; a layer that is not up is not brought up for it."""
+    for layer, key in {"foundation": "protectData", "cluster": "deletionProtection"}.items():
+        with (project.folder / layer / "Pulumi.yaml").open("a") as stream:
+            stream.write(f"  {key}:\n    type: boolean\n")
+    destroyed = ["nodes destroy --yes", "cluster destroy --yes", "foundation destroy --exclude-protected --yes"]
+    project.run("destroy", "--", "--yes", OUTPUTS="{}")
+    assert project.changing()[:-1] == destroyed
+    project.run("destroy", "--", "--yes")
+    lifted = ["cluster config set -- deletionProtection false", "cluster up --yes"]
+    assert project.changing()[:-1] == [destroyed[0], *lifted, *destroyed[1:]]
+    with (project.folder / "cluster" / "Pulumi.small.yaml").open("a") as stream:
+        stream.write('  aws-gpu-cluster:deletionProtection: "false"\n')
+    project.run("destroy", "--", "--yes")
+    restored = "cluster config rm -- deletionProtection"
+    assert project.changing()[:-1] == [*destroyed[:2], restored, destroyed[2]]
+    project.run("destroy", "--with-data", typed="gpt3\n")
+    assert project.changing()[3:-1] == [
+        "allow-stand-in",
+        "foundation config set -- protectData false",
+        "foundation up",
+        "foundation state unprotect --all --yes",
+        "foundation destroy",
+    ]
+
+
+@pytest.mark.parametrize("typed", ["", "\n", "gpt\n", "yes\n", "small\n"])
+def test_destroy_with_data_and_a_wrong_name_does_nothing(project: Project, typed: str) -> None:
+    """Not even the nodes are removed; no input at all is a wrong answer too."""
+    done = project.run("destroy", "--with-data", typed=typed)
+    assert done.returncode == 1
+    assert "nothing was removed" in done.stderr
+    assert project.changing() == []
+
+
+def test_preview_shows_every_layer_that_can_be(project: Project) -> None:
+    """With the layers up, each is previewed; before that, only the foundation."""
+    assert project.run("preview").returncode == 0
+    assert project.changing() == [f"{layer} preview" for layer in LAYERS]
+    done = project.run("preview", OUTPUTS="{}")
+    assert done.returncode == 0
+    assert project.changing() == ["foundation preview"]
+    assert "cluster: can be previewed once foundation is up" in done.stderr
+
+
+def test_policy_pack_has_its_own_environment(project: Project) -> None:
+    """The pack reaches `preview` and `up` by its full path; without the option there is none."""
+    assert project.run("preview", "--policy-pack", "policy").returncode == 0
+    pack = project.folder / "policy"
+    assert project.changing() == [f"{layer} preview --policy-pack {pack}" for layer in LAYERS]
+    assert "python -m venv .venv-policy" in project.calls.read_text()
+    project.run("up")
+    assert "policy" not in " ".join(project.changing())
+
+
+def test_environment_is_installed_once(project: Project) -> None:
+    """The second run installs nothing; other requirements do."""
+    project.run("status")
+    assert (
+        "pip install -q --disable-pip-version-check -c constraints.txt -r requirements.txt" in project.calls.read_text()
+    )
+    project.run("status")
+    assert "pip install" not in project.calls.read_text()
+    (project.folder / "constraints.txt").write_text("pulumi==3.273.0\n")
+    project.run("status")
+    assert "pip install" in project.calls.read_text()
+
+
+def test_a_value_is_set_where_it_belongs(project: Project) -> None:
+    """A key is set in the layers that declare it, a provider's in all; a stack exists before its first value."""
+    with (project.folder / "nodes" / "Pulumi.yaml").open("a") as stream:
+        stream.write("  nodeType:\n    description: instanceType, image\n  operators: {}\nbackend:\n  url: file://~\n")
+    assert project.run("set", "nodeType.image", "ami-1", UNSET="1").returncode == 0
+    assert project.calls.read_text().splitlines()[1:] == [
+        "-C nodes stack select --create small",
+        "-C nodes config set --stack small --path -- nodeType.image ami-1",
+    ]
+    project.run("set", "operators[0]", "user:me@example.com")
+    assert project.changing() == ["nodes config set --path -- operators[0] user:me@example.com"]
+    project.run("set", "gcp:project", "training")
+    assert project.changing() == [f"{layer} config set -- gcp:project training" for layer in LAYERS]
+    project.run("set", "operators", "--secret", "-x")
+    assert project.changing() == ["nodes config set --secret -- operators -x"]
+    for key in ("url", "nodeTyp", "nodeType.imag", "clusterName.x"):
+        assert f"declares the key {key}" in project.run("set", key, "x").stderr
+        assert project.changing() == []
+
+
+def test_reimage_is_the_clouds_own(project: Project) -> None:
+    """The replacement of nodes is a rolling operation of the cloud, not of Pulumi."""
+    assert project.run("reimage").returncode == 0
+    assert project.calls.read_text().splitlines()[-1] == "reimage-stand-in small"
+
+
+@pytest.mark.parametrize("shown", ['["group-1","group-2"]', '[\n  "group-1",\n  "group-2"\n]'])
+def test_a_list_of_outputs_is_one_entry_a_line(project: Project, shown: str) -> None:
+    """Lists are shown as JSON, on one line or on several."""
+    with (project.folder / "cloud.sh").open("a") as stream:
+        stream.write('reimage_nodes() { outputs nodes node_groups | while read -r group; do echo "<$group>"; done; }\n')
+    assert project.run("reimage", OUTPUTS=shown).stdout == "<group-1>\n<group-2>\n"
+
+
+def test_secrets_provider_and_organization(project: Project) -> None:
+    """Stacks are made with the key of their file, and within the organization that the references name."""
+    for layer in LAYERS:
+        path = project.folder / layer / "Pulumi.small.yaml"
+        text = path.read_text().replace("organization/aws", "my-company/aws")
+        path.write_text(f"secretsprovider: awskms://alias/state\n{text}")
+    assert project.run("up").returncode == 0
+    calls = project.calls.read_text()
+    assert "-C nodes stack select --create my-company/small --secrets-provider awskms://alias/state\n" in calls
+    assert "-C nodes up --stack my-company/small\n" in calls
+
+
+@pytest.mark.parametrize(
+    ("change", "environment", "message"),
+    [
+        ("pulumi", {}, "pulumi is not on PATH"),
+        ("stack", {}, "nodes/Pulumi.small.yaml is missing"),
+        ("stacks", {}, "foundation/ holds no Pulumi.NAME.yaml"),
+        ("second", {}, "choose one with --stack NAME"),
+        ("", {"FAIL_ON": "whoami"}, "cannot reach the place of its state"),
+        ("", {"NO_CREDENTIALS": "1"}, "no valid credentials"),
+        ("", {"UNSET": "1"}, ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["up", "destroy"])
+def test_what_is_missing_is_said_before_anything_starts(
+    project: Project, command: str, change: str, environment: dict[str, str], message: str
+) -> None:
+    """No layer is touched while a program, a stack's file, a value or a login is missing."""
+    match change:
+        case "pulumi":
+            (project.folder.parent / "bin" / "pulumi").unlink()
+        case "stack":
+            (project.folder / "nodes" / "Pulumi.small.yaml").unlink()
+        case "stacks":
+            (project.folder / "foundation" / "Pulumi.small.yaml").unlink()
+        case "second":
+            shutil.copy(project.folder / "foundation/Pulumi.small.yaml", project.folder / "foundation/Pulumi.big.yaml")
+    done = project.run(command, **environment)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert project.changing() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["up", "down"], "one command at a time"),
+        (["down", "--with-data"], "--with-data belongs to destroy"),
+        (["set", "nodeCount"], "set needs a key and a value"),
+        (["ups"], "ups is not a command"),
+        (["up", "--stack"], "--stack needs a value"),
+    ],
+)
+def test_wrong_usage_is_refused(project: Project, arguments: list[str], message: str) -> None:
+    """A slip of the keyboard calls nothing."""
+    done = project.run(*arguments)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert project.calls.read_text() == ""
+
+
+def test_usage_needs_nothing(project: Project) -> None:
+    """Help is shown without Pulumi; no command at all is a usage error."""
+    assert "destroy --with-data" in project.run("--help").stdout
+    assert project.run().returncode == 2
+    assert os.access(EVERY_CLOUD / "cluster.sh", os.X_OK)
+
+
+def test_the_scripts_run_with_bash_3() -> None:
+    """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset."""
+    stacks = assets.root() / "stacks"
+    scripts = [*stacks.glob("*/cluster.sh"), *stacks.glob("*/*/cloud.sh"), *stacks.glob("*/*/reimage.sh")]
+    assert len(scripts) >= 6
+    for script in scripts:
+        text = script.read_text()
+        assert not re.findall(r"\b(mapfile|readarray|declare -A|local -n)\b", text), script
+        for name in re.findall(r"\b(\w+)=\(\)", text):
+            if f'"${{{name}[@]}}"' in text.replace(f'+"${{{name}[@]}}"', ""):
+                assert f"${{#{name}[@]}}" in text, f"{script}: {name} may be empty where it is expanded"

@@ -1,0 +1,90 @@
+"""Overlays of a project: what is laid over what, what is refused, what stays behind."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.errors import ClusterwrightError
+from clusterwright.outputs import example_project
+from clusterwright.outputs.project_files import SCHEDULERS, project_files
+
+
+@pytest.fixture
+def stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder of small overlays that stands in for the shipped ones."""
+    for path, content in {
+        "every_cloud/requirements.txt": "-e .\n",
+        "every_cloud/cluster.sh": "every cloud",
+        "aws/base/requirements.txt": "pulumi-aws\n",
+        "aws/base/foundation/Pulumi.example.yaml": "config: {}",
+        "aws/base/gpu_cluster/__pycache__/network.pyc": "",
+        "aws/base/.venv/bin/python": "",
+        "aws/base/README.md": "# A\n",
+        "aws/slurm/README.md": "# B\n",
+        "aws/slurm/gpu_cluster/slurm/__init__.py": "",
+        "aws/kubernetes/requirements.txt": "pulumi-kubernetes\n",
+    }.items():
+        (target := tmp_path / "stacks" / path).parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content)
+    (tmp_path / "stacks" / "every_cloud" / "cluster.sh").chmod(0o755)
+    for name in ("bootstrap.sh", "secret_aws.sh", "secret_gcp.sh", "secret_azure.sh", "secret_local.sh"):
+        (target := tmp_path / "templates" / "node" / name).parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("")
+    monkeypatch.setattr(assets, "root", lambda: tmp_path)
+    return tmp_path / "stacks"
+
+
+@pytest.mark.usefixtures("stacks")
+def test_overlays_are_laid_over_each_other() -> None:
+    """Slurm gets its own overlay and the boot scripts with the own cloud's secret store; caches stay behind."""
+    files = project_files("aws", "slurm")
+    assert set(files) == {
+        "README.md", "cluster.sh", "foundation/Pulumi.example.yaml", "gpu_cluster/slurm/__init__.py",
+        "node/bootstrap.sh", "node/secret_aws.sh", "requirements.txt",
+    }  # fmt: skip
+    assert files["cluster.sh"].executable
+    assert files["requirements.txt"].content == b"-e .\npulumi-aws\n"
+    assert files["README.md"].content == b"# A\n\n# B\n"
+
+
+@pytest.mark.usefixtures("stacks")
+def test_kubernetes_has_no_boot_scripts() -> None:
+    """Kubernetes gets its own overlay instead, and adds its requirements at the end."""
+    files = project_files("aws", "kubernetes")
+    assert not [path for path in files if path.startswith("node/")]
+    assert files["requirements.txt"].content == b"-e .\npulumi-aws\npulumi-kubernetes\n"
+
+
+def test_a_path_belongs_to_one_overlay(stacks: Path) -> None:
+    """Two overlays with one path would hide one of the files."""
+    (stacks / "aws" / "slurm" / "cluster.sh").write_text("Slurm")
+    with pytest.raises(ClusterwrightError, match=r"stacks/aws/slurm holds cluster\.sh"):
+        project_files("aws", "slurm")
+
+
+@pytest.mark.usefixtures("stacks")
+def test_example_project_has_a_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each layer's example is the configuration of the stack `small`, and programs stay programs."""
+    monkeypatch.setattr(sys, "argv", ["example_project", "aws", "slurm", str(tmp_path / "out")])
+    example_project.main()
+    assert (tmp_path / "out" / "foundation" / "Pulumi.small.yaml").read_text() == "config: {}"
+    assert not (tmp_path / "out" / "foundation" / "Pulumi.example.yaml").exists()
+    assert (tmp_path / "out" / "cluster.sh").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_versions_are_those_that_the_stacks_are_tested_with(cloud: str) -> None:
+    """A project's exact versions do not drift from the stacks' environment, and everything it asks for has one."""
+    root = assets.root()
+    tested = {line for line in (root / "constraints-stacks.txt").read_text().splitlines() if "==" in line}
+    for scheduler in SCHEDULERS:
+        files = project_files(cloud, scheduler)
+        exact = {line for line in files["constraints.txt"].content.decode().splitlines() if "==" in line}
+        assert exact <= tested
+        for name in ("requirements.txt", "requirements-dev.txt"):
+            asked = re.findall(r"^([a-z][\w-]*)[<>=]", files[name].content.decode(), re.MULTILINE)
+            assert asked
+            assert {line.partition("==")[0] for line in exact} >= set(asked)

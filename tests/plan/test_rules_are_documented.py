@@ -1,0 +1,23 @@
+"""The table of docs/clouds.md has every rule of clouds that the program has, and no other."""
+
+import re
+
+from clusterwright import assets
+
+_RULE = r"\b(?:PLC|CAP|ADR|EXI|EFF)\d{3}\b"
+
+
+def test_every_rule_is_in_the_table() -> None:
+    """Ids in the code and rows of the table are the same."""
+    package = assets.root() / "clusterwright"
+    code = "\n".join(path.read_text() for path in package.rglob("*.py") if "checks" not in path.parts)
+    known = set(re.findall(rf'"({_RULE})"', code)) | {f"EFF{number:03}" for number in _effects(code)}
+    table = re.findall(
+        rf"^\| `({_RULE})` \| (error|warning) \|", (assets.root() / "docs" / "clouds.md").read_text(), re.M
+    )
+    assert {rule for rule, _ in table} == known
+    assert len(table) == len(known)
+
+
+def _effects(code: str) -> set[int]:
+    return {int(number) for number in re.findall(r"yield _warning\(\s*(\d+),", code)}

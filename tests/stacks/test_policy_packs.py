@@ -1,0 +1,121 @@
+"""Each project's policy pack passes on what the project asks for, and every one of its rules can say no.
+
+The pack runs in its own server and environment, as the engine would run it. The mistakes are those of `mutations.py`,
+and for what only an addition can break, the ones added here.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .cases import TYPICAL, VARIANTS, declares, stacks
+from .mutations import mutants
+from .policies import policy_python, violations
+from .projects import Case, recorded, write
+from .proof import sdk
+from .records import Resource
+
+_ANYONE = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "x"}]}'
+_OWNER = "/providers/Microsoft.Authorization/roleDefinitions/8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+#: Cloud to type and inputs of resources, for rules against what no project asks for.
+ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "aws": [
+        ("aws:ec2/launchTemplate:LaunchTemplate", {"networkInterfaces": [{"associatePublicIpAddress": "true"}]}),
+        ("aws:ec2/capacityBlockReservation:CapacityBlockReservation", {"capacityBlockOfferingId": "cb-1"}),
+        ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", {"cidrIpv4": "0.0.0.0/0"}),
+        ("aws:s3/bucket:Bucket", {"forceDestroy": True}),
+        ("aws:s3/bucketPolicy:BucketPolicy", {"policy": _ANYONE}),
+        ("aws:eks/cluster:Cluster", {"vpcConfig": {"endpointPublicAccess": True}}),
+        ("aws:rds/cluster:Cluster", {"masterPassword": "plain", "skipFinalSnapshot": True}),
+    ],
+    "azure": [
+        ("azure-native:authorization:RoleAssignment", {"roleDefinitionId": _OWNER, "scope": "/subscriptions/s"}),
+        ("azure-native:authorization:RoleDefinition", {"permissions": [{"actions": ["*"]}]}),
+        ("azure-native:authorization:ManagementLockByScope", {"level": "ReadOnly"}),
+        ("azure-native:network:NetworkInterface", {"ipConfigurations": [{"publicIPAddress": {"id": "x"}}]}),
+    ],
+    "gcp": [
+        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers", "role": "roles/storage.objectViewer"}),
+        ("gcp:projects/iAMCustomRole:IAMCustomRole", {"permissions": ["compute.*"]}),
+    ],
+}
+#: Mistakes in values; the pack does not see structure, and types are the SDK's business.
+_KINDS = (
+    "an optional property left out",
+    "a truth value the other way round",
+    "a misspelt word",
+    "a policy that allows everything",
+    "an address range open to everybody",
+    "an element of a list left out",
+    "an element of a list twice",
+    "a number that is 0",
+)
+
+
+@pytest.fixture(autouse=True)
+def _environment() -> None:
+    """Skip where the packs' environment is not installed, and fail where every engine has to be there."""
+    if policy_python() is not None:
+        return
+    message = "the policy packs' environment is not installed (make .venv-policy/installed)"
+    if os.environ.get("CLUSTERWRIGHT_REQUIRE_ENGINES") == "1":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def cases_of(cloud: str, scheduler: str) -> Iterator[Case]:
+    """Yield the typical case of a stack and its variants."""
+    for changes in ((), *VARIANTS[cloud].values()):
+        if all(declares(cloud, scheduler, key) for key, _ in changes):
+            yield Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler, changes=changes)
+
+
+def asked(one: Resource, urn: str = "") -> dict[str, Any]:
+    """Return a registration as the pack is asked about it."""
+    return {"urn": urn or one.urn, "type": one.type, "name": one.name, "inputs": dict(one.inputs)}
+
+
+def said(cloud: str, scheduler: str, resources: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return what a project's pack says of some resources."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(next(cases_of(cloud, scheduler)), Path(folder))
+        return violations(Path(folder) / "policy", resources)
+
+
+def rules_of(cloud: str, scheduler: str) -> set[str]:
+    """Return the names of a project's rules."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(next(cases_of(cloud, scheduler)), Path(folder))
+        sources = [path.read_text() for path in (Path(folder) / "policy").glob("*.py")]
+    return {name for source in sources for name in re.findall(r'Rule\(\s*name="([a-z-]+)"', source)}
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_the_pack_passes_on_the_project(cloud: str, scheduler: str) -> None:
+    """No violation in any way to buy capacity."""
+    resources = [
+        asked(one, f"{one.urn}-{index}")
+        for index, case in enumerate(cases_of(cloud, scheduler))
+        for one in recorded(case).whole.cloud_resources
+    ]
+    assert said(cloud, scheduler, resources) == []
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), [one for one in stacks() if one[1] == "slurm"])
+def test_every_rule_can_say_no(cloud: str, scheduler: str) -> None:
+    """Among the mistakes made by rule, each rule of the pack finds one."""
+    run = recorded(next(cases_of(cloud, scheduler)))
+    made = (one for one in mutants(run, sdk()) if one.kind in _KINDS and one.resource is not None)
+    wrong = [asked(one.resource) for one in made if one.resource is not None]
+    wrong += [
+        {"urn": f"urn:pulumi:small::x::{kind}::added", "type": kind, "name": "added", "inputs": inputs}
+        for kind, inputs in ADDED[cloud]
+    ]
+    unique = [{**one, "urn": f"{one['urn']}-{index}"} for index, one in enumerate(wrong)]
+    silent = rules_of(cloud, scheduler) - {one["policy"] for one in said(cloud, scheduler, unique)}
+    assert silent == set()
