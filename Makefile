@@ -105,7 +105,7 @@ clean: ## remove everything that these targets made
 	touch $@
 
 # AWS ParallelCluster and SkyPilot themselves, whose schemas read the exports.
-.venv-exports/installed: constraints-exports.txt | .venv/installed-dev
+.venv-exports/installed: constraints-exports.txt
 	$(PYTHON) -m venv .venv-exports
-	$(BIN)/uv pip install -q --python .venv-exports/bin/python -r constraints-exports.txt
+	.venv-exports/bin/python -m pip install -q --disable-pip-version-check -r constraints-exports.txt
 	touch $@
