@@ -26,8 +26,8 @@ WAYS_OUT: Mapping[str, Sequence[str]] = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": ("cidrIpv4",),
     "gcp:compute/firewall:Firewall": ("destinationRanges",),
 }
-#: Inputs in which a number below 0 means something: any port.
-BELOW_ZERO = ("fromPort", "toPort")
+#: Inputs in which a number below 0 means something: any port; and on Azure, spot up to the price on demand.
+BELOW_ZERO = ("fromPort", "toPort", "virtualMachineProfile.billingProfile.maxPrice", "spotMaxPrice")
 _EVERYBODY = ("0.0.0.0/0", "::/0")
 
 
