@@ -28,7 +28,7 @@ ALWAYS_NOTICED = (
     "protection the other way round",
 )
 #: Least share of all mistakes that shapes and rules notice, and that they notice with profiles and pages.
-LEAST_BY_RULES, LEAST_WITH_PAGES = 0.6, 0.95
+LEAST_BY_RULES, LEAST_WITH_PAGES = 0.72, 0.98
 #: A rule that cannot read what it finds stops the test, and so notices it.
 _STOPS = (AttributeError, KeyError, TypeError, ValueError, IndexError, AssertionError, StopIteration, OSError)
 
