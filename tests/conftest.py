@@ -3,9 +3,11 @@
 Properties are about results, never about time, and CI tries the same examples every time.
 """
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,6 +18,29 @@ from clusterwright.plan.record import Plan
 
 settings.register_profile("clusterwright", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("clusterwright")
+
+#: Whole files of tests skip without these; continuous integration has them all.
+OPTIONAL_MODULES = ("boto3", "moto", "azure.mgmt.compute", "google.cloud.compute_v1", "distributed")
+
+
+def pytest_sessionstart() -> None:
+    """Refuse to start where every engine has to be there and a library or environment is missing: no silent skips."""
+    if os.environ.get("CLUSTERWRIGHT_REQUIRE_ENGINES") != "1":
+        return
+    absent = [name for name in OPTIONAL_MODULES if not _is_installed(name)]
+    stacks = Path(os.environ.get("CLUSTERWRIGHT_STACKS_VENV", assets.root() / ".venv-stacks"))
+    if not (stacks / "bin" / "python").exists():
+        absent.append(str(stacks))
+    if absent:
+        raise pytest.UsageError(f"not installed: {', '.join(absent)} (make test installs all of them)")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        # A package above it is missing.
+        return False
 
 
 @pytest.fixture(scope="session")
