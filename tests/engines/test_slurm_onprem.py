@@ -30,7 +30,10 @@ POD = SlurmCluster(
     topology=two_level_topology([range(1, 33), range(33, 65), range(65, 97), range(97, 128)]),
 )
 #: Errors that slurmctld always logs on a machine without mail, PMIx and an earlier state.
-HARMLESS = re.compile(r"MailProg|pmix|PMIx|state file|NOTE: Trying backup|cannot create context for mpi", re.IGNORECASE)
+HARMLESS = re.compile(
+    r"MailProg|pmix|PMIx|state file|NOTE: Trying backup|cannot create context for mpi|High latency for \d+ calls to gettimeofday",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
