@@ -1,6 +1,5 @@
 """What the facts leave in doubt of a target's place: regions and zones on which sources differ."""
 
-from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
@@ -30,7 +29,7 @@ def place_warnings(blueprint: Blueprint, catalogue: Catalogue, target: ResolvedT
             )
         )
     if asked.zone is not None:
-        found += _zone_warnings(catalogue, target.target, instance, asked)
+        found += _zone_warnings(catalogue, instance, asked.region, asked.zone)
     if not instance.verified:
         why = f": {instance.note}" if instance.note else ""
         found.append(
@@ -44,22 +43,21 @@ def place_warnings(blueprint: Blueprint, catalogue: Catalogue, target: ResolvedT
     return found
 
 
-def _zone_warnings(catalogue: Catalogue, cloud: str, instance: Instance, asked: CloudTarget) -> list[Finding]:
+def _zone_warnings(catalogue: Catalogue, instance: Instance, region: str, zone: str) -> list[Finding]:
     """Return `PLC004` for a zone on which sources leave a doubt; what they agree on is an error already."""
-    assert asked.zone is not None
-    says, listed = zone_verdict(catalogue, cloud, asked.region, asked.zone), zones_with(instance, asked.region)
+    says, listed = zone_verdict(catalogue, instance.cloud, region, zone), zones_with(instance, region)
     ask = "ask the cloud before you rely on it"
     if says.silent:
-        message, advice = f"no source knows the zones of {asked.region}", ask
+        message, advice = f"no source knows the zones of {region}", ask
     elif says.doubtful:
-        message = f"the only source that knows {asked.region}, {says.left_out_by[0]}, has no zone {asked.zone}"
+        message = f"the only source that knows {region}, {says.left_out_by[0]}, has no zone {zone}"
         advice = f"known are {', '.join(says.known) or 'none'}"
-    elif listed and asked.zone not in listed:
-        message = f"the only source on zones does not list {instance.id} in {asked.zone}"
+    elif listed and zone not in listed:
+        message = f"the only source on zones does not list {instance.id} in {zone}"
         advice = f"known are {', '.join(listed)}"
     else:
         return []
-    return [Finding(id="PLC004", path=("targets", cloud, "zone"), message=message, help=advice)]
+    return [Finding(id="PLC004", path=("targets", instance.cloud, "zone"), message=message, help=advice)]
 
 
 def _doubt(catalogue: Catalogue, listed: tuple[str, ...], left_out: tuple[str, ...]) -> str:

@@ -49,7 +49,7 @@ def test_refused_only_where_two_sources_agree() -> None:
 
 
 def test_zones() -> None:
-    """On Google Cloud those with the type; AWS has other letters in every account, so nothing is said of types there."""
+    """On Google Cloud those with the type; AWS has other letters in every account: nothing is said there."""
     catalogue = load()
     assert zones_with(catalogue.instances["a3-highgpu-8g"], "us-west1") == ("us-west1-a", "us-west1-b")
     assert zones_with(catalogue.instances["p5.48xlarge"], "us-east-1") == ()
