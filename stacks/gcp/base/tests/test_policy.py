@@ -95,7 +95,7 @@ BAD: list[tuple[str, str, dict[str, Any], str]] = [
     ("no-public-address", "gcp:compute/address:Address", {"addressType": "EXTERNAL"}, "INTERNAL"),
     ("no-public-address", "gcp:tpu/v2Vm:V2Vm", {"networkConfig": {}}, "enableExternalIps"),
     ("no-public-address", DATABASE, {"settings": {"ipConfiguration": {"ipv4Enabled": True}}}, "ipv4Enabled"),
-    ("no-public-address", "gcp:container/cluster:Cluster", {"name": "c"}, "enablePrivateNodes"),
+    ("no-public-address", "gcp:container/cluster:Cluster", {"privateClusterConfig": {}}, "enablePrivateNodes"),
     ("closed-firewall", "gcp:compute/firewall:Firewall", {"sourceRanges": ["0.0.0.0/0"]}, "lets 0.0.0.0/0 in"),
     ("closed-firewall", "gcp:compute/firewall:Firewall", {"sourceRanges": ["::/0"]}, "lets ::/0 in"),
     ("own-subnetworks", "gcp:compute/network:Network", {"autoCreateSubnetworks": True}, "every region"),
