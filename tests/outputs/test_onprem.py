@@ -22,7 +22,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.site import Site
-from clusterwright.outputs.bill_of_materials import PartPrice, bill_csv
+from clusterwright.outputs.bill_tables import PartPrice, bill_csv
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem import documents
 from clusterwright.outputs.power_sheet import power_and_cooling
