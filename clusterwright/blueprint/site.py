@@ -64,7 +64,9 @@ class Feed(Section):
     """What each power distribution unit of a rack hangs on."""
 
     voltage: Voltage = Field("415 V AC", description="between lines where it is three-phase AC")
-    breaker: Annotated[Current, Field(ge=10, le=2000)] = Field(60.0, description="of one PDU, for example 60 A")
+    breaker: Annotated[Current, Field(ge=10, le=2000)] | None = Field(
+        None, description="of one PDU, for example 60 A; what is usual for the voltage by default"
+    )
     sources: Annotated[int, Field(ge=1, le=4)] | None = Field(
         None, description="independent feeds that reach a rack, 2 for A and B; one for each PDU of a rack by default"
     )

@@ -14,13 +14,13 @@ class Cooling:
 
     Attributes:
         method: what a blueprint calls it.
-        rack_power_w: most that one rack may draw with it.
+        rack_power_w: most that one rack may draw with it; None where no source states it.
     """
 
     id: str
     name: str
     method: str
-    rack_power_w: float
+    rack_power_w: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

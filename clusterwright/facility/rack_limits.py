@@ -1,7 +1,7 @@
 """What bounds one rack: the site's power, cooling, feeds after one has failed, height, load of rack and floor."""
 
-from dataclasses import dataclass, replace
-from math import floor
+from dataclasses import dataclass
+from math import ceil, floor
 
 from clusterwright.catalog.records import System
 from clusterwright.errors import Finding, MissingFactError, RuleError
@@ -12,6 +12,9 @@ from clusterwright.facility.site import DesignRules, Site
 PDUS_PER_OTHER_RACK = 2
 #: More PDUs do not fit beside the equipment of a rack.
 MOST_PDUS = 3
+_NO_LIMIT = 10**6
+#: A system as high as this is a rack of its own and brings its own busbar: its feeds are as many as it needs.
+WHOLE_RACK_U = 40
 #: Methods that cool air; `direct-to-chip` leaves what is not on cold plates to the air as well.
 AIR_METHODS = ("air", "in-row", "rear-door")
 
@@ -37,14 +40,6 @@ class RackLimits:
     power_w: Bound
     weight_kg: Bound | None
     pdus: int
-
-    def of(self, site: Site) -> Site:
-        """Return the site with these limits as those of its racks."""
-        return replace(
-            site,
-            rack_power_w=self.power_w.value,
-            rack_weight_kg=None if self.weight_kg is None else self.weight_kg.value,
-        )
 
 
 def power_bounds(site: Site) -> list[Bound]:
@@ -93,9 +88,11 @@ def compute_limits(*, system: System, node_w: float, site: Site, rules: DesignRu
         wanted = min(wanted, _fit(weight.value, system.weight_kg))
     least = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed, most=MOST_PDUS)
     each_w = site.feed.watts(rules.power_factor)
+    most = MOST_PDUS
+    if (system.height_u or 0) >= WHOLE_RACK_U:
+        most = max(MOST_PDUS, ceil(node_w / each_w) + 1)
     pdus = next(
-        (count for count in range(least, MOST_PDUS + 1) if _fit((count - 1) * each_w, node_w) >= max(1, wanted)),
-        MOST_PDUS,
+        (count for count in range(least, most + 1) if _fit((count - 1) * each_w, node_w) >= max(1, wanted)), most
     )
     carried = Bound(
         value=(pdus - 1) * each_w,
@@ -160,7 +157,8 @@ def nodes_per_rack(*, height_u: float, power_w: float | None, weight_kg: float |
 
 
 def _fit(limit: float, each: float) -> int:
-    return floor(limit / each + 1e-9)
+    """Return how many of a size fit a limit; of what counts nothing, more than any rack has places for."""
+    return floor(limit / each + 1e-9) if each > 0 else _NO_LIMIT
 
 
 def _too_much_power(bound: Bound, power_w: float, name: str) -> Finding:

@@ -92,15 +92,14 @@ def fill(devices: Iterable[Device], limits: RackLimits, site: Site) -> list[list
             and (most_kg is None or weight_kg + kilograms <= most_kg * (1 + 1e-9))
         )
         if not racks or not fits:
-            if watts > 0:
-                nodes_per_rack(
-                    height_u=device.height_u,
-                    power_w=watts,
-                    weight_kg=device.weight_kg,
-                    site=site,
-                    limits=limits,
-                    name=f"{device.sku} ({device.name})",
-                )
+            nodes_per_rack(
+                height_u=device.height_u,
+                power_w=watts,
+                weight_kg=device.weight_kg,
+                site=site,
+                limits=limits,
+                name=f"{device.sku} ({device.name})",
+            )
             racks.append([])
             used_u, power_w, weight_kg = 0, 0.0, 0.0
         racks[-1].append(Placement(device=device, u=used_u + 1))
