@@ -96,9 +96,7 @@ FLOOR_LOAD = Kind(
     example="1500 kg/m2",
 )
 CURRENT = Kind(name="current", base="A", factors={"A": 1.0}, example="60 A")
-APPARENT_POWER = Kind(
-    name="apparent power", base="VA", factors={"VA": 1.0, "kVA": 1e3, "MVA": 1e6}, example="500 kVA"
-)
+APPARENT_POWER = Kind(name="apparent power", base="VA", factors={"VA": 1.0, "kVA": 1e3, "MVA": 1e6}, example="500 kVA")
 RACK_UNITS = Kind(name="rack height", base="U", factors={"U": 1.0, "RU": 1.0}, example="48 U")
 MONEY = Kind(
     name="amount of money",

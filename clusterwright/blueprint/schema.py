@@ -21,9 +21,9 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
+from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.site import Site
-from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
 

@@ -76,7 +76,9 @@ class Ups(Section):
     """The uninterruptible supply."""
 
     power: Annotated[ApparentPower, Field(gt=0, le=1e9)] = Field(description="rating, for example 2 MVA")
-    efficiency: Annotated[Fraction, Field(gt=0.5, le=1)] | None = Field(None, description="at this load, for example 96 %")
+    efficiency: Annotated[Fraction, Field(gt=0.5, le=1)] | None = Field(
+        None, description="at this load, for example 96 %"
+    )
 
 
 class Cdu(Section):

@@ -324,4 +324,3 @@ def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
     for cable in cables:
         counts[cable.network] = counts.get(cable.network, 0) + 1
     return counts
-

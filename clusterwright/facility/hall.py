@@ -10,7 +10,7 @@ from clusterwright.facility.site import RACK_FRAME_HEIGHT_M, RACK_UNIT_M, TRAY_G
 
 
 def room_findings(site: Site, system: System) -> tuple[Finding, ...]:
-    """Return what of the room cannot hold one rack, before anything is sized (`HAL002` to `HAL004`, `CLG001`, `CLG002`).
+    """Return what of the room cannot hold one rack, before anything is sized (`HAL002` to `HAL004`, `CLG001` and 2).
 
     Args:
         site: room, racks and cooling.
@@ -55,8 +55,8 @@ def _height(site: Site) -> list[Finding]:
             id="HAL004",
             path=("site", "hall", "height"),
             message=(
-                f"a rack of {site.rack_height_u:g} U is {tall:.2f} m tall and needs {TRAY_GAP_M:g} m above it for cable "
-                f"trays, the hall is {height:g} m high"
+                f"a rack of {site.rack_height_u:g} U is {tall:.2f} m tall and needs {TRAY_GAP_M:g} m above it for "
+                f"cable trays, the hall is {height:g} m high"
             ),
             help=f"racks of {max(units, 0)} U stand in it (site.rack_height)",
         )

@@ -113,7 +113,9 @@ def other_limits(site: Site, rules: DesignRules) -> RackLimits:
     return RackLimits(power_w=least, weight_kg=weight_bound(site), pdus=PDUS_PER_OTHER_RACK)
 
 
-def nodes_per_rack(*, height_u: float, power_w: float | None, weight_kg: float | None, site: Site, limits: RackLimits, name: str) -> int:
+def nodes_per_rack(
+    *, height_u: float, power_w: float | None, weight_kg: float | None, site: Site, limits: RackLimits, name: str
+) -> int:
     """Return how many devices a rack holds: the least of what power, height and weight allow.
 
     Args:

@@ -49,7 +49,7 @@ def owned_design(blueprint: Blueprint, catalogue: Catalogue, system: System, poi
 
 
 def hall_limit(blueprint: Blueprint, catalogue: Catalogue, system: System, node: NodeType) -> HallLimit | None:
-    """Return how many nodes the hall holds with the least storage, before anything is sized; None where it has no limit.
+    """Return how many nodes the hall holds with the least storage, before anything is sized; None without a limit.
 
     Raises:
         InputError, MissingFactError, RuleError: as `owned_design`; where not even one node fits, what is in its way.
