@@ -101,34 +101,47 @@ _Line = tuple[str, str, float, str, str]
 
 
 def _lines(option: Option) -> Iterator[tuple[_Line, float]]:
-    count, gpus = servers(option) or 0.0, gpus_had(option)
-    if option.purchase is not None:
-        bought = option.purchase
-        for item, quantity, usd in (
-            ("GPUs", gpus, bought.usd_per_gpu),
-            ("Servers", count, bought.usd_per_server),
-            ("Equipment", 1.0, bought.usd),
-        ):
-            if usd is not None:
-                yield (item, "purchase", quantity, "once", "cluster"), usd
-    if option.rent is not None:
-        rent = option.rent
-        scales = "nodes" if rent.pays == "used_hours" else "cluster"
-        for item, quantity, charge, usd in (
-            ("GPU-hours", gpus, "hourly", rent.usd_per_gpu_hour),
-            ("Server-hours", count, "hourly", rent.usd_per_server_hour),
-            ("Hours", 1.0, "hourly", rent.usd_per_hour),
-            ("GPU-months", gpus, "monthly", rent.usd_per_gpu_month),
-            ("Months", 1.0, "monthly", rent.usd_per_month),
-        ):
-            if usd is not None:
-                line = (item, "gpu", quantity, charge, scales if charge == "hourly" else "cluster")
-                yield line, usd * (1.0 - rent.discount)
+    yield from _bought(option)
+    yield from _rented(option)
     for category, usd in option.monthly.items():
         yield (category, category, 1.0, "monthly", "cluster"), usd
     for item, usd in option.one_time.items():
         yield (item, "one_time", 1.0, "once", "cluster"), usd
-    amounts = {"": 1.0, "gpu": gpus, "server": count, "kw": nameplate_kw(option)}
+    yield from _more(option)
+
+
+def _bought(option: Option) -> Iterator[tuple[_Line, float]]:
+    bought = option.purchase
+    if bought is None:
+        return
+    for item, quantity, usd in (
+        ("GPUs", gpus_had(option), bought.usd_per_gpu),
+        ("Servers", servers(option) or 0.0, bought.usd_per_server),
+        ("Equipment", 1.0, bought.usd),
+    ):
+        if usd is not None:
+            yield (item, "purchase", quantity, "once", "cluster"), usd
+
+
+def _rented(option: Option) -> Iterator[tuple[_Line, float]]:
+    rent = option.rent
+    if rent is None:
+        return
+    gpus = gpus_had(option)
+    for item, quantity, charge, usd in (
+        ("GPU-hours", gpus, "hourly", rent.usd_per_gpu_hour),
+        ("Server-hours", servers(option) or 0.0, "hourly", rent.usd_per_server_hour),
+        ("Hours", 1.0, "hourly", rent.usd_per_hour),
+        ("GPU-months", gpus, "monthly", rent.usd_per_gpu_month),
+        ("Months", 1.0, "monthly", rent.usd_per_month),
+    ):
+        if usd is not None:
+            scales = "nodes" if charge == "hourly" and rent.pays == "used_hours" else "cluster"
+            yield (item, "gpu", quantity, charge, scales), usd * (1.0 - rent.discount)
+
+
+def _more(option: Option) -> Iterator[tuple[_Line, float]]:
+    amounts = {"": 1.0, "gpu": gpus_had(option), "server": servers(option) or 0.0, "kw": nameplate_kw(option)}
     for cost in option.costs:
         counted, period = units_of(cost.per)
         quantity = amounts[counted]
