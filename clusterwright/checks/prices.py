@@ -25,7 +25,8 @@ def month_of(
     """Return the priced lines of a cluster: nodes, what the stacks create around them, and others.
 
     Args:
-        cloud: `aws`, `azure` or `gcp`; scheduler: `slurm` or `kubernetes`.
+        cloud: `aws`, `azure` or `gcp`.
+        scheduler: `slurm` or `kubernetes`.
         region: that prices are of.
         instance: type of the GPU nodes.
         nodes: how many.

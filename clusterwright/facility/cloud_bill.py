@@ -49,9 +49,11 @@ def standing_lines(
     Disks of GPU nodes exist for the run (`scales_with` is `nodes`), the rest stays (`cluster`).
 
     Args:
-        cloud: `aws`, `azure` or `gcp`; scheduler: `slurm` or `kubernetes`.
+        cloud: `aws`, `azure` or `gcp`.
+        scheduler: `slurm` or `kubernetes`.
         region: that they are priced in.
-        instance: type of the GPU nodes; nodes: how many.
+        instance: type of the GPU nodes.
+        nodes: how many.
         stored_gib: data kept in the bucket in GiB; 0 leaves the bucket out.
     """
     amounts = {"cluster": 1.0, "node": float(nodes)}

@@ -1,4 +1,4 @@
-"""The bill holds what the stacks create: read from the golden records of the stacks, never from the bill's own table."""
+"""The bill holds what the stacks create: read from their golden records, not from the bill's own table."""
 
 import csv
 import re
