@@ -37,12 +37,14 @@ def _all_parts() -> tuple[CloudPart, ...]:
     path = assets.root() / "catalog" / "cloud_parts.csv"
     try:
         with path.open(encoding="utf-8", newline="") as stream:
-            return tuple(
-                CloudPart(**{**row, "quantity": float(row["quantity"]), "families": tuple(row["families"].split())})
-                for row in csv.DictReader(stream)
-            )
+            return tuple(_part(row) for row in csv.DictReader(stream))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ClusterwrightError(f"cannot read {path}: {error}", help="install Clusterwright again") from error
+
+
+def _part(row: dict[str, str]) -> CloudPart:
+    quantity, families = float(row.pop("quantity")), tuple(row.pop("families").split())
+    return CloudPart(quantity=quantity, families=families, **row)  # the rest is text
 
 
 def cloud_parts(*, cloud: str, scheduler: str, instance: str = "") -> tuple[CloudPart, ...]:
