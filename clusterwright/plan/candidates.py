@@ -231,7 +231,13 @@ def _bill(
             need=point.storage,
             asked=asked_of(asked),
         )
-        bill = cloud_bill(cloud=target.target, region=asked.region, point=point, file_system=file_system)
+        bill = cloud_bill(
+            cloud=target.target,
+            region=asked.region,
+            scheduler=asked.scheduler,
+            point=point,
+            file_system=file_system,
+        )
         return bill, None, file_system
     design = owned_design(blueprint, catalogue, target.system, point)
     return design.bill, design, None
