@@ -14,7 +14,8 @@ from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.acceptance import acceptance
-from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
+from clusterwright.outputs.bill_of_materials import bill_xlsx
+from clusterwright.outputs.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
@@ -39,9 +40,14 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if option.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
     inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
+    quotes = {quote.sku: quote for quote in plan.quotes}
     prices = {
         priced.line.sku: PartPrice(
-            unit_usd=priced.unit_usd, basis=priced.basis, source=priced.source, date=str(priced.price_date)
+            unit_usd=priced.unit_usd,
+            basis=priced.basis,
+            source=priced.source,
+            date=str(priced.price_date),
+            quote=quotes.get(priced.line.sku),
         )
         for priced in option.lines
     }
@@ -94,6 +100,7 @@ def _documents(
     return {
         "README.md": text(_readme(design, standing, cables, title)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known)),
+        "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title)),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
         "racks.csv": text(racks_csv(standing)),
         "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
@@ -247,7 +254,10 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "",
         "| file | what it is |",
         "|---|---|",
-        "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
+        (
+            "| `bill_of_materials.xlsx`, `.csv`, `.md` | every part with its price; a vendor fills the quote columns, "
+            "`clusterwright build … --quotes FILE` reads them |"
+        ),
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",

@@ -28,6 +28,7 @@ from clusterwright.plan.loading import waiting
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.traffic import traffic_of
@@ -44,6 +45,7 @@ def decide(
     catalogue: Catalogue,
     *,
     whole: Blueprint | None = None,
+    quotes: tuple[QuotedPrice, ...] = (),
     progress: Progress = lambda _: None,
 ) -> Plan:
     """Size, bill, cost and choose.
@@ -53,6 +55,7 @@ def decide(
         resolved: its names, looked up.
         catalogue: the facts.
         whole: the blueprint with all its targets, where `blueprint` holds only some of them.
+        quotes: prices of vendors for parts to buy; they win over every other price.
         progress: called with a few words before each longer piece of work.
 
     Raises:
@@ -63,7 +66,7 @@ def decide(
     if not isinstance(blueprint.workload, Train):
         raise TypeError("only training blueprints are resolved")
     job = training_job(blueprint, resolved)
-    economics = economics_of(blueprint)
+    economics = replace(economics_of(blueprint), quotes=quotes)
     targets: list[list[Considered]] = []
     refused: list[Unusable] = list(resolved.unusable)
     failures: list[Finding] = []
