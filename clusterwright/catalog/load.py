@@ -24,6 +24,7 @@ from clusterwright.catalog.records import (
     Model,
     System,
 )
+from clusterwright.catalog.storage import StorageSystem
 from clusterwright.catalog.tables import Row, TableError
 from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import ClusterwrightError
@@ -39,6 +40,7 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("switches.csv", Switch),
     ("parts.csv", Part),
     ("models.csv", Model),
+    ("storage_systems.csv", StorageSystem),
 )
 #: What the rows of `instances.csv` refer to: the field of the catalogue, the file, the record.
 OBJECTS: tuple[tuple[str, str, type], ...] = (
@@ -120,6 +122,7 @@ class _Reader:
             switches=records[Switch],
             parts=records[Part],
             models=records[Model],
+            storage_systems=records[StorageSystem],
             claims=tuple(placed_claim.claim for placed_claim in self.claims),
             sources=sources,
             aliases=aliases,
