@@ -7,7 +7,7 @@ from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import Finding, InputError
-from clusterwright.facility import devices, ethernet_links, links, power, racks
+from clusterwright.facility import devices, ethernet_links, fabric_links, power, racks
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots, tally
@@ -216,24 +216,8 @@ def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: D
     """
     hosts, servers = inventory.hosts(), inventory.servers()
     joined = chain(
-        links.compute_links(
-            fabric=inventory.fabric,
-            family=inventory.compute_family,
-            hosts=hosts,
-            managers=inventory.compute_manager_names(),
-        ),
-        links.storage_links(
-            fabric=inventory.storage_fabric,
-            ends=links.StorageEnds(
-                family=inventory.storage_family,
-                box_family="ndr-storage" if inventory.storage_family == "ndr" else inventory.storage_family,
-                boxes=inventory.boxes(),
-                hosts=hosts,
-                host_ports=inventory.storage_ports,
-                servers=servers,
-                managers=inventory.storage_manager_names(),
-            ),
-        ),
+        fabric_links.compute_network(inventory),
+        fabric_links.storage_network(inventory),
         ethernet_links.inband_links(
             network=inventory.inband,
             hosts=hosts,

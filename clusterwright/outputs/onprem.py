@@ -9,8 +9,8 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
+from clusterwright.facility.fabric_links import compute_network, storage_network
 from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
-from clusterwright.facility.links import compute_links
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.acceptance import acceptance
@@ -106,18 +106,18 @@ def _documents(
 
 
 def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
-    """Return the compute fabric as `ibnetdiscover` would print it (InfiniBand only), and as a Graphviz graph."""
+    """Return compute fabric and storage network as `ibnetdiscover` would print them, where they are InfiniBand.
+
+    The compute fabric is a Graphviz graph too.
+    """
     inventory = design.inventory
-    links = compute_links(
-        fabric=inventory.fabric,
-        family=inventory.compute_family,
-        hosts=inventory.hosts(),
-        managers=inventory.compute_manager_names(),
-    )
-    graph = netlist(links=links, radix=inventory.fabric.radix)
-    files = {"fabric.dot": text(graph.dot())}
+    compute = netlist(links=compute_network(inventory), radix=inventory.fabric.radix)
+    files = {"fabric.dot": text(compute.dot())}
     if inventory.compute_family in FAMILIES.values():
-        files["fabric.ibnetdiscover"] = text(graph.text())
+        files["fabric.ibnetdiscover"] = text(compute.text())
+    if inventory.storage_family in FAMILIES.values():
+        storage = netlist(links=storage_network(inventory), radix=inventory.storage_fabric.radix)
+        files["storage.ibnetdiscover"] = text(storage.text())
     return files
 
 
@@ -249,6 +249,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
+        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",

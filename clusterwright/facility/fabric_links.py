@@ -1,0 +1,34 @@
+"""The cables of the compute fabric and of the storage network, from the counts of an inventory."""
+
+from collections.abc import Iterator
+
+from clusterwright.facility import links
+from clusterwright.facility.inventory import Inventory
+from clusterwright.facility.links import Link, StorageEnds
+
+
+def compute_network(inventory: Inventory) -> Iterator[Link]:
+    """Yield the cables of the compute fabric, as they are planned."""
+    return links.compute_links(
+        fabric=inventory.fabric,
+        family=inventory.compute_family,
+        hosts=inventory.hosts(),
+        managers=inventory.compute_manager_names(),
+    )
+
+
+def storage_network(inventory: Inventory) -> Iterator[Link]:
+    """Yield the cables of the storage network, as they are planned."""
+    family = inventory.storage_family
+    return links.storage_links(
+        fabric=inventory.storage_fabric,
+        ends=StorageEnds(
+            family=family,
+            box_family="ndr-storage" if family == "ndr" else family,
+            boxes=inventory.boxes(),
+            hosts=inventory.hosts(),
+            host_ports=inventory.storage_ports,
+            servers=inventory.servers(),
+            managers=inventory.storage_manager_names(),
+        ),
+    )
