@@ -9,6 +9,7 @@ from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.racks import Rack
+from clusterwright.facility.storage_words import storage_lines
 
 
 def bill_of(
@@ -58,8 +59,10 @@ def bill_of(
     lines += [
         line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
         line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
-        line(stock.STORAGE_DATA_BOX, inventory.storage_data_boxes, "by capacity"),
-        line(stock.STORAGE_COMPUTE_BOX, inventory.storage_compute_boxes, "one for each data box, at least 2 (assumed)"),
+        *(
+            line(box.part, count, note, category="storage")
+            for box, count, note in storage_lines(inventory.storage)
+        ),
         line(
             stock.COMPUTE_PDU,
             compute,

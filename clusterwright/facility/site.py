@@ -58,7 +58,6 @@ class DesignRules:
         inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127
             nodes.
         oob_ports: of an out-of-band switch.
-        storage_usable_share: of a box's raw capacity (assumed); storage_ports_per_box: its 200 Gb/s ports.
         feed_line_to_line_v, feed_breaker_a: three-phase feed of one PDU (RA-11333-001: 415 V, 60 A).
         power_factor: of the equipment (assumed).
         spare_share: of transceivers and cables held in stock (assumed; no reference architecture states one).
@@ -73,8 +72,6 @@ class DesignRules:
     inband_hosts_per_leaf: int = 48
     inband_leaf_ports: int = 64
     oob_ports: int = 48
-    storage_usable_share: float = 0.8
-    storage_ports_per_box: int = 4
     spare_share: float = 0.02
     feed_line_to_line_v: float = 415.0
     feed_breaker_a: float = 60.0
