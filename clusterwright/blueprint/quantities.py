@@ -45,6 +45,7 @@ Fraction = Annotated[float, _reader(units.FRACTION), _QuantitySchema(units.FRACT
 Duration = Annotated[float, _reader(units.DURATION), _QuantitySchema(units.DURATION)]
 Power = Annotated[float, _reader(units.POWER), _QuantitySchema(units.POWER)]
 EnergyPrice = Annotated[float, _reader(units.ENERGY_PRICE), _QuantitySchema(units.ENERGY_PRICE)]
+Mass = Annotated[float, _reader(units.MASS), _QuantitySchema(units.MASS)]
 RackUnits = Annotated[float, _reader(units.RACK_UNITS), _QuantitySchema(units.RACK_UNITS)]
 Money = Annotated[float, _reader(units.MONEY), _QuantitySchema(units.MONEY)]
 Size = Annotated[float, _reader(units.BYTES), _QuantitySchema(units.BYTES)]

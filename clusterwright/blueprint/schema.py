@@ -21,6 +21,7 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
+from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.quantities import Duration, EnergyPrice, Fraction, Money, Power, RackUnits
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
@@ -52,6 +53,9 @@ class OnPremTarget(Sizes):
     )
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
+    storage: OwnedStorage | None = Field(
+        None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"
+    )
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":
