@@ -161,6 +161,7 @@ def take_stock(
         nodes=nodes,
         gpus=nodes * system.gpus,
         rack_scale=(system.height_u or 0) >= RACK_SCALE_U,
+        drives_bytes=system.local_nvme_bytes,
         asked=asked_storage,
         catalogue=catalogue,
     )

@@ -59,10 +59,7 @@ def bill_of(
     lines += [
         line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
         line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
-        *(
-            line(box.part, count, note, category="storage")
-            for box, count, note in storage_lines(inventory.storage)
-        ),
+        *(line(box.part, count, note, category="storage") for box, count, note in storage_lines(inventory.storage)),
         line(
             stock.COMPUTE_PDU,
             compute,

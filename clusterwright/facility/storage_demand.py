@@ -118,9 +118,7 @@ def demands(
         asked: in the blueprint.
     """
     found = [
-        StorageDemand(
-            origin="data set and checkpoints, with headroom", source=JOB, capacity_bytes=need.capacity_bytes
-        ),
+        StorageDemand(origin="data set and checkpoints, with headroom", source=JOB, capacity_bytes=need.capacity_bytes),
         StorageDemand(
             origin="reading a checkpoint after a failure", source=JOB, read_bytes_per_s=need.restart_read_bytes_per_s
         ),
@@ -129,9 +127,7 @@ def demands(
     ]
     if need.read_bytes_per_s not in (need.restart_read_bytes_per_s, need.data_read_bytes_per_s):
         found.append(
-            StorageDemand(
-                origin="storage.read_bandwidth", source=BLUEPRINT, read_bytes_per_s=need.read_bytes_per_s
-            )
+            StorageDemand(origin="storage.read_bandwidth", source=BLUEPRINT, read_bytes_per_s=need.read_bytes_per_s)
         )
     if level is not None:
         read, write = level_bytes_per_s(level, nodes=nodes, gpus=gpus)
@@ -151,9 +147,7 @@ def demands(
             )
         )
     return tuple(
-        demand
-        for demand in found
-        if demand.capacity_bytes or demand.read_bytes_per_s or demand.write_bytes_per_s
+        demand for demand in found if demand.capacity_bytes or demand.read_bytes_per_s or demand.write_bytes_per_s
     )
 
 

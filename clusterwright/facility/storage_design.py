@@ -1,13 +1,22 @@
 """How many boxes of a storage system a cluster takes, by which rule, and which figures for that are unknown."""
 
 from dataclasses import dataclass
-from math import ceil
 
 from clusterwright.catalog import lookup
-from clusterwright.catalog.parts import Part
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.storage import StorageLevel, StorageSystem, storage_levels
-from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
+from clusterwright.errors import Finding, InputError, RuleError
+from clusterwright.facility.storage_boxes import (
+    PATH,
+    BoxRule,
+    StorageBox,
+    binding_rules,
+    box_of,
+    check_known,
+    data_rules,
+    front_rules,
+)
+from clusterwright.facility.storage_cache import LocalCache, local_cache
 from clusterwright.facility.storage_demand import AskedStorage, BoxFigures, StorageDemand, demands, required
 from clusterwright.facility.storage_lustre import LustreTargets, lustre_targets
 from clusterwright.sizing.records import StorageNeed
@@ -17,51 +26,6 @@ DEFAULT_SYSTEM = "vast"
 #: Levels where a blueprint names none: servers follow Table 6 of RA-11333-001, whole racks the one of GB200.
 SERVER_LEVEL, RACK_LEVEL = "good", "standard"
 NO_LEVEL = "none"
-PATH = ("targets", "onprem", "storage")
-_EXAMPLES = {
-    "capacity": "300 TB", "read": "40 GB/s", "write": "20 GB/s", "ports": "4", "port_rate": "200 Gb/s", "height": "2 U",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StorageBox:
-    """One kind of box as it is designed with: catalogue and blueprint together; None is unknown.
-
-    Attributes:
-        part: price key; name: of it.
-        capacity_bytes: raw; read_bytes_per_s, write_bytes_per_s: sustained.
-        ports, port_bytes_per_s_one_way: on the storage network.
-        height_u, power_w, weight_kg: nameplate.
-        given: figures that the blueprint says.
-    """
-
-    part: str
-    name: str
-    capacity_bytes: float | None
-    read_bytes_per_s: float | None
-    write_bytes_per_s: float | None
-    ports: int | None
-    port_bytes_per_s_one_way: float | None
-    height_u: float | None
-    power_w: float | None
-    weight_kg: float | None
-    given: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BoxRule:
-    """How many boxes one rule asks for: an amount over what one box gives; no amount for fixed numbers.
-
-    Attributes:
-        rule: `capacity`, `read`, `write`, `ports`, `smallest system` or `one for each data box`.
-        of: `data` or `front` boxes.
-    """
-
-    rule: str
-    of: str
-    boxes: int
-    needed: float | None = None
-    per_box: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +40,7 @@ class StorageDesign:
         throughput_box: which of the two the throughput is of.
         usable_fraction: of raw capacity.
         rules: what every rule asks for; binding: the rules that ask for most, first that of the boxes with throughput.
-        lustre: targets, None for other systems.
+        lustre: targets, None for other systems; cache: training data on local drives.
     """
 
     system: str
@@ -97,6 +61,7 @@ class StorageDesign:
     rules: tuple[BoxRule, ...]
     binding: tuple[str, ...]
     lustre: LustreTargets | None
+    cache: LocalCache
 
     @property
     def boxes(self) -> int:
@@ -133,7 +98,14 @@ class StorageDesign:
 
 
 def design_storage(
-    need: StorageNeed, *, nodes: int, gpus: int, rack_scale: bool, asked: AskedStorage | None, catalogue: Catalogue
+    need: StorageNeed,
+    *,
+    nodes: int,
+    gpus: int,
+    rack_scale: bool,
+    drives_bytes: float | None,
+    asked: AskedStorage | None,
+    catalogue: Catalogue,
 ) -> StorageDesign:
     """Choose the boxes of a storage system: of each rule the number that it asks for, and of these the largest.
 
@@ -148,6 +120,7 @@ def design_storage(
         nodes: of the cluster.
         gpus: of all nodes.
         rack_scale: the nodes are whole racks.
+        drives_bytes: local drives of one node, None if unknown.
         asked: what the blueprint asks for, None for nothing.
         catalogue: storage systems and parts.
 
@@ -160,15 +133,15 @@ def design_storage(
     level = _level(asked, rack_scale=rack_scale)
     found = demands(need, nodes=nodes, gpus=gpus, level=level, asked=asked)
     wanted = required(found)
-    data = _box(system, system.data_box, asked.box if asked else BoxFigures(), catalogue)
+    data = box_of(system, system.data_box, asked.box if asked else BoxFigures(), catalogue)
     front = None
     if system.front_box is not None:
-        front = _box(system, system.front_box, asked.front_box if asked else BoxFigures(), catalogue)
-    _check_known(system, data, front, strict=asked is not None)
+        front = box_of(system, system.front_box, asked.front_box if asked else BoxFigures(), catalogue)
+    check_known(system, data, front, strict=asked is not None)
     usable = (asked.usable_fraction if asked else None) or system.usable_fraction
-    rules = _rules(system, wanted, data, front, usable=usable)
+    rules = data_rules(system, wanted, data, front, usable=usable)
     data_boxes = max(rule.boxes for rule in rules if rule.of == "data")
-    rules += _front_rules(system, wanted, front, data_boxes=data_boxes)
+    rules += front_rules(system, wanted, front, data_boxes=data_boxes)
     front_boxes = max((rule.boxes for rule in rules if rule.of == "front"), default=0)
     if system.largest_data_boxes is not None and data_boxes > system.largest_data_boxes:
         raise RuleError((_too_many(system, data_boxes, rules),))
@@ -190,7 +163,7 @@ def design_storage(
         front_boxes=front_boxes,
         usable_fraction=usable,
         rules=rules,
-        binding=_binding(rules, data_boxes=data_boxes, front_boxes=front_boxes),
+        binding=binding_rules(rules, data_boxes=data_boxes, front_boxes=front_boxes),
         lustre=lustre_targets(
             servers=data_boxes,
             targets_per_server=targets,
@@ -201,6 +174,12 @@ def design_storage(
         )
         if system.kind == "Lustre"
         else None,
+        cache=local_cache(
+            dataset_bytes=need.dataset_bytes,
+            nodes=nodes,
+            drives_bytes=drives_bytes,
+            read_bytes_per_s=wanted.read_bytes_per_s,
+        ),
     )
 
 
@@ -216,97 +195,6 @@ def _level(asked: AskedStorage | None, *, rack_scale: bool) -> StorageLevel | No
             path=(*PATH, "level"),
         )
     return None if level.id == NO_LEVEL else level
-
-
-def _box(system: StorageSystem, part_id: str, given: BoxFigures, catalogue: Catalogue) -> StorageBox:
-    part = catalogue.parts.get(part_id, Part(id=part_id, name=part_id, kind="storage"))
-    known = {
-        "capacity_bytes": part.capacity_bytes,
-        "read_bytes_per_s": part.read_bytes_per_s,
-        "write_bytes_per_s": part.write_bytes_per_s,
-        "ports": system.box_ports,
-        "port_bytes_per_s_one_way": system.box_port_bytes_per_s_one_way,
-        "height_u": part.height_u,
-        "power_w": part.power_typical_w if part.power_max_w is None else part.power_max_w,
-        "weight_kg": part.weight_kg,
-    }
-    said = {name: value for name in known if (value := getattr(given, name)) is not None}
-    return StorageBox(part=part_id, name=part.name, given=tuple(said), **(known | said))
-
-
-def _check_known(system: StorageSystem, data: StorageBox, front: StorageBox | None, *, strict: bool) -> None:
-    """Refuse a box without a figure that the design needs, all of them at once.
-
-    Raises:
-        MissingFactError: names every field to write, and how.
-    """
-    fast = front if front is not None and system.throughput_box == "front" else data
-    section = "front_box" if fast is front else "box"
-    wanted: list[tuple[str, str, StorageBox, str]] = [("box", "capacity", data, "capacity_bytes")]
-    if strict:
-        wanted += [(section, "read", fast, "read_bytes_per_s"), (section, "write", fast, "write_bytes_per_s")]
-        wanted += [("box", "height", data, "height_u")]
-        wanted += [("front_box", "height", front, "height_u")] if front is not None else []
-    wanted += [("box", "ports", data, "ports"), ("box", "port_rate", data, "port_bytes_per_s_one_way")]
-    missing = [(place, key, box) for place, key, box, field in wanted if not getattr(box, field)]
-    if not missing:
-        return
-    named = "; ".join(
-        f"{key.replace('_', ' ')} of one {box.name}" for _, key, box in missing
-    )
-    lines = ", ".join(f"targets.onprem.storage.{place}.{key}: {_EXAMPLES[key]}" for place, key, _ in missing)
-    raise MissingFactError(
-        f"no readable source states the {named}",
-        help=f"write what the maker offers, for example {lines}",
-        path=PATH if strict else (),
-    )
-
-
-def _rules(
-    system: StorageSystem, wanted: StorageDemand, data: StorageBox, front: StorageBox | None, *, usable: float
-) -> tuple[BoxRule, ...]:
-    raw = (data.capacity_bytes or 0.0) * usable
-    rules = [_by("capacity", "data", wanted.capacity_bytes, raw)]
-    if front is None or system.throughput_box == "data":
-        rules += _throughput_rules("data", wanted, data)
-    rules.append(BoxRule(rule="smallest system", of="data", boxes=max(1, system.smallest_data_boxes)))
-    return tuple(rules)
-
-
-def _front_rules(
-    system: StorageSystem, wanted: StorageDemand, front: StorageBox | None, *, data_boxes: int
-) -> tuple[BoxRule, ...]:
-    if front is None:
-        return ()
-    rules = [BoxRule(rule="smallest system", of="front", boxes=system.smallest_front_boxes)]
-    if system.front_boxes_per_data_box is not None:
-        several = data_boxes * system.front_boxes_per_data_box
-        rules.append(BoxRule(rule="one for each data box", of="front", boxes=several))
-    if system.throughput_box == "front":
-        rules += _throughput_rules("front", wanted, front)
-    return tuple(rules)
-
-
-def _throughput_rules(of: str, wanted: StorageDemand, box: StorageBox) -> list[BoxRule]:
-    most = max(wanted.read_bytes_per_s or 0.0, wanted.write_bytes_per_s or 0.0)
-    rules = [_by("ports", of, most, (box.ports or 0) * (box.port_bytes_per_s_one_way or 0.0))]
-    if box.read_bytes_per_s is not None:
-        rules.append(_by("read", of, wanted.read_bytes_per_s, box.read_bytes_per_s))
-    if box.write_bytes_per_s is not None:
-        rules.append(_by("write", of, wanted.write_bytes_per_s, box.write_bytes_per_s))
-    return rules
-
-
-def _by(rule: str, of: str, needed: float | None, per_box: float) -> BoxRule:
-    return BoxRule(rule=rule, of=of, boxes=ceil((needed or 0.0) / per_box), needed=needed, per_box=per_box)
-
-
-def _binding(rules: tuple[BoxRule, ...], *, data_boxes: int, front_boxes: int) -> tuple[str, ...]:
-    return tuple(
-        f"{rule.rule} ({rule.of} boxes)" if front_boxes else rule.rule
-        for rule in rules
-        if rule.boxes == (data_boxes if rule.of == "data" else front_boxes)
-    )
 
 
 def _too_many(system: StorageSystem, boxes: int, rules: tuple[BoxRule, ...]) -> Finding:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
-#: Usable metadata space of one file, and what it is multiplied by for growth (Lustre Hardware Sizing Guide, MDT Sizing).
+#: Usable metadata space of a file, and what it is multiplied by for growth (Lustre Hardware Sizing Guide, MDT Sizing).
 METADATA_BYTES_PER_FILE = 2 * 2**10
 METADATA_GROWTH = 2.0
 #: The least that the guide advises for a metadata target (its third example).

@@ -2,7 +2,8 @@
 
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.networks import SPLIT_PORTS, SPLITTER_FAMILY
-from clusterwright.facility.storage_design import PATH, StorageBox, StorageDesign
+from clusterwright.facility.storage_boxes import PATH, StorageBox
+from clusterwright.facility.storage_design import StorageDesign
 
 #: Families of media by the rate of a switch's ports in bytes/s, one direction.
 _FAMILIES = {25e9: "hdr", 50e9: "ndr"}

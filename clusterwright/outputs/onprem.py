@@ -20,6 +20,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
 
@@ -102,6 +103,7 @@ def _documents(
         "cables.csv": text(cables_csv(cables)),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+        "storage.md": text(storage_page(design, catalogue, title=title)),
     }
 
 
@@ -253,6 +255,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `cables.csv` | every link from port to port, with kind, length and label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
