@@ -50,3 +50,7 @@ RackUnits = Annotated[float, _reader(units.RACK_UNITS), _QuantitySchema(units.RA
 Money = Annotated[float, _reader(units.MONEY), _QuantitySchema(units.MONEY)]
 Size = Annotated[float, _reader(units.BYTES), _QuantitySchema(units.BYTES)]
 Bandwidth = Annotated[float, _reader(units.BANDWIDTH), _QuantitySchema(units.BANDWIDTH)]
+Length = Annotated[float, _reader(units.LENGTH), _QuantitySchema(units.LENGTH)]
+FloorLoad = Annotated[float, _reader(units.FLOOR_LOAD), _QuantitySchema(units.FLOOR_LOAD)]
+Current = Annotated[float, _reader(units.CURRENT), _QuantitySchema(units.CURRENT)]
+ApparentPower = Annotated[float, _reader(units.APPARENT_POWER), _QuantitySchema(units.APPARENT_POWER)]

@@ -25,6 +25,7 @@ from clusterwright.catalog.records import (
     System,
 )
 from clusterwright.catalog.storage import StorageSystem
+from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tables import Row, TableError
 from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import ClusterwrightError
@@ -33,6 +34,7 @@ from clusterwright.errors import ClusterwrightError
 LONG: tuple[tuple[str, str, type], ...] = (
     ("accelerators.csv", "accelerator_names.csv", Accelerator),
     ("systems.csv", "system_names.csv", System),
+    ("cooling.csv", "cooling_names.csv", Cooling),
 )
 #: Wide files: one record per line.
 WIDE: tuple[tuple[str, type], ...] = (
@@ -41,6 +43,7 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("parts.csv", Part),
     ("models.csv", Model),
     ("storage_systems.csv", StorageSystem),
+    ("feeds.csv", Supply),
 )
 #: What the rows of `instances.csv` refer to: the field of the catalogue, the file, the record.
 OBJECTS: tuple[tuple[str, str, type], ...] = (
@@ -123,6 +126,8 @@ class _Reader:
             parts=records[Part],
             models=records[Model],
             storage_systems=records[StorageSystem],
+            cooling=records[Cooling],
+            feeds=records[Supply],
             claims=tuple(placed_claim.claim for placed_claim in self.claims),
             sources=sources,
             aliases=aliases,

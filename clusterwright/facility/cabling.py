@@ -8,10 +8,8 @@ from clusterwright.catalog.media import Medium, media
 from clusterwright.errors import Finding, MissingFactError, RuleError
 from clusterwright.facility.links import End, Link
 from clusterwright.facility.racks import Rack
-from clusterwright.facility.site import RowLayout
+from clusterwright.facility.site import RACK_UNIT_M, RowLayout
 
-#: Height of one rack unit in m (EIA-310).
-RACK_UNIT_M = 0.04445
 #: Slack of a cable inside one rack, both ends together, in m.
 RACK_SLACK_M = 0.4
 
@@ -78,7 +76,7 @@ def spots(racks: Iterable[Rack], rows: RowLayout) -> dict[str, Spot]:
     """Return where every device stands. PDUs hang beside the units, at half height."""
     found: dict[str, Spot] = {}
     for rack in racks:
-        x_m, y_m = rack.slot * rows.rack_width_m, rack.row * rows.row_pitch_m
+        x_m, y_m = rack.slot * rows.rack_width_m, rows.row_y_m(rack.row)
         for placement in rack.placements:
             middle = placement.u - 1 + placement.device.height_u / 2
             found[placement.device.name] = Spot(
