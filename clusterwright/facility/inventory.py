@@ -1,16 +1,24 @@
 """What an on-premises cluster consists of, in counts and as named devices; where it stands comes later."""
 
 from dataclasses import dataclass
-from math import ceil
 
-from clusterwright.catalog.parts import Part, Switch
+from clusterwright.catalog.parts import Switch
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.facility.fabric import size_fabric, uplinks_of
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.networks import SIDES, InbandNetwork, size_inband_network, size_storage_network
+from clusterwright.facility.networks import (
+    SIDES,
+    InbandNetwork,
+    size_inband_network,
+    size_storage_network,
+    slots_per_box,
+)
 from clusterwright.facility.racks import host_name
 from clusterwright.facility.site import DesignRules
+from clusterwright.facility.storage_demand import AskedStorage
+from clusterwright.facility.storage_design import StorageDesign, design_storage
+from clusterwright.facility.storage_words import storage_box_family, storage_note
 from clusterwright.sizing.records import StorageNeed
 
 #: Family of media by port rate in bytes/s, one direction: HDR, NDR and XDR InfiniBand.
@@ -19,8 +27,6 @@ FAMILIES = {25e9: "hdr", 50e9: "ndr", 100e9: "xdr"}
 STORAGE_PORT_BYTES_PER_S = 50e9
 INBAND_SWITCH = "sn4600c"
 OOB_SWITCH = "sn2201"
-STORAGE_DATA_BOX = "vast-df-3015v2"
-STORAGE_COMPUTE_BOX = "vast-cbox-gen6"
 FABRIC_MANAGER = "ufm-enterprise-appliance"
 MANAGEMENT_SERVER = "management-server"
 COMPUTE_PDU = "raritan-px3-5878"
@@ -41,7 +47,7 @@ class Inventory:
         node_ports_per_cage, storage_ports, inband_ports: of one system.
         inband, oob_switches: Ethernet.
         compute_managers, storage_managers: fabric manager appliances; management_servers: other servers.
-        storage_data_boxes, storage_compute_boxes: of the storage system.
+        storage: boxes of shared storage; storage_box_family: of media of their ports.
         notes: choices that a reader has to know.
     """
 
@@ -64,8 +70,8 @@ class Inventory:
     compute_managers: int
     storage_managers: int
     management_servers: int
-    storage_data_boxes: int
-    storage_compute_boxes: int
+    storage: StorageDesign
+    storage_box_family: str
     notes: tuple[str, ...]
 
     def hosts(self) -> list[str]:
@@ -78,8 +84,8 @@ class Inventory:
 
     def boxes(self) -> list[str]:
         """Return the names of the storage boxes, data boxes first."""
-        data = [f"st-data-{number + 1:02d}" for number in range(self.storage_data_boxes)]
-        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage_compute_boxes)]
+        data = [f"st-data-{number + 1:02d}" for number in range(self.storage.data_boxes)]
+        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage.front_boxes)]
 
     def compute_manager_names(self) -> list[str]:
         """Return the names of the compute fabric's managers."""
@@ -111,6 +117,7 @@ def take_stock(
     catalogue: Catalogue,
     purchase: str,
     host_prefix: str,
+    asked_storage: AskedStorage | None = None,
 ) -> Inventory:
     """Size all networks and count all devices, with 2 out-of-band switches for a start.
 
@@ -125,10 +132,12 @@ def take_stock(
         catalogue: switches and parts.
         purchase: of the compute fabric, `full-units` or `as-needed`.
         host_prefix: of node names.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
-        MissingFactError: a fact of the system is unknown.
+        MissingFactError: a fact of the system or of the storage is unknown.
+        RuleError: the storage cannot be built or joined (`STO008`, `STO010`).
     """
     switch = compute_switch(system, catalogue)
     storage_switch = _switch_of_rate(min(switch.port_bytes_per_s_one_way, STORAGE_PORT_BYTES_PER_S), catalogue)
@@ -147,7 +156,16 @@ def take_stock(
         for management_ports in (rules.ufm_ports_per_fabric, 0)
     ]
     managed = fabrics[0].switches == fabrics[1].switches
-    data_boxes, compute_boxes = _storage_boxes(storage, catalogue.parts.get(STORAGE_DATA_BOX), rules)
+    boxes = design_storage(
+        storage,
+        nodes=nodes,
+        gpus=nodes * system.gpus,
+        rack_scale=(system.height_u or 0) >= RACK_SCALE_U,
+        drives_bytes=system.local_nvme_bytes,
+        asked=asked_storage,
+        catalogue=catalogue,
+    )
+    box_family = storage_box_family(boxes, switch_bytes_per_s=storage_switch.port_bytes_per_s_one_way)
     storage_ports = _known(system.storage_ports, system, "storage ports")
     inband_ports = _known(system.inband_ports, system, "in-band ports")
     return Inventory(
@@ -164,7 +182,7 @@ def take_stock(
         storage_fabric=size_storage_network(
             nodes=nodes,
             node_ports=storage_ports,
-            boxes=data_boxes + compute_boxes,
+            box_slots=boxes.boxes * slots_per_box(boxes.ports_per_box, box_family),
             radix=storage_switch.ports,
             cage=storage_switch.ports_per_cage,
             rules=rules,
@@ -177,20 +195,14 @@ def take_stock(
         compute_managers=rules.ufm_per_fabric if managed else 0,
         storage_managers=rules.ufm_per_fabric,
         management_servers=rules.management_servers,
-        storage_data_boxes=data_boxes,
-        storage_compute_boxes=compute_boxes,
-        notes=_notes(nodes=nodes, managed=managed, storage=storage, data_boxes=data_boxes, rules=rules),
+        storage=boxes,
+        storage_box_family=box_family,
+        notes=_notes(nodes=nodes, managed=managed, storage=boxes),
     )
 
 
-def _notes(*, nodes: int, managed: bool, storage: StorageNeed, data_boxes: int, rules: DesignRules) -> tuple[str, ...]:
-    boxes = f"{data_boxes} data box{'es' if data_boxes > 1 else ''}"
-    kept = (
-        f"Storage of {storage.capacity_bytes / 1e12:,.0f} TB stands on {boxes}, of whose raw capacity "
-        f"{rules.storage_usable_share:.0%} is taken as usable (assumed). It must sustain "
-        f"{storage.read_bytes_per_s / 1e9:,.1f} GB/s read and {storage.write_bytes_per_s / 1e9:,.1f} GB/s write. The "
-        "boxes' throughput is not published: have the vendor confirm it."
-    )
+def _notes(*, nodes: int, managed: bool, storage: StorageDesign) -> tuple[str, ...]:
+    kept = storage_note(storage)
     if managed:
         return (kept,)
     unmanaged = (
@@ -255,13 +267,3 @@ def _switch_of_rate(rate: float, catalogue: Catalogue) -> Switch:
         f"no InfiniBand switch with ports of {rate * 8 / 1e9:.0f} Gb/s is in the catalogue",
         help="choose a system with ports of 200, 400 or 800 Gb/s",
     )
-
-
-def _storage_boxes(need: StorageNeed, box: Part | None, rules: DesignRules) -> tuple[int, int]:
-    """Return data boxes by capacity, and compute boxes: as many (assumed), at least 2, with ports for the need."""
-    if box is None or not box.capacity_bytes:
-        raise MissingFactError(f"the capacity of {STORAGE_DATA_BOX} is unknown", help="add it to catalog/parts.csv")
-    data = max(1, ceil(need.capacity_bytes / (box.capacity_bytes * rules.storage_usable_share)))
-    per_box = rules.storage_ports_per_box * 25e9
-    by_ports = ceil(max(need.read_bytes_per_s, need.write_bytes_per_s) / per_box)
-    return data, max(2, data, by_ports)

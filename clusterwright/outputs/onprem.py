@@ -22,6 +22,7 @@ from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
 
@@ -111,6 +112,7 @@ def _documents(
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+        "storage.md": text(storage_page(design, catalogue, title=title)),
     }
 
 
@@ -266,6 +268,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `procurement.md` | spares, and how long each kind of part takes to come |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
