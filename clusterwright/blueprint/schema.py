@@ -55,6 +55,7 @@ class OnPremTarget(Sizes):
     )
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
+    scheduler: Literal["slurm", "kubernetes"] = Field("slurm", description="what places jobs on the nodes")
     storage: OwnedStorage | None = Field(
         None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"
     )

@@ -38,16 +38,18 @@ def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
 
 
 def onprem_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return the on-premises documents, the Slurm files and the files that launch the job."""
+    """Return the on-premises documents, the files of its scheduler and those that launch the job."""
     from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
     from clusterwright.outputs.onprem import onprem_documents  # noqa: PLC0415
+
+    documents = onprem_documents(plan, option, catalogue)
+    if option.scheduler == "kubernetes":
+        from clusterwright.outputs.kubernetes import kubernetes_files  # noqa: PLC0415
+
+        return documents | _under("kubernetes", kubernetes_files(plan, option, catalogue))
     from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
 
-    return (
-        onprem_documents(plan, option, catalogue)
-        | slurm_files(plan, option, catalogue)
-        | _under("launch", launch_files(plan, option, catalogue))
-    )
+    return documents | slurm_files(plan, option, catalogue) | _under("launch", launch_files(plan, option, catalogue))
 
 
 def report_files(plan: Plan) -> dict[str, File]:
