@@ -110,7 +110,7 @@ def design_onprem(
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
     site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
     summary = summarise_power(standing, site, rules)
-    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site)
+    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site, rules=rules)
     if findings:
         held = most_nodes(
             system=system, storage=storage, site=site, catalogue=catalogue, rules=rules, purchase=purchase, most=nodes
@@ -181,7 +181,7 @@ def most_nodes(
         )
         _, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
         it_w = sum(rack.power_w for rack in standing)
-        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site)
+        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site, rules=rules)
 
     return largest(fits, most)
 
