@@ -6,8 +6,9 @@ from math import ceil
 from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.facility.fabric import size_fabric, uplinks_of
+from clusterwright.facility.fabric import size_fabric
 from clusterwright.facility.fabric_counts import Fabric
+from clusterwright.facility.fabric_uplinks import uplinks_of
 from clusterwright.facility.networks import SIDES, InbandNetwork, size_inband_network, size_storage_network
 from clusterwright.facility.racks import host_name
 from clusterwright.facility.site import DesignRules

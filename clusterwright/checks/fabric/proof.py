@@ -102,7 +102,7 @@ def _finding(id_: str, message: str, help_: str) -> Finding:
 
 
 def _counts(fabric: Fabric, plan: Netlist, routes: Routes) -> Iterator[Finding]:
-    planned = fabric.nodes * fabric.rails + fabric.management_ports
+    planned = fabric.nodes * fabric.ports_per_node + fabric.management_ports
     found = sum(1 for adapter in plan.adapters if adapter.port_guid in routes.lid_of)
     used = sum(1 for switch in plan.switches if switch.guid in routes.out_port)
     if found != planned or used != fabric.switches:
@@ -145,7 +145,8 @@ def _rails(fabric: Fabric, plan: Netlist, walks: list[Walk], home_index: Integer
     nodes = [index for index, adapter in enumerate(plan.adapters) if _is_node(plan, index)]
     order = {device: number for number, device in enumerate(dict.fromkeys(plan.adapters[i].device for i in nodes))}
     group = np.array([order[plan.adapters[i].device] // fabric.nodes_per_leaf for i in nodes])
-    rail = np.array([plan.adapters[i].port for i in nodes])
+    # Ports count over all planes; rails are those of this fabric.
+    rail = np.array([own // fabric.links_per_rail for own in _order_of_ports(plan, nodes)])
     own = np.array(nodes)
     wrong = 0
     for member in np.unique(group) if fabric.levels > 1 else []:
@@ -160,6 +161,13 @@ def _rails(fabric: Fabric, plan: Netlist, walks: list[Walk], home_index: Integer
             f"{wrong:,} ports are more than one switch away from their own rail's leaf",
             "look for swapped cables between a node and its leaves",
         )
+
+
+def _order_of_ports(plan: Netlist, nodes: list[int]) -> list[int]:
+    """Return each node port's place (from 0) among the ports that its node has in this fabric."""
+    ports = sorted({plan.adapters[i].port for i in nodes})
+    place = {port: number for number, port in enumerate(ports)}
+    return [place[plan.adapters[i].port] for i in nodes]
 
 
 def _is_node(plan: Netlist, index: int) -> bool:
@@ -182,7 +190,7 @@ def _spread(net: Wiring, switches: Integers, *, up: bool) -> tuple[int, int] | N
 def _is_full(fabric: Fabric) -> bool:
     """Tell whether every leaf has equally many nodes on each uplink and nothing else: routes can be perfectly even."""
     alike = fabric.nodes == fabric.leaf // fabric.rails * fabric.nodes_per_leaf and fabric.management_ports == 0
-    return alike and fabric.nodes_per_leaf % max(1, fabric.uplinks_per_leaf) == 0
+    return alike and fabric.ports_per_leaf % max(1, fabric.uplinks_per_leaf) == 0
 
 
 def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | None) -> Iterator[Finding]:
@@ -192,8 +200,8 @@ def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | No
     trunk = fabric.uplinks_per_leaf // fabric.spine_per_group
     # The ports of each other leaf are dealt out over the uplinks, so that one may get one more than the next.
     expected = (
-        ("uplink of a leaf", up, (fabric.leaf - 1) * ceil(fabric.nodes_per_leaf / fabric.uplinks_per_leaf)),
-        ("link of a spine towards a leaf", down, ceil(fabric.nodes_per_leaf / trunk)),
+        ("uplink of a leaf", up, (fabric.leaf - 1) * ceil(fabric.ports_per_leaf / fabric.uplinks_per_leaf)),
+        ("link of a spine towards a leaf", down, ceil(fabric.ports_per_leaf / trunk)),
     )
     for what, (fewest, most), share in expected:
         if most > share or (_is_full(fabric) and fewest != most):
@@ -221,7 +229,8 @@ def _shifts(fabric: Fabric, plan: Netlist) -> Iterator[tuple[Integers, Integers]
     at = {(adapter.device, adapter.port): index for index, adapter in enumerate(plan.adapters)}
     hosts = list(dict.fromkeys(adapter.device for index, adapter in enumerate(plan.adapters) if _is_node(plan, index)))
     # A port without a cable is no port of the netlist; its flows are left out.
-    grid = np.array([[at.get((host, rail), -1) for rail in range(fabric.rails)] for host in hosts])
+    ports = sorted({adapter.port for index, adapter in enumerate(plan.adapters) if _is_node(plan, index)})
+    grid = np.array([[at.get((host, port), -1) for port in ports] for host in hosts])
     by_units = range(fabric.nodes_per_leaf, len(hosts), fabric.nodes_per_leaf)
     for shift in sorted({*(one for one in _SHIFTS if one < len(hosts)), *by_units}):
         sources, destinations = grid.ravel(), np.roll(grid, -shift, axis=0).ravel()
