@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from clusterwright.blueprint.cloud_places import offer_problems, place_problems
+from clusterwright.blueprint.cloud_places import offer_problems, place_problems, zone_problems
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.existing import existing_problems
 from clusterwright.blueprint.fields import ANY
@@ -81,7 +81,7 @@ def hardware_of(
         asked: the section of the blueprint.
     """
     if isinstance(asked, CloudTarget):
-        problems += place_problems(target, asked)
+        problems += [*place_problems(target, asked), *zone_problems(catalogue, target, asked)]
     allowed = _allowed(asked)
     if isinstance(asked, CloudTarget) and allowed is not None:
         problems += existing_problems(target, asked, None)

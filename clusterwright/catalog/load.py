@@ -136,7 +136,7 @@ class _Reader:
             self.faults += [
                 f"{place}: source {source!r} is not in {SOURCES}"
                 for place, entry in entries
-                for source in getattr(entry, "listed_by", ()) or (entry.source,)
+                for source in _sources_of(entry)
                 if source not in sources
             ]
             if record is CapacityObject:
@@ -263,6 +263,11 @@ class _Reader:
                 self.faults.append(f"{row.place}: {alias!r} already names something")
             aliases[alias] = entity
         return aliases
+
+
+def _sources_of(entry: Any) -> tuple[str, ...]:  # noqa: ANN401 - a record of any of the files
+    """Return the sources that a record names; a region has several."""
+    return (*entry.zones_listed_by, *entry.listed_by) if isinstance(entry, Region) else (entry.source,)
 
 
 def _limited(entry: Instance, placements: dict[str, PlacementObject]) -> Instance:

@@ -261,7 +261,7 @@ class Catalogue:
         version: short hash of the catalogue's files; a plan names it.
         aliases: other names people write, to the id they mean.
         capacity_objects, placement_objects, quotas, tpu_slices: what instance types refer to, by id.
-        regions: of AWS, by name; offerings: further sources on where types are sold.
+        regions: by name; offerings: further sources on where types are sold.
     """
 
     version: str

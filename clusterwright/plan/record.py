@@ -128,8 +128,8 @@ class Option:
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
         region, zone, capacity, reservation, scheduler: of clouds, else empty.
-        network_cidr: addresses of the network to create, empty for the stack's own; existing_network: what the account
-            holds already, None for nothing.
+        network_cidr: addresses of the network to create, service_cidr: of Kubernetes services on Azure, empty for the
+            stack's own; existing_network: what the account holds already, None for nothing.
         state: where Pulumi keeps the stacks' state, None for a local folder.
         time_to_live_hours: after which rented nodes are stopped; stop_when_idle_minutes: without work after which they
             are; None for never.
@@ -161,6 +161,7 @@ class Option:
     reservation: str
     scheduler: str
     network_cidr: str
+    service_cidr: str
     existing_network: ExistingIds | None
     state: StateBackend | None
     time_to_live_hours: float | None

@@ -110,6 +110,7 @@ def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
     assert file_system is not None  # noqa: S101 - every cloud has one
     return {
         "sharedStorageGib": file_system.capacity_gib,
+        "serviceCidr": option.service_cidr or None,
         # The foundation leaves the end of its network free.
         "apiServerCidr": _last_part(option.network_cidr) if option.network_cidr else None,
     }
