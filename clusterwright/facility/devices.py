@@ -44,11 +44,12 @@ def _height(height_u: float | None, name: str) -> float:
 def network_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
     """Yield all switches, network by network, and the fabric managers."""
     fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
-    compute, two_sided = links.compute_names(fabric), links.storage_names()
+    two_sided = links.storage_names()
+    planes = [links.compute_names(fabric, plane) for plane in inventory.each_plane()]
     named = [
-        (inventory.compute_switch, [compute.leaf(leaf) for leaf in range(fabric.leaf)]),
-        (inventory.compute_switch, [compute.spine(spine) for spine in range(fabric.spine)]),
-        (inventory.compute_switch, [compute.core(core) for core in range(fabric.core)]),
+        (inventory.compute_switch, [names.leaf(leaf) for names in planes for leaf in range(fabric.leaf)]),
+        (inventory.compute_switch, [names.spine(spine) for names in planes for spine in range(fabric.spine)]),
+        (inventory.compute_switch, [names.core(core) for names in planes for core in range(fabric.core)]),
         (stock.INBAND_SWITCH, [ethernet_links.inband_leaf(leaf) for leaf in range(inband.leaf)]),
         (stock.INBAND_SWITCH, [ethernet_links.inband_aggregation(switch) for switch in range(inband.aggregation)]),
         (stock.INBAND_SWITCH, [ethernet_links.inband_core(switch) for switch in range(inband.core)]),

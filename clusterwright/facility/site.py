@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from clusterwright.facility.fabric_choice import FabricChoice
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowLayout:
@@ -64,6 +66,7 @@ class DesignRules:
         spare_share: of transceivers and cables held in stock (assumed; no reference architecture states one).
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
+        fabric: what is asked of the compute fabric.
     """
 
     ufm_per_fabric: int = 2
@@ -82,3 +85,4 @@ class DesignRules:
     leaf_oversubscription: float = 1.0
     spine_oversubscription: float = 1.0
     power_cap_w: float | None = None
+    fabric: FabricChoice = field(default_factory=FabricChoice)

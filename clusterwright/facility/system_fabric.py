@@ -14,7 +14,7 @@ from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_limits import FabricLimitError
 from clusterwright.facility.fabric_uplinks import downlinks_of, uplinks_with
 from clusterwright.facility.node_ports import ETHERNET, INFINIBAND_NETWORK, NodePorts, ports_of, radix_of
-from clusterwright.facility.planes import Plane
+from clusterwright.facility.planes import SPLIT_PORTS, Plane
 from clusterwright.facility.site import DesignRules
 
 #: A system as high as this is a rack of its own.
@@ -66,6 +66,11 @@ class SystemFabric:
         all_planes = {name: count * self.planes for name, count in each.items()}
         # A system's transceiver may carry links of several planes.
         return all_planes | {"node_optics": one.nodes * ceil(self.node_ports / self.node_cage)}
+
+    @property
+    def planes_of_a_port(self) -> int:
+        """Planes that each port of a system is split over."""
+        return self.planes if self.planes_split == SPLIT_PORTS else 1
 
     def each_plane(self) -> tuple[Plane, ...]:
         """Return the planes in order."""

@@ -8,7 +8,7 @@ from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import InputError
-from clusterwright.facility.inventory import rail_levels
+from clusterwright.facility.compute_fabric import rail_levels
 from clusterwright.facility.site import DesignRules
 
 

@@ -13,7 +13,7 @@ from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling import Cable, tally
 from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.inventory import rail_levels
+from clusterwright.facility.compute_fabric import rail_levels
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, RowLayout, Site
 
