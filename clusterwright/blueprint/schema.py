@@ -21,6 +21,7 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
+from clusterwright.blueprint.onprem_fabric import OnPremFabric
 from clusterwright.blueprint.quantities import Duration, EnergyPrice, Fraction, Money, Power, RackUnits
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
@@ -52,6 +53,7 @@ class OnPremTarget(Sizes):
     )
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
+    fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":

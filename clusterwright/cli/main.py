@@ -229,11 +229,22 @@ def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, f
 
 
 @app.command()
-def prove(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
-    """Prove the planned fabric with the real subnet manager."""
-    from clusterwright.cli.prove import prove_blueprint
+def prove(
+    *,
+    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a written folder, or a blueprint")],
+    strict: Annotated[bool, typer.Option("--strict", help="of a folder: what is skipped is not proven")] = False,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prove a written folder, or a planned fabric, with real engines.
 
-    raise typer.Exit(prove_blueprint(blueprint, set_values, as_json=as_json))
+    A folder: OpenSM routes its fabrics, LibreOffice calculates its workbooks, slurmctld starts with its files, every
+    file is parsed. A blueprint: OpenSM routes its compute fabric.
+    """
+    from clusterwright.cli.prove import prove_path
+
+    raise typer.Exit(prove_path(path, set_values, as_json=as_json, strict=strict, quiet=quiet))
 
 
 @app.command()

@@ -8,7 +8,8 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display, show_warnings
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
-from clusterwright.outputs.folder import File
+from clusterwright.outputs.folder import File, text
+from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 
 
@@ -47,7 +48,8 @@ def onprem(path: Path, output: Path, set_values: list[str] | None, *, force: boo
     from clusterwright.outputs.deliverables import onprem_files
 
     loaded, plan = without_failures(path, set_values, "onprem")
-    return _write(loaded, plan, output, onprem_files(plan, plan.options[0], load_catalogue()), force=force)
+    files = {"plan.json": text(dumps(plan))} | onprem_files(plan, plan.options[0], load_catalogue())
+    return _write(loaded, plan, output, files, force=force)
 
 
 def report(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:

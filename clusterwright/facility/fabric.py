@@ -15,7 +15,7 @@ from clusterwright.facility import fabric_limits
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS, Fabric
 from clusterwright.facility.fabric_limits import INFINIBAND_LIDS
 from clusterwright.facility.fabric_optics import with_optics
-from clusterwright.facility.fabric_uplinks import downlinks_of, spines_for, trimmed_uplinks, uplinks_of, uplinks_with
+from clusterwright.facility.fabric_uplinks import spines_for, trimmed_uplinks, uplinks_of, uplinks_with
 
 #: Sets of leaves that share spines in three levels: those of a rail over all units, or in each unit.
 ALL_UNITS = "all-units"
@@ -67,8 +67,9 @@ def size_fabric(
         ports_per_node_cage: the same of a node.
         purchase: `full-units` or `as-needed`.
         infiniband: check the LID ceiling.
-        leaf_oversubscription: the most downlinks over uplinks of a leaf.
-        spine_oversubscription: the most ports of a spine towards leaves over those towards cores, in three levels.
+        leaf_oversubscription: the most downlinks over uplinks of a leaf, up to one port.
+        spine_oversubscription: the most ports of a spine towards leaves over those towards cores, in three levels,
+            up to one port.
         links_per_rail: of a node to each of its leaves.
 
     Raises:
@@ -95,8 +96,7 @@ def size_fabric(
         up = radix // 2 if uplinks is None else uplinks
         if not 0 < up < radix:
             raise InputError(f"{up} uplinks do not fit a switch with {radix} ports", help=f"choose 1 to {radix - 1}")
-        downlinks = downlinks_of(radix, up, leaf_oversubscription)
-        unit_size = nodes_per_unit or downlinks // links_per_rail
+        unit_size = nodes_per_unit or (radix - up) // links_per_rail
         ports = unit_size * rails * links_per_rail
         if per_unit % rails or (unit_size * rails) % per_unit:
             raise InputError(
@@ -186,7 +186,8 @@ def _levels(
     while (spines := spines_for(leaves=size, uplinks=uplinks, spine_down_ports=down)) is None:
         size = ceil(size / 2)
     groups = ceil(per_rail * units / size) * rails
-    up = ceil(size * uplinks / spines / narrower)
+    below = size * uplinks // spines
+    up = min(ceil(below / narrower), radix - below)
     if leaves * uplinks > radix**3 // 4:
         most = radix**3 // 4 // (uplinks * per_unit)
         raise fabric_limits.too_many_units(units=units, most=most, unit_nodes=unit_size, radix=radix)

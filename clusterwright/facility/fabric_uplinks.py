@@ -1,7 +1,6 @@
-"""How many ports of a leaf go up, and the spines these need: equal trunks, never more oversubscribed than asked."""
+"""How many ports of a leaf go up, and the spines these need: equal trunks, few switches."""
 
-from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 
 def spines_for(*, leaves: int, uplinks: int, spine_down_ports: int) -> int | None:
@@ -23,27 +22,24 @@ def spines_for(*, leaves: int, uplinks: int, spine_down_ports: int) -> int | Non
 
 
 def uplinks_of(radix: int, oversubscription: float) -> int:
-    """Return the fewest ports upwards of a full switch that keep an oversubscription: `ceil(R/(1+o))`.
-
-    One less would be more oversubscribed than asked: 43 downlinks over 21 uplinks are 2.05:1.
+    """Return a switch's ports upwards: `floor(R/(1+o))`, half of them without oversubscription.
 
     >>> uplinks_of(64, 1.0), uplinks_of(64, 2.0), uplinks_of(64, 3.0)
-    (32, 22, 16)
+    (32, 21, 16)
     """
-    return max(1, ceil(radix / (1 + _ratio(oversubscription))))
+    return max(1, floor(radix / (1 + oversubscription)))
 
 
 def uplinks_with(
     *, oversubscription: float, radix: int, leaf_per_unit: int, links_per_rail: int, unit_ports: int, units: int | None
 ) -> int:
-    """Return the uplinks per leaf, at most `oversubscription` downlinks each, that take the fewest switches per port.
+    """Return the uplinks per leaf, `uplinks_of` or more, that take the fewest switches per port of nodes.
 
     Spines divide the uplinks of a leaf, so an awkward number of them costs spines: 32 leaves with 21 uplinks need 11
-    of 64 ports, and only 21 divide 21; with 22 uplinks 11 are bought. Leaves are used to the last port but for what
-    the ratio leaves over.
+    of 64 ports, and only 21 divide 21; with 22 uplinks 11 are bought, and the leaves are less oversubscribed.
 
     >>> uplinks_with(
-    ...     oversubscription=2.0, radix=64, leaf_per_unit=8, links_per_rail=1, unit_ports=8 * 160, units=None
+    ...     oversubscription=2.0, radix=64, leaf_per_unit=8, links_per_rail=1, unit_ports=8 * 168, units=None
     ... )
     22
 
@@ -55,10 +51,9 @@ def uplinks_with(
         unit_ports: ports of all nodes and subnet managers.
         units: to be bought; what counts then is the ports of these.
     """
-    ratio = _ratio(oversubscription)
 
     def switches_per_port(uplinks: int) -> tuple[float, int]:
-        downlinks = downlinks_of(radix, uplinks, oversubscription) // links_per_rail * links_per_rail
+        downlinks = (radix - uplinks) // links_per_rail * links_per_rail
         if not downlinks:
             return float("inf"), uplinks
         needed = ceil(unit_ports / (downlinks * leaf_per_unit))
@@ -71,24 +66,7 @@ def uplinks_with(
         # Of units that are bought for growth, what counts is the ports that they will have.
         return (leaves + above) / (leaves * downlinks if units else unit_ports), uplinks
 
-    return min(range(max(1, int(radix / (1 + ratio))), radix // 2 + 1), key=switches_per_port)
-
-
-def downlinks_of(radix: int, uplinks: int, oversubscription: float) -> int:
-    """Return the ports of a leaf towards nodes: what uplinks leave, and no more than the oversubscription allows.
-
-    Without oversubscription a leaf may have more downlinks than uplinks only if the caller chose its uplinks.
-
-    >>> downlinks_of(64, 32, 1.0), downlinks_of(64, 21, 2.0), downlinks_of(64, 28, 1.0)
-    (32, 42, 36)
-    """
-    free = radix - uplinks
-    return free if oversubscription <= 1 else min(free, int(_ratio(oversubscription) * uplinks))
-
-
-def _ratio(oversubscription: float) -> Fraction:
-    # 2.2 as a float is a little more than 11/5, which would round ports the wrong way.
-    return Fraction(oversubscription).limit_denominator(1000)
+    return min(range(uplinks_of(radix, oversubscription), radix // 2 + 1), key=switches_per_port)
 
 
 def trimmed_uplinks(*, needed: int, leaves: int, most: int, radix: int) -> int:

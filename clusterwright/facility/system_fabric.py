@@ -12,7 +12,7 @@ from clusterwright.facility.fabric import size_fabric
 from clusterwright.facility.fabric_choice import RAIL
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_limits import FabricLimitError
-from clusterwright.facility.fabric_uplinks import downlinks_of, uplinks_with
+from clusterwright.facility.fabric_uplinks import uplinks_with
 from clusterwright.facility.node_ports import ETHERNET, INFINIBAND_NETWORK, NodePorts, ports_of, radix_of
 from clusterwright.facility.planes import SPLIT_PORTS, Plane
 from clusterwright.facility.site import DesignRules
@@ -104,7 +104,7 @@ def fabric_of_system(
         nodes: systems; all that the units hold if None.
         rail_groups: `all-units` or `per-unit`; the system's rule if None.
         management_ports: taken as given, in each plane.
-        oversubscription: the most downlinks over uplinks of a leaf, at least 1.
+        oversubscription: the most downlinks over uplinks of a leaf, up to one port; at least 1.
         spine_oversubscription: the same of a spine, in three levels.
         planes: equal fabrics that the ports of each system are shared out over.
         purchase: `full-units` or `as-needed`.
@@ -240,7 +240,7 @@ def _unit_of(ports: NodePorts, radix: int, request: _Request) -> tuple[int, int]
             unit_ports=(request.nodes or 0) * ports.rails * ports.links_per_rail,
             units=request.units,
         )
-    down = downlinks_of(radix, uplinks, request.oversubscription)
+    down = radix - uplinks
     per_unit = down // ports.links_per_rail
     if not per_unit:
         raise fabric_limits.too_few_downlinks(unit_nodes=1, needed=ports.links_per_rail, downlinks=down, most=0)

@@ -4,6 +4,7 @@ import math
 
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue, Model
+from clusterwright.facility.node_ports import ETHERNET
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch_fabric import settings_for, shell_line
 from clusterwright.outputs.launch_megatron import (
@@ -76,7 +77,7 @@ def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
 def fabric_of(option: Option, catalogue: Catalogue) -> str:
     """Return the kind of network between the nodes, `none` where there is none beside Ethernet."""
     if option.facility is not None:
-        return catalogue.systems[option.instance].fabric_kind or "none"
+        return "roce" if option.facility.inventory.compute_network == ETHERNET else "infiniband"
     return catalogue.instances[option.instance].fabric_kind
 
 

@@ -22,6 +22,6 @@ def owned_design(blueprint: Blueprint, catalogue: Catalogue, system: System, poi
             power_limit_w=section.power_limit,
         ),
         catalogue=catalogue,
-        rules=design_rules(point.node),
+        rules=design_rules(blueprint, point.node),
         host_prefix=blueprint.cluster.host_prefix,
     )
