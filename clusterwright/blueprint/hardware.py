@@ -31,6 +31,7 @@ class ResolvedTarget:
         instance: for clouds; system: on premises.
         capacity: kind of capacity that the instances come from; placement: what keeps them close; tpu_slice: what their
             chips form; None where there is none.
+        hall_nodes: that the building holds, None if not limited; hall_keys: of the blueprint that say so.
     """
 
     target: str
@@ -40,6 +41,8 @@ class ResolvedTarget:
     capacity: CapacityObject | None = None
     placement: PlacementObject | None = None
     tpu_slice: TpuSlice | None = None
+    hall_nodes: int | None = None
+    hall_keys: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

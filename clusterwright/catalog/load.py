@@ -24,6 +24,7 @@ from clusterwright.catalog.records import (
     Model,
     System,
 )
+from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tables import Row, TableError
 from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import ClusterwrightError
@@ -32,6 +33,7 @@ from clusterwright.errors import ClusterwrightError
 LONG: tuple[tuple[str, str, type], ...] = (
     ("accelerators.csv", "accelerator_names.csv", Accelerator),
     ("systems.csv", "system_names.csv", System),
+    ("cooling.csv", "cooling_names.csv", Cooling),
 )
 #: Wide files: one record per line.
 WIDE: tuple[tuple[str, type], ...] = (
@@ -39,6 +41,7 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("switches.csv", Switch),
     ("parts.csv", Part),
     ("models.csv", Model),
+    ("feeds.csv", Supply),
 )
 #: What the rows of `instances.csv` refer to: the field of the catalogue, the file, the record.
 OBJECTS: tuple[tuple[str, str, type], ...] = (
@@ -120,6 +123,8 @@ class _Reader:
             switches=records[Switch],
             parts=records[Part],
             models=records[Model],
+            cooling=records[Cooling],
+            feeds=records[Supply],
             claims=tuple(placed_claim.claim for placed_claim in self.claims),
             sources=sources,
             aliases=aliases,

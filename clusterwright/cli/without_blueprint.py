@@ -4,6 +4,7 @@ Heavy modules are imported inside the commands that need them, so that `--help` 
 """
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -84,7 +85,7 @@ def facts(
     raise typer.Exit(lookups.facts(name, conflicts=conflicts, as_json=as_json))
 
 
-validate = typer.Typer(help="Hold predictions against measurements.", no_args_is_help=True, rich_markup_mode=None)
+validate = typer.Typer(help="Hold the engines against published figures.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @validate.command("training")
@@ -93,6 +94,18 @@ def validate_training(runs: Runs, as_json: AsJson = False) -> None:
     from clusterwright.cli import validate as command
 
     raise typer.Exit(command.training(runs, as_json=as_json))
+
+
+@validate.command("tco")
+def validate_tco(
+    case: Annotated[Path, typer.Argument(metavar="CASE.yaml", help="docs/tco-cases.md tells what it holds")],
+    every: Annotated[bool, typer.Option("--all", help="also show every figure that can be expected")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a published cost calculation through the engine."""
+    from clusterwright.cli import validate_tco as command
+
+    raise typer.Exit(command.tco(case, every=every, as_json=as_json))
 
 
 def calibrate(
@@ -107,9 +120,9 @@ def calibrate(
 
 
 def schema(
-    of: Annotated[str, typer.Argument(help="blueprint or plan")] = "blueprint",
+    of: Annotated[str, typer.Argument(help="blueprint, plan or case")] = "blueprint",
 ) -> None:
-    """Print a JSON Schema: of the blueprint, or of plan.json."""
+    """Print a JSON Schema: of blueprints, plan.json or TCO cases."""
     from clusterwright.cli import start
 
     start.schema(of)

@@ -83,8 +83,7 @@ def _racks(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cabl
 
 
 def _power(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
-    rules = design.rules
-    va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
+    va = design.site.feed.va
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
     left = max(1, fullest.pdus - 1)
     each = power.apparent_va(power_w=fullest.power_w) / left

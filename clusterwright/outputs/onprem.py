@@ -21,6 +21,7 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
+from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
@@ -103,6 +104,7 @@ def _documents(
         **_fabric_graphs(design),
         "cables.csv": text(cables_csv(cables)),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
+        "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
     }
 
@@ -255,6 +257,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
         "| `cables.csv` | every link from port to port, with kind, length and label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
+        "| `procurement.md` | spares, and how long each kind of part takes to come |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
@@ -274,7 +277,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
             f"{fullest.power_w / 1e3:.1f} of {design.site.rack_power_w / 1e3:.1f} kW ({fullest.name})."
         ),
         f"- Cables: {len(cables):,} links ({drawn}); the longest is {longest.length_m:g} m.",
-        f"- Spares: {design.rules.spare_share:.0%} of transceivers and cables (assumed).",
+        f"- Spares: {spares_in_words(design.rules.spares)}; `procurement.md` has them and the lead times.",
         *(f"- {note}" for note in inventory.notes),
         "",
         "## What to check",
@@ -282,7 +285,8 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         f"- Power is unknown for: {unknown}. It is not in the sums.",
         (
             f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, "
-            f"{rows.row_pitch_m:g} m from row to row, with overhead trays in both directions at "
+            f"{rows.rack_depth_m:g} m deep, with cold aisles of {rows.cold_aisle_m:g} m and hot aisles of "
+            f"{rows.hot_aisle_m:g} m between rows, and overhead trays in both directions at "
             f"{rows.tray_height_m:g} m. Measure before you order."
         ),
         "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",

@@ -40,6 +40,24 @@ class Economics:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Surcharge:
+    """A running cost that is a share of others, for example a support plan or the hours that failures take.
+
+    Attributes:
+        category, item: of the rows it becomes.
+        fraction: share (0 to 1 and more) of what the candidate pays in `of_categories` in the same month.
+        of_categories: categories of running costs; surcharges are not charged on each other.
+        source: where the share comes from.
+    """
+
+    category: str
+    item: str
+    fraction: float
+    of_categories: tuple[str, ...]
+    source: str = "blueprint"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
     """One way to do the work: a cluster of one size on one target.
 
@@ -50,6 +68,8 @@ class Candidate:
         nodes, gpus: size of the cluster.
         calendar_days: of one run of the blueprint on it.
         term: how its compute nodes are paid; None takes the term of the economics.
+        overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
+        surcharges: running costs that are shares of others.
     """
 
     key: str
@@ -59,6 +79,8 @@ class Candidate:
     gpus: int
     calendar_days: float
     term: str | None = None
+    overrides: tuple[tuple[str, float], ...] = ()
+    surcharges: tuple[Surcharge, ...] = ()
 
     @property
     def owned(self) -> bool:

@@ -103,7 +103,7 @@ def test_a_plan_of_the_same_target_agrees() -> None:
 
 
 def test_on_demand_cost_is_the_price_times_the_hours() -> None:
-    """The nodes of p5.48xlarge make up most of the run; the rest is storage, network and the controller."""
+    """The nodes of p5.48xlarge make up most of the run; of the rest, small services have no dated document."""
     for point in made(asked("p5.48xlarge")).points:
         price = price_book().price("aws/p5.48xlarge", region="us-east-1", as_of=price_book().newest_day)
         assert price is not None
@@ -111,7 +111,8 @@ def test_on_demand_cost_is_the_price_times_the_hours() -> None:
         assert point.run_usd is not None
         assert nodes_usd < point.run_usd < 1.2 * nodes_usd
         assert point.usd_per_gpu_hour == pytest.approx(point.run_usd / (point.gpus * 24 * point.calendar_days))
-        assert point.priced_share == pytest.approx(1.0)
+        assert point.priced_share is not None
+        assert 0.999 < point.priced_share < 1.0
 
 
 def test_what_is_not_priced_says_so() -> None:
