@@ -198,7 +198,7 @@ def _storage(option: Option) -> list[_Step]:
 
 
 def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
-    speed = option.tokens_per_s_per_gpu
+    speed, hosts = option.tokens_per_s_per_gpu, design.inventory.hosts_per_node
     # The band of the run's days is that of its speed, turned round.
     slow = speed * option.calendar_days / option.calendar_days_high
     fast = speed * option.calendar_days / option.calendar_days_low
@@ -207,8 +207,8 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
             do="`sinfo -N -l`", expect=f"{len(design.inventory.hosts()):,} nodes idle, {design.inventory.gpus:,} GPUs"
         ),
         _Step(
-            do=f"`srun -N {option.training_nodes} --gres=gpu:{option.gpus_per_node} hostname`",
-            expect=f"{option.training_nodes:,} names",
+            do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+            expect=f"{option.training_nodes * hosts:,} names",
         ),
         _Step(
             do=f"`sbatch launch/train.sbatch` without data for {_BURN_IN_HOURS} h",
