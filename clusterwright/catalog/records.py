@@ -7,6 +7,7 @@ from clusterwright.catalog.host import Host
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
+from clusterwright.catalog.storage import StorageSystem
 from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tpu import TpuSlice
 
@@ -279,6 +280,7 @@ class Catalogue:
     models: dict[str, Model]
     claims: tuple[Claim, ...]
     sources: dict[str, Source]
+    storage_systems: dict[str, StorageSystem] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     capacity_objects: dict[str, CapacityObject] = field(default_factory=dict)
     placement_objects: dict[str, PlacementObject] = field(default_factory=dict)

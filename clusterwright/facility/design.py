@@ -19,6 +19,7 @@ from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.sizing.records import StorageNeed
 
 
@@ -76,6 +77,7 @@ def design_onprem(
     rules: DesignRules | None = None,
     host_prefix: str = "node",
     purchase: str = FULL_UNITS,
+    asked_storage: AskedStorage | None = None,
 ) -> OnPremDesign:
     """Design a cluster of `nodes` systems with its networks, storage, racks, power and bill.
 
@@ -88,6 +90,7 @@ def design_onprem(
         rules: choices that reference architectures leave open; defaults if None.
         host_prefix: of node names.
         purchase: of the compute fabric, `full-units` (NVIDIA's rule) or `as-needed`.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
@@ -106,6 +109,7 @@ def design_onprem(
         catalogue=catalogue,
         purchase=purchase,
         host_prefix=host_prefix,
+        asked_storage=asked_storage,
     )
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
     site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)

@@ -109,10 +109,18 @@ def network_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Devi
 
 
 def service_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
-    """Yield storage and management servers."""
+    """Yield storage and management servers; of storage boxes the blueprint may say what the catalogue does not."""
+    storage = inventory.storage
     for number, name in enumerate(inventory.boxes()):
-        sku = stock.STORAGE_DATA_BOX if number < inventory.storage_data_boxes else stock.STORAGE_COMPUTE_BOX
-        yield _device(name, sku, "storage", catalogue)
+        box = storage.data if number < storage.data_boxes or storage.front is None else storage.front
+        yield Device(
+            name=name,
+            sku=box.part,
+            role="storage",
+            height_u=whole_u(box.height_u) if box.height_u is not None else 1,
+            power_w=box.power_w,
+            weight_kg=box.weight_kg,
+        )
     for name in inventory.servers():
         yield _device(name, stock.MANAGEMENT_SERVER, "management", catalogue)
 

@@ -32,8 +32,9 @@ def storage_network(inventory: Inventory) -> Iterator[Link]:
         fabric=inventory.storage_fabric,
         ends=StorageEnds(
             family=family,
-            box_family="ndr-storage" if family in {"ndr", "eth400"} else family,
+            box_family=inventory.storage_box_family,
             boxes=inventory.boxes(),
+            box_ports=inventory.storage.ports_per_box,
             hosts=inventory.hosts(),
             host_ports=inventory.storage_ports,
             servers=inventory.servers(),

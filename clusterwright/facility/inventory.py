@@ -3,16 +3,24 @@
 from dataclasses import dataclass, replace
 from math import ceil
 
-from clusterwright.catalog.parts import Part
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.compute_fabric import compute_fabric, fabric_notes
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.networks import SIDES, InbandNetwork, size_inband_network, size_storage_network
+from clusterwright.facility.networks import (
+    SIDES,
+    InbandNetwork,
+    size_inband_network,
+    size_storage_network,
+    slots_per_box,
+)
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK, radix_of
 from clusterwright.facility.planes import Plane
 from clusterwright.facility.racks import host_name
 from clusterwright.facility.site import DesignRules
+from clusterwright.facility.storage_demand import AskedStorage
+from clusterwright.facility.storage_design import StorageDesign, design_storage
+from clusterwright.facility.storage_words import storage_box_family, storage_note
 from clusterwright.facility.switch_choice import TWIN_CAGE, family_of, switch_for
 from clusterwright.sizing.records import StorageNeed
 
@@ -20,8 +28,6 @@ from clusterwright.sizing.records import StorageNeed
 STORAGE_PORT_BYTES_PER_S = 50e9
 INBAND_SWITCH = "sn4600c"
 OOB_SWITCH = "sn2201"
-STORAGE_DATA_BOX = "vast-df-3015v2"
-STORAGE_COMPUTE_BOX = "vast-cbox-gen6"
 FABRIC_MANAGER = "ufm-enterprise-appliance"
 MANAGEMENT_SERVER = "management-server"
 COMPUTE_PDU = "raritan-px3-5878"
@@ -43,7 +49,7 @@ class Inventory:
         node_ports_per_cage, storage_ports, inband_ports: of one system.
         inband, oob_switches: Ethernet.
         compute_managers, storage_managers: fabric manager appliances; management_servers: other servers.
-        storage_data_boxes, storage_compute_boxes: of the storage system.
+        storage: boxes of shared storage; storage_box_family: of media of their ports.
         notes: choices that a reader has to know.
     """
 
@@ -71,8 +77,8 @@ class Inventory:
     compute_managers: int
     storage_managers: int
     management_servers: int
-    storage_data_boxes: int
-    storage_compute_boxes: int
+    storage: StorageDesign
+    storage_box_family: str
     notes: tuple[str, ...]
 
     def hosts(self) -> list[str]:
@@ -95,8 +101,8 @@ class Inventory:
 
     def boxes(self) -> list[str]:
         """Return the names of the storage boxes, data boxes first."""
-        data = [f"st-data-{number + 1:02d}" for number in range(self.storage_data_boxes)]
-        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage_compute_boxes)]
+        data = [f"st-data-{number + 1:02d}" for number in range(self.storage.data_boxes)]
+        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage.front_boxes)]
 
     def compute_manager_names(self) -> list[str]:
         """Return the names of the compute fabric's managers."""
@@ -133,6 +139,7 @@ def take_stock(
     catalogue: Catalogue,
     purchase: str,
     host_prefix: str,
+    asked_storage: AskedStorage | None = None,
 ) -> Inventory:
     """Size all networks and count all devices, with 2 out-of-band switches for a start.
 
@@ -147,10 +154,12 @@ def take_stock(
         catalogue: switches and parts.
         purchase: of the compute fabric, `full-units` or `as-needed`.
         host_prefix: of node names.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
-        MissingFactError: a fact of the system is unknown.
+        MissingFactError: a fact of the system or of the storage is unknown.
+        RuleError: the storage cannot be built or joined (`STO008`, `STO010`).
     """
     sized, managed = compute_fabric(system, nodes=nodes, rules=rules, catalogue=catalogue, purchase=purchase)
     switch = catalogue.switches[sized.switch]
@@ -159,7 +168,17 @@ def take_stock(
     storage_switch = switch_for(storage_rate, switch.network, catalogue)
     storage_radix = radix_of(storage_switch, storage_rate)
     on_infiniband = switch.network == INFINIBAND_NETWORK
-    data_boxes, compute_boxes = _storage_boxes(storage, catalogue.parts.get(STORAGE_DATA_BOX), rules)
+    boxes = design_storage(
+        storage,
+        nodes=nodes,
+        gpus=nodes * system.gpus,
+        rack_scale=each > 1,
+        drives_bytes=system.local_nvme_bytes,
+        asked=asked_storage,
+        catalogue=catalogue,
+    )
+    storage_family = family_of(switch.network, storage_rate, TWIN_CAGE)
+    box_family = storage_box_family(boxes, family=storage_family, switch_bytes_per_s=storage_rate)
     storage_ports = ceil(_known(system.storage_ports, system, "storage ports") / each)
     inband_ports = ceil(_known(system.inband_ports, system, "in-band ports") / each)
     return Inventory(
@@ -177,11 +196,11 @@ def take_stock(
         compute_family=family_of(switch.network, sized.port_bytes_per_s_one_way, sized.node_cage),
         fabric=sized.fabric,
         storage_switch=storage_switch.id,
-        storage_family=family_of(switch.network, storage_rate, TWIN_CAGE),
+        storage_family=storage_family,
         storage_fabric=size_storage_network(
             nodes=hosts,
             node_ports=storage_ports,
-            boxes=data_boxes + compute_boxes,
+            box_slots=boxes.boxes * slots_per_box(boxes.ports_per_box, box_family),
             radix=storage_radix,
             cage=max(storage_switch.ports_per_cage, storage_radix // storage_switch.ports),
             rules=rules if on_infiniband else replace(rules, ufm_ports_per_fabric=0),
@@ -195,24 +214,10 @@ def take_stock(
         compute_managers=rules.ufm_per_fabric * sized.planes if managed else 0,
         storage_managers=rules.ufm_per_fabric if on_infiniband else 0,
         management_servers=rules.management_servers,
-        storage_data_boxes=data_boxes,
-        storage_compute_boxes=compute_boxes,
-        notes=(
-            *fabric_notes(sized, managed=managed or not on_infiniband),
-            *_notes(storage=storage, data_boxes=data_boxes, rules=rules),
-        ),
+        storage=boxes,
+        storage_box_family=box_family,
+        notes=(*fabric_notes(sized, managed=managed or not on_infiniband), storage_note(boxes)),
     )
-
-
-def _notes(*, storage: StorageNeed, data_boxes: int, rules: DesignRules) -> tuple[str, ...]:
-    boxes = f"{data_boxes} data box{'es' if data_boxes > 1 else ''}"
-    kept = (
-        f"Storage of {storage.capacity_bytes / 1e12:,.0f} TB stands on {boxes}, of whose raw capacity "
-        f"{rules.storage_usable_share:.0%} is taken as usable (assumed). It must sustain "
-        f"{storage.read_bytes_per_s / 1e9:,.1f} GB/s read and {storage.write_bytes_per_s / 1e9:,.1f} GB/s write. The "
-        "boxes' throughput is not published: have the vendor confirm it."
-    )
-    return (kept,)
 
 
 def _known(value: int | None, system: System, what: str) -> int:
@@ -221,13 +226,3 @@ def _known(value: int | None, system: System, what: str) -> int:
             f"the {what} of {system.name} are unknown", help="choose a system whose ports are in the catalogue"
         )
     return value
-
-
-def _storage_boxes(need: StorageNeed, box: Part | None, rules: DesignRules) -> tuple[int, int]:
-    """Return data boxes by capacity, and compute boxes: as many (assumed), at least 2, with ports for the need."""
-    if box is None or not box.capacity_bytes:
-        raise MissingFactError(f"the capacity of {STORAGE_DATA_BOX} is unknown", help="add it to catalog/parts.csv")
-    data = max(1, ceil(need.capacity_bytes / (box.capacity_bytes * rules.storage_usable_share)))
-    per_box = rules.storage_ports_per_box * 25e9
-    by_ports = ceil(max(need.read_bytes_per_s, need.write_bytes_per_s) / per_box)
-    return data, max(2, data, by_ports)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.networks import SIDES, slots_per_node
+from clusterwright.facility.networks import SIDES, SPLITTER_FAMILY, slots_per_box, slots_per_node
 from clusterwright.facility.planes import Plane
 
 SIDE_LETTERS = "ab"
@@ -170,12 +170,14 @@ class StorageEnds:
 
     Attributes:
         family: of media of nodes, servers and trunks; box_family: of a storage box's ports.
-        boxes, hosts, servers, managers: names. A host has `host_ports` ports, a server one, a manager one per side.
+        boxes, hosts, servers, managers: names. A box has `box_ports` ports, a host `host_ports`, a server one, a
+            manager one per side.
     """
 
     family: str
     box_family: str
     boxes: list[str]
+    box_ports: int
     hosts: list[str]
     host_ports: int
     servers: list[str]
@@ -205,10 +207,13 @@ def storage_links(*, fabric: Fabric, ends: StorageEnds) -> Iterator[Link]:
 def _storage_slots(ends: StorageEnds) -> Iterator[tuple[int, int, str, End]]:
     """Yield slot, side, tier and end of every cable to a leaf. A slot is a port on both leaves of a pair."""
     slot = 0
+    per_side, kind = slots_per_node(ends.box_ports), "storage" if ends.box_family == SPLITTER_FAMILY else "appliance"
     for box in ends.boxes:
-        for half, side in product(range(2), range(SIDES)):
-            yield slot + half, side, "storage-leaf", End(device=box, port=side * 2 + half, kind="storage")
-        slot += 2
+        for half, side in product(range(per_side), range(SIDES)):
+            port = side * per_side + half
+            if port < ends.box_ports:
+                yield slot + half, side, "storage-leaf", End(device=box, port=port, kind=kind)
+        slot += slots_per_box(ends.box_ports, ends.box_family)
     for host in ends.hosts:
         for port in range(ends.host_ports):
             yield slot + port // SIDES, port % SIDES, "node-leaf", End(device=host, port=port, kind="nic")

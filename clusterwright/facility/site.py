@@ -184,7 +184,6 @@ class DesignRules:
         inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127
             nodes.
         oob_ports: of an out-of-band switch.
-        storage_usable_share: of a box's raw capacity (assumed); storage_ports_per_box: its 200 Gb/s ports.
         power_factor: of the equipment (assumed).
         spares: shares held in stock by kind of part; lead_times: from order to delivery, as the user gave them.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
@@ -199,8 +198,6 @@ class DesignRules:
     inband_hosts_per_leaf: int = 48
     inband_leaf_ports: int = 64
     oob_ports: int = 48
-    storage_usable_share: float = 0.8
-    storage_ports_per_box: int = 4
     spares: Spares = field(default_factory=Spares)
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     power_factor: float = 0.95

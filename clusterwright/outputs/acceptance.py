@@ -10,6 +10,7 @@ from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, managed_devices
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
+from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.plan.record import Option, Plan
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
@@ -52,7 +53,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Compute fabric": _fabric(design),
         "Nodes": _nodes(option, system),
         "Collectives": _collectives(design, system),
-        "Storage": _storage(option),
+        "Storage": _storage(design),
         "Slurm and the workload": _workload(plan, option, design),
     }
     lines = [
@@ -182,19 +183,28 @@ def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
     ]
 
 
-def _storage(option: Option) -> list[_Step]:
-    need = option.storage
-    return [
+def _storage(design: OnPremDesign) -> list[_Step]:
+    storage = design.inventory.storage
+    steps = [
         _Step(
             do="`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory",
-            expect=f"at least {need.read_bytes_per_s / 1e9:,.1f} GB/s in all",
+            expect=f"at least {storage.read_bytes_per_s / 1e9:,.1f} GB/s in all",
         ),
         _Step(
             do="the same with writes",
-            expect=f"at least {need.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
+            expect=f"at least {storage.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
         ),
-        _Step(do="`df` of the file system", expect=f"at least {need.capacity_bytes / 1e12:,.0f} TB"),
+        _Step(do="`df` of the file system", expect=f"at least {storage.capacity_bytes / 1e12:,.0f} TB"),
+        _Step(
+            do="the reads again from one node, alone",
+            expect=f"at least {min(NODE_BYTES_PER_S, storage.read_bytes_per_s) / 1e9:,.1f} GB/s",
+        ),
     ]
+    if storage.lustre is not None:
+        osts = storage.lustre.osts
+        expect = f"{storage.lustre.mdts} MDT, {'the number of the offer of' if osts is None else osts} OST, all ACTIVE"
+        steps.append(_Step(do="`lfs osts` and `lfs mdts` on a node", expect=expect))
+    return steps
 
 
 def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:

@@ -16,13 +16,15 @@ from clusterwright.facility.netlist import netlist
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.acceptance import acceptance
-from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
+from clusterwright.outputs.bill_of_materials import bill_xlsx
+from clusterwright.outputs.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
 
@@ -41,9 +43,14 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if option.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
     inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
+    quotes = {quote.sku: quote for quote in plan.quotes}
     prices = {
         priced.line.sku: PartPrice(
-            unit_usd=priced.unit_usd, basis=priced.basis, source=priced.source, date=str(priced.price_date)
+            unit_usd=priced.unit_usd,
+            basis=priced.basis,
+            source=priced.source,
+            date=str(priced.price_date),
+            quote=quotes.get(priced.line.sku),
         )
         for priced in option.lines
     }
@@ -96,6 +103,7 @@ def _documents(
     return {
         "README.md": text(_readme(design, standing, cables, title)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known)),
+        "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title)),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
         "racks.csv": text(racks_csv(standing)),
         "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
@@ -106,6 +114,7 @@ def _documents(
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+        "storage.md": text(storage_page(design, catalogue, title=title)),
     }
 
 
@@ -250,7 +259,10 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "",
         "| file | what it is |",
         "|---|---|",
-        "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
+        (
+            "| `bill_of_materials.xlsx`, `.csv`, `.md` | every part with its price; a vendor fills the quote columns, "
+            "`clusterwright build … --quotes FILE` reads them |"
+        ),
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
@@ -259,6 +271,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `procurement.md` | spares, and how long each kind of part takes to come |",
         "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",

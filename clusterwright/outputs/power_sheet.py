@@ -67,7 +67,7 @@ def _loads(design: OnPremDesign) -> list[str]:
         + inventory.inband.switches
         + inventory.oob_switches
     )
-    boxes = inventory.storage_data_boxes + inventory.storage_compute_boxes
+    boxes = inventory.storage.boxes
     limit = design.site.power_limit_w
     total = "sum" if limit is None else f"sum; the hall has {_kw(limit)}"
     return [

@@ -14,6 +14,7 @@ from clusterwright.facility.inventory import RACK
 from clusterwright.facility.rack_limits import AIR_METHODS
 from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
+from clusterwright.plan.owned_storage import asked_storage
 from clusterwright.plan.target_network import design_rules
 from clusterwright.sizing.records import SizedPoint, StorageNeed
 
@@ -45,6 +46,7 @@ def owned_design(blueprint: Blueprint, catalogue: Catalogue, system: System, poi
         catalogue=catalogue,
         rules=rules_of(blueprint, point.node),
         host_prefix=blueprint.cluster.host_prefix,
+        asked_storage=asked_storage(blueprint, catalogue),
     )
 
 
