@@ -62,7 +62,7 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], *, title: 
 def _loads(design: OnPremDesign) -> list[str]:
     summary, inventory = design.power, design.inventory
     switches = (
-        inventory.fabric.switches
+        inventory.compute_switches
         + inventory.storage_fabric.switches
         + inventory.inband.switches
         + inventory.oob_switches
