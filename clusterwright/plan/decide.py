@@ -17,6 +17,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
+from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
 from clusterwright.plan.cloud_addresses import address_findings
 from clusterwright.plan.cloud_limits import capacity_warnings, time_findings
@@ -117,6 +118,12 @@ def decide(
                     *place_warnings(blueprint, catalogue, choice.resolved),
                     *capacity_warnings(entry, choice.resolved),
                 )
+            ),
+            *(
+                warning
+                for entry in options
+                if entry.facility is not None
+                for warning in storage_warnings(entry.facility.inventory)
             ),
             *without_effect(whole or blueprint, options),
         ),

@@ -76,7 +76,7 @@ def test_two_runs_give_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "power_and_cooling.md", "fabric.csv", "racks.csv", "bill_of_materials.csv"]
+    "name", ["README.md", "power_and_cooling.md", "fabric.csv", "racks.csv", "bill_of_materials.csv", "storage.md"]
 )
 def test_golden(name: str) -> None:
     """Seven nodes on one switch read as they were read and found right."""
