@@ -21,6 +21,8 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
+from clusterwright.blueprint.onprem_fabric import OnPremFabric
+from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.site import Site
@@ -54,6 +56,10 @@ class OnPremTarget(Sizes):
     )
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
+    fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
+    storage: OwnedStorage | None = Field(
+        None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"
+    )
     spares: Spares = Field(default_factory=Spares, description="shares of the parts that are bought to lie in stock")
     lead_times: LeadTimes = Field(default_factory=LeadTimes, description="from order to delivery, by kind of part")
 

@@ -24,6 +24,7 @@ from clusterwright.catalog.records import (
     Model,
     System,
 )
+from clusterwright.catalog.storage import StorageSystem
 from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tables import Row, TableError
 from clusterwright.catalog.tpu import TpuSlice
@@ -41,6 +42,7 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("switches.csv", Switch),
     ("parts.csv", Part),
     ("models.csv", Model),
+    ("storage_systems.csv", StorageSystem),
     ("feeds.csv", Supply),
 )
 #: What the rows of `instances.csv` refer to: the field of the catalogue, the file, the record.
@@ -123,6 +125,7 @@ class _Reader:
             switches=records[Switch],
             parts=records[Part],
             models=records[Model],
+            storage_systems=records[StorageSystem],
             cooling=records[Cooling],
             feeds=records[Supply],
             claims=tuple(placed_claim.claim for placed_claim in self.claims),

@@ -7,6 +7,7 @@ from clusterwright.catalog.host import Host
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
+from clusterwright.catalog.storage import StorageSystem
 from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tpu import TpuSlice
 
@@ -66,6 +67,7 @@ class System:
         accelerator: catalogue id.
         fabric_bytes_per_s_per_gpu_one_way: compute-fabric bandwidth of one GPU, one direction.
         fabric_ports: compute-fabric ports of the node (a rail each).
+        fabric_rails: leaves that its ports hang on, where that is not one port each.
         fabric_ports_per_cage: ports that share a transceiver.
         local_nvme_bytes, local_nvme_read_bytes_per_s: of all drives for data together.
         storage_ports, inband_ports, oob_ports: ports into the other networks.
@@ -88,6 +90,7 @@ class System:
     local_nvme_read_bytes_per_s: float | None = None
     fabric_kind: str | None = None
     fabric_ports: int | None = None
+    fabric_rails: int | None = None
     fabric_ports_per_cage: int | None = None
     fabric_bytes_per_s_per_gpu_one_way: float | None = None
     storage_ports: int | None = None
@@ -277,6 +280,7 @@ class Catalogue:
     models: dict[str, Model]
     claims: tuple[Claim, ...]
     sources: dict[str, Source]
+    storage_systems: dict[str, StorageSystem] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     capacity_objects: dict[str, CapacityObject] = field(default_factory=dict)
     placement_objects: dict[str, PlacementObject] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.sizing.records import StorageNeed
 
 
@@ -76,6 +77,7 @@ def design_onprem(
     rules: DesignRules | None = None,
     host_prefix: str = "node",
     purchase: str = FULL_UNITS,
+    asked_storage: AskedStorage | None = None,
 ) -> OnPremDesign:
     """Design a cluster of `nodes` systems with its networks, storage, racks, power and bill.
 
@@ -88,6 +90,7 @@ def design_onprem(
         rules: choices that reference architectures leave open; defaults if None.
         host_prefix: of node names.
         purchase: of the compute fabric, `full-units` (NVIDIA's rule) or `as-needed`.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
@@ -106,6 +109,7 @@ def design_onprem(
         catalogue=catalogue,
         purchase=purchase,
         host_prefix=host_prefix,
+        asked_storage=asked_storage,
     )
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
     site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
@@ -124,7 +128,7 @@ def design_onprem(
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
         inventory=inventory,
-        nodes_per_rack=max(len(rack.placements) for rack in standing if rack.kind == "compute"),
+        nodes_per_rack=_nodes_per_rack(inventory, standing),
         compute_racks=kinds.count("compute"),
         network_racks=kinds.count("network"),
         service_racks=kinds.count("services"),
@@ -146,6 +150,12 @@ def design_onprem(
         rules=rules,
         findings=findings,
     )
+
+
+def _nodes_per_rack(inventory: Inventory, standing: Iterable[Rack]) -> int:
+    if inventory.hosts_per_node > 1:
+        return 1
+    return max(len(rack.placements) for rack in standing if rack.kind == "compute")
 
 
 def most_nodes(
@@ -190,9 +200,7 @@ def most_nodes(
     return largest(fits, most)
 
 
-def _rows_that_reach(
-    inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue
-) -> str:
+def _rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> str:
     """Return which rows would let every cable reach, or that none do."""
     square = placement.square_rows(count, site.rows)
     for per_row in dict.fromkeys((square, max(1, square // 2), square * 2)):
@@ -262,11 +270,10 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         RuleError: a rack cannot hold a device.
     """
     system = catalogue.systems[inventory.system]
-    nodes = list(devices.compute_devices(inventory, catalogue, rules))
-    node_w = nodes[0].power_w
+    node_w = devices.node_power_w(system, catalogue, rules)
     limits = rack_limits.compute_limits(system=system, node_w=node_w or 0.0, site=site, rules=rules)
     rack_limits.nodes_per_rack(
-        height_u=nodes[0].height_u,
+        height_u=devices.node_height_u(system),
         power_w=node_w,
         weight_kg=system.weight_kg,
         site=site,
@@ -274,12 +281,16 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         name=system.name,
     )
     shared = rack_limits.other_limits(site, rules)
+    if inventory.hosts_per_node > 1:
+        filled = devices.whole_racks(inventory, catalogue, rules)
+    else:
+        filled = racks.fill(devices.compute_devices(inventory, catalogue, rules), limits, site)
     racked = [
-        [(kind, bound.pdus, bound.power_w.value, contents) for contents in racks.fill(things, bound, site)]
-        for kind, bound, things in (
-            ("compute", limits, nodes),
-            ("network", shared, devices.network_devices(inventory, catalogue)),
-            ("services", shared, devices.service_devices(inventory, catalogue)),
+        [(kind, bound.pdus, bound.power_w.value, contents) for contents in each]
+        for kind, bound, each in (
+            ("compute", limits, filled),
+            ("network", shared, racks.fill(devices.network_devices(inventory, catalogue), shared, site)),
+            ("services", shared, racks.fill(devices.service_devices(inventory, catalogue), shared, site)),
         )
     ]
     order = placement.in_order(
@@ -317,7 +328,11 @@ def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: D
     managed = ethernet_links.oob_links(
         managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules
     )
-    cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
+    cages = Cages(
+        switch=inventory.fabric.ports_per_switch_cage,
+        node=inventory.node_ports_per_cage,
+        storage_switch=inventory.storage_fabric.ports_per_switch_cage,
+    )
     return lay(
         links=chain(_data_links(inventory, rules), managed),
         where=spots(standing, site.rows),

@@ -11,6 +11,7 @@ from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import Feed
 from clusterwright.facility.spares import Spares, kind_of_part
+from clusterwright.facility.storage_words import storage_lines
 
 
 def bill_of(
@@ -58,8 +59,7 @@ def bill_of(
     lines += [
         line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
         line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
-        line(stock.STORAGE_DATA_BOX, inventory.storage_data_boxes, "by capacity"),
-        line(stock.STORAGE_COMPUTE_BOX, inventory.storage_compute_boxes, "one for each data box, at least 2 (assumed)"),
+        *(line(box.part, count, note, category="storage") for box, count, note in storage_lines(inventory.storage)),
         line(feed.pdu, compute, _compute_pdus(racks)),
         # The PDU of other racks was chosen for the reference feed; on another one all racks have the same.
         line(stock.OTHER_PDU if feed.pdu == stock.COMPUTE_PDU else feed.pdu, others, "feeds A and B of each rack"),
@@ -104,11 +104,12 @@ def _managers(inventory: Inventory) -> str:
 
 def _switches(inventory: Inventory) -> list[tuple[str, int, str]]:
     fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
+    planes = f"{inventory.planes} planes of " if inventory.planes > 1 else ""
     return [
         (
             inventory.compute_switch,
-            fabric.switches,
-            f"compute fabric: {fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
+            inventory.compute_switches,
+            f"compute fabric: {planes}{fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
         ),
         (
             inventory.storage_switch,

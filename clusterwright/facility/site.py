@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from clusterwright.facility.fabric_choice import FabricChoice
 from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
 from clusterwright.facility.spares import LeadTimes, Spares
 
@@ -183,11 +184,11 @@ class DesignRules:
         inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127
             nodes.
         oob_ports: of an out-of-band switch.
-        storage_usable_share: of a box's raw capacity (assumed); storage_ports_per_box: its 200 Gb/s ports.
         power_factor: of the equipment (assumed).
         spares: shares held in stock by kind of part; lead_times: from order to delivery, as the user gave them.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
+        fabric: what is asked of the compute fabric.
     """
 
     ufm_per_fabric: int = 2
@@ -197,11 +198,10 @@ class DesignRules:
     inband_hosts_per_leaf: int = 48
     inband_leaf_ports: int = 64
     oob_ports: int = 48
-    storage_usable_share: float = 0.8
-    storage_ports_per_box: int = 4
     spares: Spares = field(default_factory=Spares)
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     power_factor: float = 0.95
     leaf_oversubscription: float = 1.0
     spine_oversubscription: float = 1.0
     power_cap_w: float | None = None
+    fabric: FabricChoice = field(default_factory=FabricChoice)

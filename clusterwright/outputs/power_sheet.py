@@ -83,12 +83,12 @@ def _binding(design: OnPremDesign, catalogue: Catalogue) -> str:
 def _loads(design: OnPremDesign) -> list[str]:
     summary, inventory = design.power, design.inventory
     switches = (
-        inventory.fabric.switches
+        inventory.compute_switches
         + inventory.storage_fabric.switches
         + inventory.inband.switches
         + inventory.oob_switches
     )
-    boxes = inventory.storage_data_boxes + inventory.storage_compute_boxes
+    boxes = inventory.storage.boxes
     limit = design.site.power_limit_w
     total = "sum" if limit is None else f"sum; the hall has {_kw(limit)}"
     return [

@@ -14,6 +14,7 @@ from clusterwright.facility.inventory import RACK
 from clusterwright.facility.rack_limits import AIR_METHODS
 from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
+from clusterwright.plan.owned_storage import asked_storage
 from clusterwright.plan.target_network import design_rules
 from clusterwright.sizing.records import SizedPoint, StorageNeed
 
@@ -45,6 +46,7 @@ def owned_design(blueprint: Blueprint, catalogue: Catalogue, system: System, poi
         catalogue=catalogue,
         rules=rules_of(blueprint, point.node),
         host_prefix=blueprint.cluster.host_prefix,
+        asked_storage=asked_storage(blueprint, catalogue),
     )
 
 
@@ -84,7 +86,7 @@ def _check_room(site: Site, system: System) -> None:
 
 def rules_of(blueprint: Blueprint, node: NodeType) -> DesignRules:
     """Return the rules of a design: the node's network and power cap, the buyer's spares and lead times."""
-    rules = design_rules(node)
+    rules = design_rules(blueprint, node)
     target = blueprint.targets.onprem
     if target is None:
         return rules
