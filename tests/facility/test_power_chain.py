@@ -1,6 +1,7 @@
 """Failures of PDUs and feeds, breakers, heat, floor: published rules, limiting cases, and sums that must hold."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -42,17 +43,24 @@ def rack(*, power_w: float = 40.8e3, weight_kg: float | None = 521.8, pdus: int 
         ("dgx-b300", "6+6 (N+N)", 2, 1, 6, "goes on"),
         ("dgx-b300", "6+6 (N+N)", 3, 1, 8, "goes on"),
         ("dgx-a100-640gb", "3+3 (N+N)", 2, 1, 3, "goes on"),
-        ("dell-xe9680-h100", "unknown", 2, 1, None, "unknown"),
     ],
 )
 def test_rules_of_supplies(  # noqa: PLR0917 - one column each
-    system: str, rule: str, pdus: int, lost: int, left: int | None, outcome: str
+    system: str, rule: str, pdus: int, lost: int, left: int, outcome: str
 ) -> None:
     """What vendors publish of their supplies is what happens when PDUs fail."""
     node = load().systems[system]
     found = loss(node, pdus=pdus, lost=lost)
     assert supply_rule(node.psu_count, node.psu_needed) == rule
     assert (found.supplies_left, found.outcome) == (left, outcome)
+
+
+def test_a_rule_that_nobody_publishes() -> None:
+    """Without it nothing is said of the supplies; without any PDU no node goes on."""
+    node = replace(load().systems["dgx-h100"], psu_needed=None)
+    assert supply_rule(node.psu_count, node.psu_needed) == "unknown"
+    assert loss(node, pdus=2, lost=1).outcome == "unknown"
+    assert loss(node, pdus=2, lost=2).outcome == "too few"
 
 
 racks = st.lists(st.builds(rack, power_w=st.floats(1e3, 150e3), pdus=st.integers(2, 6)), min_size=1, max_size=12)
