@@ -37,6 +37,7 @@ def economics_of_plan(plan: Plan) -> Economics:
         as_of=dt.date.fromisoformat(plan.as_of),
         power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
         pue=plan.economics.pue,
+        quotes=plan.quotes,
     )
 
 

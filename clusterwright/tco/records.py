@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.pricing.quoted import QuotedPrice
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")
@@ -25,6 +26,7 @@ class Economics:
         reference_days: calendar days of one run that the number of runs in the horizon is counted with; None takes the
             longest among the owned candidates, or among all if none is owned.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
+        quotes: prices of vendors for parts that are bought; they win over every other price.
     """
 
     horizon_months: float = 36.0
@@ -37,6 +39,7 @@ class Economics:
     hours_per_month: float = 730.0
     reference_days: float | None = None
     overrides: tuple[tuple[str, float], ...] = ()
+    quotes: tuple[QuotedPrice, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
