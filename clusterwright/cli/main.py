@@ -11,7 +11,7 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint
-from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Quiet, SetValues
+from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
 
 app = typer.Typer(
@@ -155,8 +155,11 @@ def explain(
 
 @app.command()
 def build(
+    *,
     blueprint: Blueprint,
     output: Output,
+    quotes: Quotes = None,
+    rates: Rates = None,
     set_values: SetValues = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -164,7 +167,7 @@ def build(
     """Write all: plan, stacks, on-premises files, cost report."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.build(blueprint, output, set_values, force=force, quiet=quiet))
+    raise typer.Exit(write.build(blueprint, output, set_values, quotes=quotes, rates=rates, force=force, quiet=quiet))
 
 
 @app.command()
@@ -218,14 +221,22 @@ def export(  # noqa: PLR0917 - options of the command line
 
 
 @app.command()
-def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
+def onprem(
+    *,
+    blueprint: Blueprint,
+    output: Output,
+    quotes: Quotes = None,
+    rates: Rates = None,
+    set_values: SetValues = None,
+    force: Force = False,
+) -> None:
     """Write the on-premises files.
 
     Bill of materials, racks, fabric, cables, power and cooling, Slurm.
     """
     from clusterwright.cli import write
 
-    raise typer.Exit(write.onprem(blueprint, output, set_values, force=force))
+    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, force=force))
 
 
 @app.command()

@@ -26,7 +26,7 @@ class PriceCommands(TyperGroup):
 
 prices = typer.Typer(
     cls=PriceCommands,
-    help="Prices with day and source: list, compare, import, quarantine.",
+    help="Prices with day and source: list, compare, fetch, import, quarantine.",
     rich_markup_mode=None,
 )
 Store = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="price store; the user's own by default")]
@@ -174,6 +174,31 @@ def import_quotes(
     raise typer.Exit(
         price_store.import_quotes(
             quotes, source=source, seen_on=seen_on, hand_kept=hand_kept, store=store, as_json=as_json
+        )
+    )
+
+
+@prices.command()
+def fetch(
+    *,
+    feed: Annotated[str, typer.Argument(help="for example azure; docs/prices.md lists them")],
+    region: Annotated[list[str] | None, typer.Option(help="only this region; may be given again")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Option("--from", metavar="FILE", help="read saved documents; no network")
+    ] = None,
+    url: Annotated[str, typer.Option(help="another address, for example of a mirror")] = "",
+    seen_on: Annotated[
+        str | None, typer.Option("--seen-on", metavar="DAY", help="of saved documents; today by default")
+    ] = None,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch a provider's prices into the store."""
+    from clusterwright.cli import price_feeds
+
+    raise typer.Exit(
+        price_feeds.fetch(
+            feed, regions=region or [], files=files or [], url=url, seen_on=seen_on, store=store, as_json=as_json
         )
     )
 

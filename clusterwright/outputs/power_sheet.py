@@ -62,12 +62,12 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], *, title: 
 def _loads(design: OnPremDesign) -> list[str]:
     summary, inventory = design.power, design.inventory
     switches = (
-        inventory.fabric.switches
+        inventory.compute_switches
         + inventory.storage_fabric.switches
         + inventory.inband.switches
         + inventory.oob_switches
     )
-    boxes = inventory.storage_data_boxes + inventory.storage_compute_boxes
+    boxes = inventory.storage.boxes
     limit = design.site.power_limit_w
     total = "sum" if limit is None else f"sum; the hall has {_kw(limit)}"
     return [
@@ -116,8 +116,8 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
 
 
 def _feeds(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
-    rules = design.rules
-    va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
+    feed = design.site.feed
+    va = feed.va
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
     left = fullest.pdus - 1
     asked = power.apparent_va(power_w=fullest.power_w)
@@ -125,7 +125,7 @@ def _feeds(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
     holds = "holds" if each <= va else "does NOT hold: use larger feeds or fewer nodes per rack"
     return [
         (
-            f"- A PDU at {rules.feed_line_to_line_v:g} V three-phase and {rules.feed_breaker_a:g} A carries "
+            f"- A PDU at {feed.line_v:g} V three-phase and {feed.breaker_a:g} A carries "
             f"{va / 1e3:.1f} kVA all the time (1.732 x V x A x 0.8)."
         ),
         (

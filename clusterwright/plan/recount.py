@@ -39,6 +39,7 @@ def ledger(plan: Plan, book: PriceBook) -> Ledger:
             as_of=dt.date.fromisoformat(plan.as_of),
             power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
             pue=plan.economics.pue,
+            quotes=plan.quotes,
         ),
         book,
     )

@@ -1,6 +1,6 @@
 -- One row is one change of a discounted price for the hour (spot, commitments, blocks) against the on-demand price in
--- force in the same region on that day, newest first: discount = 1 - discounted / on demand. Prices before the first on-demand one
--- have no row. Empty $accelerator, $sku or $region means all of them.
+-- force in the same region on that day, newest first: discount = 1 - discounted / on demand. Prices before the first
+-- on-demand one have no row. Empty $accelerator, $sku or $region means all of them.
 with
 product as (
     select

@@ -11,9 +11,9 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling import Cable, tally
+from clusterwright.facility.compute_fabric import rail_levels
 from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.inventory import rail_levels
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, RowLayout, Site
 
@@ -209,16 +209,16 @@ def test_too_far() -> None:
 
 
 def test_systems_that_do_not_fit_are_refused_by_name() -> None:
-    """Racks of their own and systems with unknown ports are refused, and so is nothing at all."""
-    with pytest.raises(InputError, match="GB200"):
-        _design(4, system="gb200-nvl72")
+    """Racks without a known unit and systems with unknown ports are refused, and so is nothing at all."""
+    with pytest.raises(InputError, match="GB300"):
+        _design(4, system="gb300-nvl72")
     catalogue = load()
     unknown = replace(catalogue.systems["dgx-h100"], fabric_ports=None)
     with pytest.raises(MissingFactError, match="compute ports"):
         design_onprem(system=unknown, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
-    ethernet = replace(catalogue.systems["dgx-h100"], fabric_kind="ethernet")
-    with pytest.raises(InputError, match="ethernet"):
-        design_onprem(system=ethernet, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
+    third = replace(catalogue.systems["dgx-h100"], fabric_ports=3, fabric_bytes_per_s_per_gpu_one_way=50e9 * 3 / 8)
+    with pytest.raises(RuleError, match="are no rails"):
+        design_onprem(system=third, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
     with pytest.raises(InputError, match="at least one"):
         _design(0)
 
