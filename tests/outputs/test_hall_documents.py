@@ -38,7 +38,7 @@ def _checks(design: OnPremDesign) -> dict[str, Check]:
     catalogue = load()
     standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
     cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
-    found = checks(design, standing, cables, catalogue, need=NEED)
+    found = checks(design, standing, cables, catalogue)
     assert len({check.item for check in found}) == len(found)
     return {check.item: check for check in found}
 
@@ -93,7 +93,9 @@ def test_check_list_without_a_hall() -> None:
         assert (found[item].verdict, found[item].limit) == ("unknown", "not given")
     assert found["one PDU of a rack fails"].verdict == "pass"
     assert found["one of 3 feeds fails"].verdict == "unknown"
-    assert found["checkpoint bandwidth"].found == "20.0 GB/s write asked by this job"
+    assert found["checkpoint bandwidth"].found == "20.0 GB/s asked"
+    assert (found["checkpoint bandwidth"].limit, found["checkpoint bandwidth"].verdict) == ("unknown", "unknown")
+    assert found["capacity"].verdict == "pass"
 
 
 def test_check_list_of_a_hall_that_suits() -> None:
