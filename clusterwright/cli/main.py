@@ -83,8 +83,22 @@ def plan(
 
 
 @app.command()
-def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+def compare(
+    *,
+    blueprint: Blueprint,
+    finance: Annotated[
+        bool, typer.Option("--finance", help="every term, returns, and how sure the ranking is")
+    ] = False,
+    draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
+    seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
     """Compare renting and owning: this run, the horizon, breakeven."""
+    if finance:
+        from clusterwright.cli import finance as command
+
+        raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
     raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))

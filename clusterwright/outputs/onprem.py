@@ -8,6 +8,7 @@ from dataclasses import replace
 from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
+from clusterwright.facility.checklist import checks
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_links import compute_network, compute_plane, storage_network
@@ -18,8 +19,10 @@ from clusterwright.facility.racks import Rack
 from clusterwright.outputs.acceptance import acceptance
 from clusterwright.outputs.bill_of_materials import bill_xlsx
 from clusterwright.outputs.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
+from clusterwright.outputs.checklist import checklist
 from clusterwright.outputs.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_xlsx, in_order, labels_csv
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
+from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
@@ -28,6 +31,7 @@ from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
+from clusterwright.sizing.records import StorageNeed
 
 
 def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -65,6 +69,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
+        need=option.storage,
     ) | {"acceptance.md": text(runbook)}
 
 
@@ -98,6 +103,7 @@ def _documents(
     made_on: dt.date,
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
+    need: StorageNeed | None = None,
 ) -> dict[str, File]:
     standing, cables = drawn
     known = prices or {}
@@ -113,8 +119,10 @@ def _documents(
         **_fabric_graphs(design),
         **_cable_files(cables, made_on),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
+        **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
+        "checklist.md": text(checklist(checks(design, standing, cables, catalogue, need=need), title=title)),
         "procurement.md": text(procurement(design, catalogue, title=title)),
-        "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+        "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
         "storage.md": text(storage_page(design, catalogue, title=title)),
     }
 
@@ -264,8 +272,10 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         ),
         "| `labels.csv` | what to print on both ends of every link, by lines of a wrap-around label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
+        "| `floor_plan.svg` | rows, hot and cold aisles, every rack by kind with its power |",
+        "| `checklist.md` | the check-list of the data centre: pass, fail or unknown with number and limit |",
         "| `procurement.md` | spares, and how long each kind of part takes to come |",
-        "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
