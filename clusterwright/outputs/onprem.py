@@ -31,7 +31,6 @@ from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
-from clusterwright.sizing.records import StorageNeed
 
 
 def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -69,7 +68,6 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
-        need=option.storage,
     ) | {"acceptance.md": text(runbook)}
 
 
@@ -103,7 +101,6 @@ def _documents(
     made_on: dt.date,
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
-    need: StorageNeed | None = None,
 ) -> dict[str, File]:
     standing, cables = drawn
     known = prices or {}
@@ -120,7 +117,7 @@ def _documents(
         **_cable_files(cables, made_on),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
-        "checklist.md": text(checklist(checks(design, standing, cables, catalogue, need=need), title=title)),
+        "checklist.md": text(checklist(checks(design, standing, cables, catalogue), title=title)),
         "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
         "storage.md": text(storage_page(design, catalogue, title=title)),
