@@ -21,6 +21,7 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
+from clusterwright.blueprint.onprem_fabric import OnPremFabric
 from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
@@ -55,6 +56,7 @@ class OnPremTarget(Sizes):
     )
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
+    fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
     scheduler: Literal["slurm", "kubernetes"] = Field("slurm", description="what places jobs on the nodes")
     storage: OwnedStorage | None = Field(
         None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"

@@ -67,6 +67,7 @@ class System:
         accelerator: catalogue id.
         fabric_bytes_per_s_per_gpu_one_way: compute-fabric bandwidth of one GPU, one direction.
         fabric_ports: compute-fabric ports of the node (a rail each).
+        fabric_rails: leaves that its ports hang on, where that is not one port each.
         fabric_ports_per_cage: ports that share a transceiver.
         local_nvme_bytes, local_nvme_read_bytes_per_s: of all drives for data together.
         storage_ports, inband_ports, oob_ports: ports into the other networks.
@@ -89,6 +90,7 @@ class System:
     local_nvme_read_bytes_per_s: float | None = None
     fabric_kind: str | None = None
     fabric_ports: int | None = None
+    fabric_rails: int | None = None
     fabric_ports_per_cage: int | None = None
     fabric_bytes_per_s_per_gpu_one_way: float | None = None
     storage_ports: int | None = None

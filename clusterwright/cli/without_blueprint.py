@@ -23,18 +23,29 @@ def fabric(
     *,
     system: Annotated[str, typer.Option(metavar="SYSTEM", help="for example dgx-h100")],
     switch: Annotated[str, typer.Option(metavar="SWITCH", help="for example qm9700")],
-    units: Annotated[int | None, typer.Option(min=1, max=100_000, help="scalable units to buy")] = None,
-    nodes: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, help="systems; all that the units hold by default")
+    units: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="scalable units whose leaves and spines are bought now, for growth"),
     ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="systems of today; all that the units hold by default")
+    ] = None,
+    topology: Annotated[
+        str, typer.Option(metavar="NAME", help="rail: a leaf per rail; plain: all ports of a node on one leaf")
+    ] = "rail",
     rail_groups: Annotated[
         RailGroups | None, typer.Option(help="three levels with leaves grouped by rail, over all units or in each")
     ] = None,
     management_ports: Annotated[
         int | None, typer.Option(min=0, max=64, help="leaf ports of subnet managers; 4 if there is room by default")
     ] = None,
-    oversubscription: Annotated[float, typer.Option(max=64, help="downlinks over uplinks of a leaf")] = 1.0,
-    planes: Annotated[int, typer.Option(min=1, max=8, help="equal fabrics that every port is split over")] = 1,
+    oversubscription: Annotated[
+        float, typer.Option(max=64, help="the most downlinks over uplinks of a leaf, for example 2")
+    ] = 1.0,
+    spine_oversubscription: Annotated[float, typer.Option(max=64, help="the same of a spine, in three levels")] = 1.0,
+    planes: Annotated[
+        int, typer.Option(min=1, max=8, help="equal fabrics: Ethernet ports are split, InfiniBand rails shared out")
+    ] = 1,
     as_needed: Annotated[bool, typer.Option("--as-needed", help="buy only what the nodes need of one unit")] = False,
     proven: Annotated[
         bool, typer.Option("--prove", help="route it with the InfiniBand subnet manager and check the routes")
@@ -53,6 +64,8 @@ def fabric(
             rail_groups=rail_groups.value if rail_groups else None,
             management_ports=management_ports,
             oversubscription=oversubscription,
+            spine_oversubscription=spine_oversubscription,
+            topology=topology,
             planes=planes,
             as_needed=as_needed,
             as_json=as_json,

@@ -60,15 +60,21 @@ class Cable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cages:
-    """Ports that share a transceiver cage, by kind of end; 1 where not named."""
+    """Ports that share a transceiver cage, by kind of end; 1 where not named.
+
+    Switches of the storage network are as those of the compute fabric where `storage_switch` is not given.
+    """
 
     switch: int = 1
     node: int = 1
+    storage_switch: int | None = None
 
     def of(self, end: End, network: str) -> int:
         """Return the ports per cage at an end; Ethernet ports stand alone."""
         if network not in {"compute", "storage"}:
             return 1
+        if end.kind == "switch" and network == "storage" and self.storage_switch is not None:
+            return self.storage_switch
         return {"switch": self.switch, "node": self.node}.get(end.kind, 1)
 
 
@@ -212,7 +218,7 @@ def _too_long(link: Link, run: float, reach_m: float) -> RuleError:
         (
             Finding(
                 id="CBL001",
-                path=("site",),
+                path=("site", "hall", "racks_per_row"),
                 message=(
                     f"the run from {link.a.device} to {link.b.device} is {run:.0f} m, cables of its kind reach "
                     f"{reach_m:.0f} m"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import Finding, InputError
+from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.facility import devices, ethernet_links, fabric_links, placement, rack_limits, racks
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
@@ -114,17 +114,21 @@ def design_onprem(
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
     site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
     summary = summarise_power(standing, site, rules)
-    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site)
+    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site, rules=rules)
     if findings:
         held = most_nodes(
             system=system, storage=storage, site=site, catalogue=catalogue, rules=rules, purchase=purchase, most=nodes
         )
         findings = tuple(replace(finding, help=f"{_nodes_fit(held)}; {finding.help}") for finding in findings)
-    cables = wire(inventory, standing, site=site, rules=rules)
+    try:
+        cables = wire(inventory, standing, site=site, rules=rules)
+    except RuleError as error:
+        advice = _rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
+        raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
         inventory=inventory,
-        nodes_per_rack=max(len(rack.placements) for rack in standing if rack.kind == "compute"),
+        nodes_per_rack=_nodes_per_rack(inventory, standing),
         compute_racks=kinds.count("compute"),
         network_racks=kinds.count("network"),
         service_racks=kinds.count("services"),
@@ -146,6 +150,12 @@ def design_onprem(
         rules=rules,
         findings=findings,
     )
+
+
+def _nodes_per_rack(inventory: Inventory, standing: Iterable[Rack]) -> int:
+    if inventory.hosts_per_node > 1:
+        return 1
+    return max(len(rack.placements) for rack in standing if rack.kind == "compute")
 
 
 def most_nodes(
@@ -185,9 +195,27 @@ def most_nodes(
         )
         _, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
         it_w = sum(rack.power_w for rack in standing)
-        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site)
+        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site, rules=rules)
 
     return largest(fits, most)
+
+
+def _rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> str:
+    """Return which rows would let every cable reach, or that none do."""
+    square = placement.square_rows(count, site.rows)
+    for per_row in dict.fromkeys((square, max(1, square // 2), square * 2)):
+        rows = replace(site.rows, racks_per_row=per_row, switch_racks="middle-rows")
+        changed = replace(site, rows=rows)
+        standing = lay_out(inventory, site=changed, rules=rules, catalogue=catalogue)
+        try:
+            wire(inventory, standing, site=changed, rules=rules)
+        except RuleError:
+            continue
+        return f"rows of {per_row} racks (site.hall.racks_per_row) bring all cables within reach"
+    return (
+        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, lower the aisles, or "
+        "plan fewer nodes"
+    )
 
 
 def _nodes_fit(nodes: int) -> str:
@@ -242,11 +270,10 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         RuleError: a rack cannot hold a device.
     """
     system = catalogue.systems[inventory.system]
-    nodes = list(devices.compute_devices(inventory, catalogue, rules))
-    node_w = nodes[0].power_w
+    node_w = devices.node_power_w(system, catalogue, rules)
     limits = rack_limits.compute_limits(system=system, node_w=node_w or 0.0, site=site, rules=rules)
     rack_limits.nodes_per_rack(
-        height_u=nodes[0].height_u,
+        height_u=devices.node_height_u(system),
         power_w=node_w,
         weight_kg=system.weight_kg,
         site=site,
@@ -254,12 +281,16 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         name=system.name,
     )
     shared = rack_limits.other_limits(site, rules)
+    if inventory.hosts_per_node > 1:
+        filled = devices.whole_racks(inventory, catalogue, rules)
+    else:
+        filled = racks.fill(devices.compute_devices(inventory, catalogue, rules), limits, site)
     racked = [
-        [(kind, bound.pdus, bound.power_w.value, contents) for contents in racks.fill(things, bound, site)]
-        for kind, bound, things in (
-            ("compute", limits, nodes),
-            ("network", shared, devices.network_devices(inventory, catalogue)),
-            ("services", shared, devices.service_devices(inventory, catalogue)),
+        [(kind, bound.pdus, bound.power_w.value, contents) for contents in each]
+        for kind, bound, each in (
+            ("compute", limits, filled),
+            ("network", shared, racks.fill(devices.network_devices(inventory, catalogue), shared, site)),
+            ("services", shared, racks.fill(devices.service_devices(inventory, catalogue), shared, site)),
         )
     ]
     order = placement.in_order(
@@ -297,7 +328,11 @@ def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: D
     managed = ethernet_links.oob_links(
         managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules
     )
-    cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
+    cages = Cages(
+        switch=inventory.fabric.ports_per_switch_cage,
+        node=inventory.node_ports_per_cage,
+        storage_switch=inventory.storage_fabric.ports_per_switch_cage,
+    )
     return lay(
         links=chain(_data_links(inventory, rules), managed),
         where=spots(standing, site.rows),

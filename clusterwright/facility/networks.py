@@ -75,7 +75,7 @@ def slots_per_box(ports: int, family: str) -> int:
 
 
 def size_storage_network(
-    *, nodes: int, node_ports: int, box_slots: int, radix: int, cage: int, rules: DesignRules
+    *, nodes: int, node_ports: int, box_slots: int, radix: int, cage: int, rules: DesignRules, infiniband: bool = True
 ) -> Fabric:
     """Size the storage network: a fat-tree whose two rails are the sides A and B.
 
@@ -89,11 +89,14 @@ def size_storage_network(
         radix: ports per switch.
         cage: ports per transceiver of a switch.
         rules: uplink share, management servers and fabric managers, which have ports here too.
+        infiniband: or Ethernet, which has no LIDs.
     """
     slots = box_slots + nodes * slots_per_node(node_ports) + ceil(rules.management_servers / SIDES)
     slots += rules.ufm_ports_per_fabric // SIDES
     uplinks = round(radix * rules.storage_uplinks_share)
-    return size_fabric(nodes=slots, rails=SIDES, radix=radix, uplinks=uplinks, ports_per_switch_cage=cage)
+    return size_fabric(
+        nodes=slots, rails=SIDES, radix=radix, uplinks=uplinks, ports_per_switch_cage=cage, infiniband=infiniband
+    )
 
 
 def size_inband_network(*, nodes: int, node_ports: int, rules: DesignRules) -> InbandNetwork:

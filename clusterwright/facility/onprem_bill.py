@@ -104,11 +104,12 @@ def _managers(inventory: Inventory) -> str:
 
 def _switches(inventory: Inventory) -> list[tuple[str, int, str]]:
     fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
+    planes = f"{inventory.planes} planes of " if inventory.planes > 1 else ""
     return [
         (
             inventory.compute_switch,
-            fabric.switches,
-            f"compute fabric: {fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
+            inventory.compute_switches,
+            f"compute fabric: {planes}{fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
         ),
         (
             inventory.storage_switch,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from clusterwright.facility.fabric_choice import FabricChoice
 from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
 from clusterwright.facility.spares import LeadTimes, Spares
 
@@ -187,6 +188,7 @@ class DesignRules:
         spares: shares held in stock by kind of part; lead_times: from order to delivery, as the user gave them.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
+        fabric: what is asked of the compute fabric.
     """
 
     ufm_per_fabric: int = 2
@@ -202,3 +204,4 @@ class DesignRules:
     leaf_oversubscription: float = 1.0
     spine_oversubscription: float = 1.0
     power_cap_w: float | None = None
+    fabric: FabricChoice = field(default_factory=FabricChoice)

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from clusterwright.catalog.media import media
 from clusterwright.catalog.storage import StorageTier, tier_of
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.inventory import FAMILIES, Inventory
+from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.storage_design import StorageDesign
 
 #: What the storage network has to give every node (RA-11333-001, Storage; the same on NVIDIA's page for B200), bytes/s.
@@ -42,10 +43,9 @@ def judge_tier(design: StorageDesign, *, drives_read_bytes_per_s: float | None) 
 
 def node_draws_bytes_per_s(inventory: Inventory) -> float:
     """Return what one node can draw of its cluster's storage network while all others draw too, in bytes/s."""
-    rates = {family: rate for rate, family in FAMILIES.items()}
     return node_bytes_per_s(
-        ports=inventory.storage_ports,
-        port_bytes_per_s=rates[inventory.storage_family],
+        ports=inventory.storage_ports * inventory.hosts_per_node,
+        port_bytes_per_s=media()[inventory.storage_family][0].port_bytes_per_s_one_way,
         fabric=inventory.storage_fabric,
     )
 

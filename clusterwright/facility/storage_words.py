@@ -5,27 +5,27 @@ from clusterwright.facility.networks import SPLIT_PORTS, SPLITTER_FAMILY
 from clusterwright.facility.storage_boxes import PATH, StorageBox
 from clusterwright.facility.storage_design import StorageDesign
 
-#: Families of media by the rate of a switch's ports in bytes/s, one direction.
-_FAMILIES = {25e9: "hdr", 50e9: "ndr"}
+#: Families of media whose switch cages a splitter cable can join to ports of half the rate.
+_SPLIT_FAMILIES = ("ndr", "eth400")
 
 
-def storage_box_family(design: StorageDesign, *, switch_bytes_per_s: float) -> str:
+def storage_box_family(design: StorageDesign, *, family: str, switch_bytes_per_s: float) -> str:
     """Return the media that join boxes to the storage network.
 
     A faster port runs at the switch's rate; one of half the rate of an NDR switch hangs on a splitter cable.
 
     Args:
         design: with the rate of a box's ports.
-        switch_bytes_per_s: of a switch's ports, one direction.
+        family: of media of the switch's ports.
+        switch_bytes_per_s: of these ports, one direction.
 
     Raises:
         RuleError: nothing joins them (`STO008`).
     """
     rate = design.data.port_bytes_per_s_one_way or 0.0
-    family = _FAMILIES[switch_bytes_per_s]
     if rate >= switch_bytes_per_s:
         return family
-    if family == "ndr" and rate * SPLIT_PORTS == switch_bytes_per_s:
+    if family in _SPLIT_FAMILIES and rate * SPLIT_PORTS == switch_bytes_per_s:
         return SPLITTER_FAMILY
     raise RuleError(
         (
@@ -38,7 +38,7 @@ def storage_box_family(design: StorageDesign, *, switch_bytes_per_s: float) -> s
                 ),
                 help=(
                     "order boxes with ports of "
-                    + (f"{switch_bytes_per_s * 4 / 1e9:.0f} or " if family == "ndr" else "")
+                    + (f"{switch_bytes_per_s * 4 / 1e9:.0f} or " if family in _SPLIT_FAMILIES else "")
                     + f"{switch_bytes_per_s * 8 / 1e9:.0f} Gb/s and say so in targets.onprem.storage.box.port_rate"
                 ),
             ),

@@ -8,7 +8,7 @@ from clusterwright.catalog.records import System
 from clusterwright.facility import power
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, managed_devices
-from clusterwright.facility.inventory import FAMILIES
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.plan.record import Option, Plan
@@ -16,6 +16,8 @@ from clusterwright.plan.record import Option, Plan
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
 #: replace below; GB/s. Source: Azure/ai-infrastructure-on-azure, SKU baselines, commit a01b0731 (2026-04-22).
 _MEASURED_GB_PER_S = {"h100-sxm-80gb": (450, 400, 300)}
+#: What InfiniBand calls its port rates, in bytes/s one way.
+_RATE_NAMES = {25e9: "HDR", 50e9: "NDR", 100e9: "XDR"}
 _SPREAD = 0.05
 _BURN_IN_HOURS = 24
 
@@ -111,25 +113,26 @@ def _management(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
         _Step(do="ping every management port", expect=f"{managed:,} answer"),
         _Step(
             do="`ipmitool -H … chassis status` for every node; change its password",
-            expect=f"{inventory.nodes:,} answer, none with the maker's password",
+            expect=f"{len(inventory.hosts()):,} answer, none with the maker's password",
         ),
     ]
 
 
 def _fabric(design: OnPremDesign) -> list[_Step]:
-    fabric = design.inventory.fabric
-    ports = fabric.nodes * fabric.rails + fabric.management_ports
-    trunks = fabric.leaf_spine_cables + fabric.spine_core_cables
-    if design.inventory.compute_family not in FAMILIES.values():
+    fabric, planes = design.inventory.fabric, design.inventory.planes
+    ports = planes * (fabric.nodes * fabric.ports_per_node + fabric.management_ports)
+    trunks = planes * (fabric.leaf_spine_cables + fabric.spine_core_cables)
+    if design.inventory.compute_network != INFINIBAND_NETWORK:
         return [_Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
     return [
         _Step(
             do="`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
-            expect=f"{fabric.switches:,} switches, {ports:,} ports, {fabric.node_leaf_cables + trunks:,} links",
+            expect=f"{design.inventory.compute_switches:,} switches, {ports:,} ports, "
+            f"{planes * fabric.node_leaf_cables + trunks:,} links{' in all planes' if planes > 1 else ''}",
         ),
         _Step(
             do="`iblinkinfo --downports` and `iblinkinfo`",
-            expect=f"all links up at 4x {design.inventory.compute_family.upper()}; none slower",
+            expect=f"all links up at 4x {_RATE_NAMES[design.inventory.compute_port_bytes_per_s]}; none slower",
         ),
         _Step(
             do="`ibqueryerrors -K`, an hour of phase 6 over all nodes, `ibqueryerrors`",
@@ -205,11 +208,11 @@ def _storage(design: OnPremDesign) -> list[_Step]:
 
 
 def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
-    speed = option.tokens_per_s_per_gpu
+    speed, hosts = option.tokens_per_s_per_gpu, design.inventory.hosts_per_node
     # The band of the run's days is that of its speed, turned round.
     slow = speed * option.calendar_days / option.calendar_days_high
     fast = speed * option.calendar_days / option.calendar_days_low
-    nodes, gpus = f"{design.inventory.nodes:,} nodes", f"{design.inventory.gpus:,} GPUs"
+    nodes, gpus = f"{len(design.inventory.hosts()):,} nodes", f"{design.inventory.gpus:,} GPUs"
     if option.scheduler == "kubernetes":
         asked = [
             _Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
@@ -220,8 +223,8 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
         asked = [
             _Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
             _Step(
-                do=f"`srun -N {option.training_nodes} --gres=gpu:{option.gpus_per_node} hostname`",
-                expect=f"{option.training_nodes:,} names",
+                do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+                expect=f"{option.training_nodes * hosts:,} names",
             ),
         ]
         submit = "`sbatch launch/train.sbatch`"

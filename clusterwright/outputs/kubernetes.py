@@ -16,7 +16,7 @@ from clusterwright.outputs.kubernetes_cluster import (
     charts,
     cluster_of,
 )
-from clusterwright.outputs.launch import max_restarts
+from clusterwright.outputs.launch import max_restarts, nodes_of_job
 from clusterwright.outputs.launch_megatron import no_megatron
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
@@ -147,7 +147,7 @@ def _readme(option: Option, cluster: KubernetesCluster, *, trains: bool) -> str:
         rail_resource=RAIL_RESOURCE,
         train=trains,
         layout=layout_text(option.layout),
-        training_nodes=option.training_nodes,
+        training_nodes=nodes_of_job(option)[1],
         to_set=to_set,
         checks=checks,
     )

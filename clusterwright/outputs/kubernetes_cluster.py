@@ -60,9 +60,9 @@ class KubernetesCluster:
 
     Attributes:
         system: of the nodes; vendor: of their accelerators; gpu_resource: what pods ask for.
-        nodes: with their places; gpus_per_node, rails: of one node.
-        cpus, memory_gib: of one node that jobs may ask for.
-        infiniband, mellanox: kind of the compute ports.
+        nodes: hosts with their places, compute trays where a system is a whole rack; gpus_per_node, rails: of one host.
+        cpus, memory_gib: of one host that jobs may ask for.
+        infiniband, mellanox: kind of the compute ports; rack_scale: a system is a whole rack.
         storage_bytes: capacity that the shared claim names; posix: files can be mounted.
     """
 
@@ -76,6 +76,7 @@ class KubernetesCluster:
     memory_gib: int
     infiniband: bool
     mellanox: bool
+    rack_scale: bool
     storage_bytes: float
     posix: bool
 
@@ -102,6 +103,7 @@ def cluster_of(inventory: Inventory, standing: Sequence[Rack], system: System, *
     Raises:
         MissingFactError: the system's processors or memory are unknown, or pods cannot ask for the accelerators.
     """
+    hosts = inventory.hosts_per_node
     threads = (system.cpu_sockets or 0) * (system.cpu_cores_per_socket or 0) * (system.cpu_threads_per_core or 1)
     if not threads or system.memory_bytes is None:
         raise MissingFactError(
@@ -117,12 +119,13 @@ def cluster_of(inventory: Inventory, standing: Sequence[Rack], system: System, *
         vendor=vendor,
         gpu_resource=GPU_RESOURCES[vendor],
         nodes=tuple(_placed(inventory, standing)),
-        gpus_per_node=system.gpus,
-        rails=system.fabric_ports or 0,
-        cpus=int(threads * JOB_SHARE),
-        memory_gib=int(system.memory_bytes * JOB_SHARE / 2**30),
-        infiniband=system.fabric_kind == "infiniband",
-        mellanox=system.fabric_kind == "infiniband" or system.vendor == "NVIDIA",
+        gpus_per_node=system.gpus // hosts,
+        rails=(system.fabric_ports or 0) // hosts,
+        cpus=int(threads / hosts * JOB_SHARE),
+        memory_gib=int(system.memory_bytes / hosts * JOB_SHARE / 2**30),
+        infiniband=inventory.compute_network == "infiniband",
+        mellanox=inventory.compute_network == "infiniband" or system.vendor == "NVIDIA",
+        rack_scale=hosts > 1,
         storage_bytes=inventory.storage.usable_bytes or inventory.storage.capacity_bytes,
         posix=inventory.storage.kind != "object",
     )

@@ -11,6 +11,7 @@ from clusterwright.outputs.kubernetes_cluster import (
 )
 from clusterwright.outputs.kubernetes_network import rail_annotation
 from clusterwright.outputs.kubernetes_queues import SHARED, tolerated
+from clusterwright.outputs.launch import nodes_of_job
 from clusterwright.outputs.launch_megatron import argument_groups
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
@@ -65,7 +66,7 @@ def train(plan: Plan, option: Option, cluster: KubernetesCluster, *, restarts: i
     ]
     name = plan.name
     job = _job(
-        cluster, name, nodes=option.training_nodes, arguments=arguments, debug="WARN", restarts=restarts,
+        cluster, name, nodes=nodes_of_job(option)[1], arguments=arguments, debug="WARN", restarts=restarts,
         environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
     )  # fmt: skip
     return [_service(name), job]

@@ -5,6 +5,7 @@ from typing import Any
 from clusterwright.outputs.kubernetes_cluster import (
     NAMESPACE,
     QUEUE,
+    RACK_LABEL,
     RAIL_RESOURCE,
     UNIT_LABEL,
     KubernetesCluster,
@@ -73,7 +74,7 @@ def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
             "apiVersion": KUEUE,
             "kind": "Topology",
             "metadata": {"name": TOPOLOGY},
-            "spec": {"levels": [{"nodeLabel": UNIT_LABEL}, {"nodeLabel": "kubernetes.io/hostname"}]},
+            "spec": {"levels": [{"nodeLabel": label} for label in _levels(cluster)]},
         },
         {
             "apiVersion": KUEUE,
@@ -112,6 +113,11 @@ def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
             "spec": {"clusterQueue": QUEUE},
         },
     ]
+
+
+def _levels(cluster: KubernetesCluster) -> list[str]:
+    """Return labels from the widest level to a host; a rack that is one system is an NVLink domain, and a level."""
+    return [UNIT_LABEL, *([RACK_LABEL] if cluster.rack_scale else []), "kubernetes.io/hostname"]
 
 
 def tolerated(cluster: KubernetesCluster) -> dict[str, str]:

@@ -122,7 +122,7 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     wrong = cloud_findings(blueprint, target)
     if wrong:
         raise RuleError(tuple(wrong))
-    target = replace(target, node=with_levels(target.node, catalogue))
+    target = replace(target, node=with_levels(blueprint, target.node, catalogue))
     front, target = _front_in_hall(blueprint, catalogue, job, target)
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]

@@ -86,7 +86,7 @@ def _check_room(site: Site, system: System) -> None:
 
 def rules_of(blueprint: Blueprint, node: NodeType) -> DesignRules:
     """Return the rules of a design: the node's network and power cap, the buyer's spares and lead times."""
-    rules = design_rules(node)
+    rules = design_rules(blueprint, node)
     target = blueprint.targets.onprem
     if target is None:
         return rules

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -47,16 +48,19 @@ Read = Callable[[list[tuple[str, str]]], list[str]]
 @cache
 def _planned(system: str = "dgx-h100", model: str = "llama-2-7b", storage: str = "") -> tuple[Plan, Option]:
     catalogue = load()
-    onprem: dict[str, Any] = {"system": system, "max_nodes": 40, "min_nodes": 33, "scheduler": "kubernetes"}
+    racks = system.endswith("nvl72")
+    nodes = {"min_nodes": 4, "max_nodes": 4} if racks else {"min_nodes": 33, "max_nodes": 40}
+    onprem: dict[str, Any] = {"system": system, "scheduler": "kubernetes", **nodes}
     if storage:
         figures = {"read": "40 GB/s", "write": "20 GB/s", "capacity": "100 TB", "height": "1 U"}
         onprem["storage"] = {"system": storage, "box": figures}
     text: dict[str, Any] = {
         "name": "small",
         "workload": {
-            "kind": "train", "model": model, "tokens": 100e9, "sequence_length": 2048, "global_batch": 1024,
+            "kind": "train", "model": model, "tokens": 100e9, "sequence_length": 2048, "global_batch": 1536 if racks else 1024,
         },
         "targets": {"onprem": onprem},
+        "site": {"rack_power": "160 kW"} if racks else {},
     }  # fmt: skip
     blueprint = Blueprint.model_validate(text)
     resolved = resolve(blueprint, catalogue)
@@ -116,9 +120,9 @@ def test_kinds_of_operators_have_known_fields() -> None:
     assert config["resourceList"][0]["selectors"]["linkTypes"] == ["infiniband"]
 
 
-def test_kustomize_builds_the_folder(tmp_path: Path, require_engine: Callable[..., None]) -> None:
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; Debian 12 has no package of it")
+def test_kustomize_builds_the_folder(tmp_path: Path) -> None:
     """`kubectl kustomize` reads the folder; what it gives is namespace, storage and queue, and no job."""
-    require_engine("kubectl")
     for name, text in _texts().items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -223,6 +227,22 @@ def test_object_storage_has_no_claim() -> None:
     assert not [entry for entry in _objects(texts) if entry["kind"].startswith("PersistentVolume")]
     assert "persistentVolumeClaim" not in texts["jobs/all_reduce.yaml"]
     assert "S3 client" in texts["README.md"]
+
+
+def test_racks_that_are_one_system() -> None:
+    """The hosts of GB200 NVL72 racks are 18 trays of 4 GPUs and 4 ports each; the rack is a level of its own."""
+    texts = _texts(system="gb200-nvl72", model="gpt3-175b")
+    _, option = _planned(system="gb200-nvl72", model="gpt3-175b")
+    nodes = [entry for entry in _objects(texts) if entry["kind"] == "Node"]
+    per_rack = Counter(entry["metadata"]["labels"]["topology.gpu-cluster/rack"] for entry in nodes)
+    assert set(per_rack.values()) == {18}
+    assert len(per_rack) == option.nodes
+    levels = [level["nodeLabel"] for level in _one(texts, "Topology")["spec"]["levels"]]
+    assert levels[1] == "topology.gpu-cluster/rack"
+    job = _one(texts, "Job", "small")["spec"]
+    limits = job["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert (limits["nvidia.com/gpu"], limits["nvidia.com/rail"]) == ("4", "4")
+    assert job["completions"] == 18 * option.training_nodes
 
 
 def test_drivers_come_from_one_place() -> None:
