@@ -31,6 +31,7 @@ from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import own_facts_lines
 from clusterwright.sizing.records import StorageNeed
 
 
@@ -70,7 +71,17 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         prices=prices,
         drawn=(standing, cables),
         need=option.storage,
-    ) | {"acceptance.md": text(runbook)}
+    ) | {"acceptance.md": text(runbook), **_own_parts(plan)}
+
+
+def _own_parts(plan: Plan) -> dict[str, File]:
+    """Return the page of the user's own facts and prices, where there are some."""
+    prices = [f"{one.sku}: {one.usd:,.2f} USD ({one.source})" for one in plan.quotes if not one.vendor]
+    lines = [*own_facts_lines(plan), *prices]
+    if not lines:
+        return {}
+    head = [f"# Own parts of {plan.name}", "", "These stand in the place of the catalogue's facts and prices:", ""]
+    return {"own_parts.md": text("\n".join([*head, *(f"- {line}" for line in lines)]))}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
