@@ -25,14 +25,13 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
+from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import own_facts_lines
-from clusterwright.sizing.records import StorageNeed
 
 
 def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -70,18 +69,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
-        need=option.storage,
-    ) | {"acceptance.md": text(runbook), **_own_parts(plan)}
-
-
-def _own_parts(plan: Plan) -> dict[str, File]:
-    """Return the page of the user's own facts and prices, where there are some."""
-    prices = [f"{one.sku}: {one.usd:,.2f} USD ({one.source})" for one in plan.quotes if not one.vendor]
-    lines = [*own_facts_lines(plan), *prices]
-    if not lines:
-        return {}
-    head = [f"# Own parts of {plan.name}", "", "These stand in the place of the catalogue's facts and prices:", ""]
-    return {"own_parts.md": text("\n".join([*head, *(f"- {line}" for line in lines)]))}
+    ) | {"acceptance.md": text(runbook), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
@@ -114,7 +102,6 @@ def _documents(
     made_on: dt.date,
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
-    need: StorageNeed | None = None,
 ) -> dict[str, File]:
     standing, cables = drawn
     known = prices or {}
@@ -131,7 +118,7 @@ def _documents(
         **_cable_files(cables, made_on),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
-        "checklist.md": text(checklist(checks(design, standing, cables, catalogue, need=need), title=title)),
+        "checklist.md": text(checklist(checks(design, standing, cables, catalogue), title=title)),
         "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
         "storage.md": text(storage_page(design, catalogue, title=title)),
