@@ -1,5 +1,6 @@
 """Oracle's list, Lambda, RunPod and SkyPilot's catalogues in their real forms, with their traps."""
 
+import csv
 import datetime as dt
 import json
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.errors import ClusterwrightError
 from clusterwright.feeds.download import FeedError, Fetcher, Manners
@@ -133,6 +135,10 @@ def test_names_are_of_the_catalogue() -> None:
         names = names_of(feed)
         assert names
         assert {entry["gpu"] for entry in names} <= load().accelerators.keys()
+    for table in ("market_names.csv", "gcp_components.csv"):
+        with (assets.root() / "catalog" / table).open(encoding="utf-8", newline="") as lines:
+            sources = {row["source"] for row in csv.DictReader(lines)}
+        assert sources <= load().sources.keys()
 
 
 def test_lists_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
