@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.checks.documents.fabrics import facts
@@ -14,6 +15,8 @@ from clusterwright.cli.answer import plan_of, progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.links import compute_links, compute_names
+from clusterwright.facility.planes import Plane
+from clusterwright.facility.system_fabric import SystemFabric
 
 SCHEMA_VERSION = 1
 _MANAGERS = ["fabric-manager-1", "fabric-manager-2"]
@@ -91,29 +94,34 @@ def prove_blueprint(path: Path, set_values: list[str] | None, *, as_json: bool) 
     assert option.facility is not None  # noqa: S101 - on premises
     inventory = option.facility.inventory
     _require_infiniband(inventory.compute_switch)
-    links = list(
-        compute_links(
-            fabric=inventory.fabric,
-            family=inventory.compute_family,
+    proofs = [
+        _proof(
+            inventory.fabric,
             hosts=inventory.hosts(),
-            managers=inventory.compute_manager_names() or _MANAGERS,
+            managers=inventory.managers_of(plane) or _MANAGERS,
+            plane=plane,
         )
-    )
-    proof = prove(fabric=inventory.fabric, links=links, names=compute_names(inventory.fabric))
-    return show(proof, f"{option.nodes:,} × {inventory.system_name}", as_json=as_json)
+        for plane in inventory.each_plane()
+    ]
+    return show(proofs, f"{option.nodes:,} × {inventory.system_name}", as_json=as_json)
 
 
-def prove_fabric(fabric: Fabric, *, switch: str, title: str, as_json: bool) -> int:
-    """Prove a fabric that was sized without a blueprint; return the exit code.
+def prove_fabric(sized: SystemFabric, *, title: str, as_json: bool) -> int:
+    """Prove all planes of a fabric that was sized without a blueprint; return the exit code.
 
     Raises:
         InputError: it is not InfiniBand, or the engines are not installed.
     """
     _require_engines()
-    _require_infiniband(switch)
-    hosts = [f"node{number + 1:04d}" for number in range(fabric.nodes)]
-    links = list(compute_links(fabric=fabric, family="", hosts=hosts, managers=_MANAGERS))
-    return show(prove(fabric=fabric, links=links, names=compute_names(fabric)), title, as_json=as_json)
+    _require_infiniband(sized.switch)
+    hosts = [f"node{number + 1:04d}" for number in range(sized.fabric.nodes)]
+    proofs = [_proof(sized.fabric, hosts=hosts, managers=_MANAGERS, plane=plane) for plane in sized.each_plane()]
+    return show(proofs, title, as_json=as_json)
+
+
+def _proof(fabric: Fabric, *, hosts: list[str], managers: list[str], plane: Plane) -> Proof:
+    links = list(compute_links(fabric=fabric, family="", hosts=hosts, managers=managers, plane=plane))
+    return prove(fabric=fabric, links=links, names=compute_names(fabric, plane))
 
 
 def _require_engines() -> None:
@@ -125,18 +133,26 @@ def _require_engines() -> None:
 def _require_infiniband(switch: str) -> None:
     if load_catalogue().switches[switch].network != "infiniband":
         raise InputError(
-            f"{switch} is an Ethernet switch: OpenSM routes InfiniBand only", help="nothing proves this fabric yet"
+            f"{switch} is an Ethernet switch: OpenSM routes InfiniBand only",
+            help="an Ethernet fabric is not proved; its links are checked on site with lldpctl (acceptance.md)",
         )
 
 
-def show(proof: Proof, title: str, *, as_json: bool) -> int:
-    """Print a proof; return 0 if it holds, 1 if not."""
-    print(_json(proof) if as_json else "\n".join(_lines(proof, title)))  # noqa: T201 - the result
-    return EXIT_RULE_FAILED if proof.findings else EXIT_FINE
+def show(proofs: Sequence[Proof], title: str, *, as_json: bool) -> int:
+    """Print the proofs of all planes; return 0 if all hold, 1 if not."""
+    if as_json:
+        print(_json(proofs))  # noqa: T201 - the result
+    else:
+        of = f", plane {{}} of {len(proofs)}" if len(proofs) > 1 else ""
+        texts = ["\n".join(_lines(proof, title + of.format(number))) for number, proof in enumerate(proofs, start=1)]
+        print("\n\n".join(texts))  # noqa: T201 - the result
+    return EXIT_RULE_FAILED if any(proof.findings for proof in proofs) else EXIT_FINE
 
 
-def _json(proof: Proof) -> str:
-    return json.dumps({"schema": SCHEMA_VERSION, "proven": not proof.findings, **asdict(proof)}, indent=1)
+def _json(proofs: Sequence[Proof]) -> str:
+    proven = not any(proof.findings for proof in proofs)
+    first: dict[str, Any] = asdict(proofs[0]) if len(proofs) == 1 else {"planes": [asdict(proof) for proof in proofs]}
+    return json.dumps({"schema": SCHEMA_VERSION, "proven": proven, **first}, indent=1)
 
 
 def _lines(proof: Proof, title: str) -> list[str]:

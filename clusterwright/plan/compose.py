@@ -103,6 +103,7 @@ def compose(
             owned=any(option.facility is not None for option in options),
             rented=any(option.facility is None for option in options),
         ),
+        quotes=economics.quotes,
     )
 
 

@@ -10,6 +10,7 @@ from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.file_system import FileSystem
 from clusterwright.plan.deployment import ExistingIds, StateBackend
+from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime, StorageNeed
 from clusterwright.sizing.traffic import Traffic
@@ -253,6 +254,7 @@ class Plan:
         findings: rules that failed; empty when every goal is met.
         warnings: what is allowed and may still go wrong, or has no effect; they change no exit code.
         not_counted: what the dollars leave out, in words.
+        quotes: prices of vendors that parts were priced with.
     """
 
     schema: Literal[1]
@@ -273,6 +275,7 @@ class Plan:
     findings: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
     not_counted: tuple[str, ...]
+    quotes: tuple[QuotedPrice, ...] = ()
 
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""

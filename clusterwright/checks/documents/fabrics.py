@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from clusterwright.checks.documents.records import NOT_PROVEN, Documents, Result, found, judged, skipped
 from clusterwright.checks.fabric.proof import Proof, prove_netlist
@@ -9,10 +10,11 @@ from clusterwright.checks.fabric.reading import named_wires, read_netlist
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.errors import ClusterwrightError, Finding
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.fabric_links import compute_network, storage_network
-from clusterwright.facility.inventory import FAMILIES, Inventory
+from clusterwright.facility.fabric_links import compute_plane, storage_network
+from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.links import Link, TreeNames, compute_names, storage_names
 from clusterwright.facility.netlist import Netlist, netlist
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 
 _ENGINE = "OpenSM over ibsim"
 #: Cables that are named in one message.
@@ -25,7 +27,6 @@ class _Network:
 
     part: str
     file: str
-    family: str
     switch: str
     fabric: Fabric
     names: TreeNames
@@ -36,34 +37,37 @@ class _Network:
 def prove_fabrics(documents: Documents) -> Iterator[Result]:
     """Yield the proof of the compute fabric and of the storage network."""
     inventory = documents.design.inventory
-    for network in (
-        _Network(
-            part="compute fabric",
-            file="fabric.ibnetdiscover",
-            family=inventory.compute_family,
-            switch=inventory.compute_switch,
-            fabric=inventory.fabric,
-            names=compute_names(inventory.fabric),
-            links=compute_network,
-            kind="node",
-        ),
+    for plane in inventory.each_plane():
+        several = plane.count > 1
+        yield _proven(
+            documents,
+            _Network(
+                part=f"compute fabric, plane {plane.number + 1}" if several else "compute fabric",
+                file=f"fabric-p{plane.number + 1}.ibnetdiscover" if several else "fabric.ibnetdiscover",
+                switch=inventory.compute_switch,
+                fabric=inventory.fabric,
+                names=compute_names(inventory.fabric, plane),
+                links=partial(compute_plane, plane=plane),
+                kind="node",
+            ),
+        )
+    yield _proven(
+        documents,
         _Network(
             part="storage network",
             file="storage.ibnetdiscover",
-            family=inventory.storage_family,
             switch=inventory.storage_switch,
             fabric=inventory.storage_fabric,
             names=storage_names(),
             links=storage_network,
             kind="nic",
         ),
-    ):
-        yield _proven(documents, network)
+    )
 
 
 def _proven(documents: Documents, network: _Network) -> Result:
-    if network.family not in FAMILIES.values():
-        reason = f"{network.switch} is an Ethernet switch: OpenSM routes InfiniBand only"
+    if documents.design.inventory.compute_network != INFINIBAND_NETWORK:
+        reason = f"{network.switch} is an Ethernet switch: OpenSM routes InfiniBand only, so it is not proved"
         return skipped(network.part, (), _ENGINE, reason)
     path = documents.site / network.file
     files = (documents.name(path),)

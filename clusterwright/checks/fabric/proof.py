@@ -86,8 +86,8 @@ def prove_netlist(
     Raises:
         ClusterwrightError: an engine is missing or fails.
     """
-    planned = fabric.nodes * fabric.rails + fabric.management_ports if ends is None else ends
-    full = planned == fabric.nodes * fabric.rails and _is_full(fabric)
+    planned = fabric.nodes * fabric.ports_per_node + fabric.management_ports if ends is None else ends
+    full = planned == fabric.nodes * fabric.ports_per_node and _is_full(fabric)
     top = names.core if fabric.core else names.spine
     tops = {top(index) for index in range(fabric.core or fabric.spine)}
     routes = route(plan, [switch.guid for switch in plan.switches if switch.name in tops], text=text)
@@ -172,7 +172,8 @@ def _rails(fabric: Fabric, plan: Netlist, walks: list[Walk], home_index: Integer
     nodes = [index for index, adapter in enumerate(plan.adapters) if adapter.kind == "node"]
     order = {device: number for number, device in enumerate(dict.fromkeys(plan.adapters[i].device for i in nodes))}
     group = np.array([order[plan.adapters[i].device] // fabric.nodes_per_leaf for i in nodes])
-    rail = np.array([plan.adapters[i].port for i in nodes])
+    # Ports count over all planes; rails are those of this fabric.
+    rail = np.array([own // fabric.links_per_rail for own in _order_of_ports(plan, nodes)])
     own = np.array(nodes)
     wrong = 0
     for member in np.unique(group) if fabric.levels > 1 else []:
@@ -187,6 +188,13 @@ def _rails(fabric: Fabric, plan: Netlist, walks: list[Walk], home_index: Integer
             f"{wrong:,} ports are more than one switch away from their own rail's leaf",
             "look for swapped cables between a node and its leaves",
         )
+
+
+def _order_of_ports(plan: Netlist, nodes: list[int]) -> list[int]:
+    """Return each node port's place (from 0) among the ports that its node has in this fabric."""
+    ports = sorted({plan.adapters[i].port for i in nodes})
+    place = {port: number for number, port in enumerate(ports)}
+    return [place[plan.adapters[i].port] for i in nodes]
 
 
 def _spread(net: Wiring, switches: Integers, *, up: bool) -> tuple[int, int] | None:
@@ -205,7 +213,7 @@ def _spread(net: Wiring, switches: Integers, *, up: bool) -> tuple[int, int] | N
 def _is_full(fabric: Fabric) -> bool:
     """Tell whether every leaf has equally many nodes on each uplink and nothing else: routes can be perfectly even."""
     alike = fabric.nodes == fabric.leaf // fabric.rails * fabric.nodes_per_leaf and fabric.management_ports == 0
-    return alike and fabric.nodes_per_leaf % max(1, fabric.uplinks_per_leaf) == 0
+    return alike and fabric.ports_per_leaf % max(1, fabric.uplinks_per_leaf) == 0
 
 
 def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | None, *, full: bool) -> Iterator[Finding]:
@@ -215,8 +223,8 @@ def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | No
     trunk = fabric.uplinks_per_leaf // fabric.spine_per_group
     # The ports of each other leaf are dealt out over the uplinks, so that one may get one more than the next.
     expected = (
-        ("uplink of a leaf", up, (fabric.leaf - 1) * ceil(fabric.nodes_per_leaf / fabric.uplinks_per_leaf)),
-        ("link of a spine towards a leaf", down, ceil(fabric.nodes_per_leaf / trunk)),
+        ("uplink of a leaf", up, (fabric.leaf - 1) * ceil(fabric.ports_per_leaf / fabric.uplinks_per_leaf)),
+        ("link of a spine towards a leaf", down, ceil(ceil(fabric.ports_per_leaf / trunk) * _uneven(fabric))),
     )
     for what, (fewest, most), share in expected:
         if most > share or (full and fewest != most):
@@ -225,6 +233,17 @@ def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | No
                 f"one {what} carries the routes to {most} ports, another to {fewest}; {share} are expected",
                 "look for a missing or misplaced cable between switches",
             )
+
+
+def _uneven(fabric: Fabric) -> float:
+    """Return the share of a link over the mean of its trunk that OpenSM may take without a fault.
+
+    Where a leaf is oversubscribed by no whole number some uplinks take more ports than others, and their trunks follow.
+    Measured: 22 instead of 21 over full leaves, 25 instead of 19 where leaves are empty. A trunk on the wrong spine
+    takes twice its share.
+    """
+    busiest = max(fabric.down_ports(leaf) for leaf in range(fabric.leaf))
+    return 1.4 if busiest > fabric.uplinks_per_leaf and busiest % fabric.uplinks_per_leaf else 1.0
 
 
 def _shared(fabric: Fabric, busiest: int, *, full: bool) -> Iterator[Finding]:
@@ -244,7 +263,8 @@ def _shifts(fabric: Fabric, plan: Netlist, kind: str) -> Iterator[tuple[Integers
     at = {(adapter.device, adapter.port): index for index, adapter in enumerate(plan.adapters)}
     hosts = list(dict.fromkeys(adapter.device for adapter in plan.adapters if adapter.kind == kind))
     # A port without a cable is no port of the netlist; its flows are left out.
-    grid = np.array([[at.get((host, rail), -1) for rail in range(fabric.rails)] for host in hosts])
+    ports = sorted({adapter.port for adapter in plan.adapters if adapter.kind == kind})
+    grid = np.array([[at.get((host, port), -1) for port in ports] for host in hosts])
     by_units = range(fabric.nodes_per_leaf, len(hosts), fabric.nodes_per_leaf)
     for shift in sorted({*(one for one in _SHIFTS if one < len(hosts)), *by_units}):
         sources, destinations = grid.ravel(), np.roll(grid, -shift, axis=0).ravel()

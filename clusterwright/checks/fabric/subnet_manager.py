@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.facility.fabric import INFINIBAND_LIDS
+from clusterwright.facility.fabric_limits import INFINIBAND_LIDS
 from clusterwright.facility.netlist import Netlist
 
 PROGRAMS = ("ibsim", "opensm")
