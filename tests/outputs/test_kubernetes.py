@@ -57,7 +57,8 @@ def _planned(system: str = "dgx-h100", model: str = "llama-2-7b", storage: str =
     text: dict[str, Any] = {
         "name": "small",
         "workload": {
-            "kind": "train", "model": model, "tokens": 100e9, "sequence_length": 2048, "global_batch": 1536 if racks else 1024,
+            "kind": "train", "model": model, "tokens": 100e9, "sequence_length": 2048,
+            "global_batch": 1536 if racks else 1024,
         },
         "targets": {"onprem": onprem},
         "site": {"rack_power": "160 kW"} if racks else {},
