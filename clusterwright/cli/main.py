@@ -11,7 +11,7 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint
-from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Quiet, Quotes, Rates, SetValues
+from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
 
 app = typer.Typer(
@@ -83,8 +83,22 @@ def plan(
 
 
 @app.command()
-def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+def compare(
+    *,
+    blueprint: Blueprint,
+    finance: Annotated[
+        bool, typer.Option("--finance", help="every term, returns, and how sure the ranking is")
+    ] = False,
+    draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
+    seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
     """Compare renting and owning: this run, the horizon, breakeven."""
+    if finance:
+        from clusterwright.cli import finance as command
+
+        raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
     raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
@@ -160,6 +174,7 @@ def build(
     output: Output,
     quotes: Quotes = None,
     rates: Rates = None,
+    pdf: Pdf = False,
     set_values: SetValues = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -167,7 +182,9 @@ def build(
     """Write all: plan, stacks, on-premises files, cost report."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.build(blueprint, output, set_values, quotes=quotes, rates=rates, force=force, quiet=quiet))
+    raise typer.Exit(
+        write.build(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force, quiet=quiet)
+    )
 
 
 @app.command()
@@ -227,6 +244,7 @@ def onprem(
     output: Output,
     quotes: Quotes = None,
     rates: Rates = None,
+    pdf: Pdf = False,
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
@@ -236,7 +254,7 @@ def onprem(
     """
     from clusterwright.cli import write
 
-    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, force=force))
+    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 
 
 @app.command()

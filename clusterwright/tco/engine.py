@@ -25,6 +25,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
+from clusterwright.tco.uncertainty import MOST_ROWS, Drawn, DrawnCost, DrawnOption
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -109,6 +110,25 @@ class Ledger:
         self._connection.execute(f"create or replace table levelisation as {text}", {"rows": rows})
         found = self._rows("tco/sql/levelised_cost.sql")
         return {row.pop("key"): LevelisedCost(**row) for row in found}
+
+    def drawn(self, draws: Mapping[str, Any]) -> Drawn:
+        """Return the present value of every candidate in every draw of the uncertain inputs.
+
+        The cash flow is a sum of products of inputs, so that a draw scales the present value of each category; draws
+        never meet months.
+
+        Args:
+            draws: a column of factors (1 is the base) per input of `tco/uncertainty.csv`, and `number`.
+        """
+        self._connection.register("draw", dict(draws))
+        self._create("drawn_cost")
+        found = Drawn(
+            options=tuple(DrawnOption(**row) for row in self._rows("tco/sql/drawn_option.sql")),
+            costs=tuple(DrawnCost(**row) for row in self._rows("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
+        )
+        self._connection.execute("drop table drawn_cost")
+        self._connection.unregister("draw")
+        return found
 
     def audit(self) -> tuple[Row, ...]:
         """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
