@@ -5,7 +5,7 @@ Every field's description is what an editor shows on hover. Values are SI floats
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.clouds import AwsTarget, AzureTarget, GcpTarget
@@ -27,7 +27,7 @@ from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
-from clusterwright.blueprint.workloads import Finetune, Serve, Train
+from clusterwright.blueprint.workloads import Finetune, Serve, Train, beside_blueprint
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
 
@@ -63,6 +63,9 @@ class OnPremTarget(Sizes):
     )
     spares: Spares = Field(default_factory=Spares, description="shares of the parts that are bought to lie in stock")
     lead_times: LeadTimes = Field(default_factory=LeadTimes, description="from order to delivery, by kind of part")
+    parts: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] | None = Field(
+        None, description="CSV file beside the blueprint: watts, height, weight, price of own or known parts"
+    )
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":

@@ -56,7 +56,8 @@ def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) 
                     role="compute",
                     height_u=1,
                     power_w=row.power_w - (saved_w / inventory.hosts_per_node if row.is_host else 0.0),
-                    weight_kg=share_kg if row.is_host else None,
+                    # The hosts' shares are all of the rack's weight.
+                    weight_kg=share_kg if row.is_host or share_kg is None else 0.0,
                 )
                 placed.append(Placement(device=device, u=row.first_u + position))
         racks.append(placed)

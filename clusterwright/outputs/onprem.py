@@ -25,6 +25,7 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
+from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
@@ -68,7 +69,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
-    ) | {"acceptance.md": text(runbook)}
+    ) | {"acceptance.md": text(runbook), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
