@@ -11,7 +11,7 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint
-from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Quiet, Quotes, Rates, SetValues
+from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
 
 app = typer.Typer(
@@ -174,6 +174,7 @@ def build(
     output: Output,
     quotes: Quotes = None,
     rates: Rates = None,
+    pdf: Pdf = False,
     set_values: SetValues = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -181,7 +182,9 @@ def build(
     """Write all: plan, stacks, on-premises files, cost report."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.build(blueprint, output, set_values, quotes=quotes, rates=rates, force=force, quiet=quiet))
+    raise typer.Exit(
+        write.build(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force, quiet=quiet)
+    )
 
 
 @app.command()
@@ -241,6 +244,7 @@ def onprem(
     output: Output,
     quotes: Quotes = None,
     rates: Rates = None,
+    pdf: Pdf = False,
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
@@ -250,7 +254,7 @@ def onprem(
     """
     from clusterwright.cli import write
 
-    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, force=force))
+    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 
 
 @app.command()

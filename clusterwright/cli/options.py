@@ -22,4 +22,7 @@ Rates = Annotated[
     list[str] | None,
     typer.Option("--rate", metavar="EUR=1.08@DAY", help="USD for one EUR on a day, for quotes (repeatable)"),
 ]
+Pdf = Annotated[
+    bool, typer.Option("--pdf", help="print the drawings on premises as a PDF too, if Chromium is installed")
+]
 Runs = Annotated[Path, typer.Argument(metavar="RUNS.csv", help="measured runs; docs/accuracy.md lists the columns")]

@@ -1,5 +1,6 @@
 """The commands that write deliverables: build, stack, onprem, report. Each says where the files are."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ def build(
     *,
     quotes: Path | None = None,
     rates: list[str] | None = None,
+    pdf: bool = False,
     force: bool,
     quiet: bool,
 ) -> int:
@@ -34,7 +36,7 @@ def build(
 
     with progress_display(quiet=quiet) as progress:
         loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates, progress=progress)
-        files = everything(plan, load_catalogue(), progress=progress)
+        files = everything(plan, load_catalogue(), pdf=_can_print(asked=pdf), progress=progress)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
     print(plan_text(plan, path, set_values or (), written=True))  # noqa: T201 - the result
@@ -65,6 +67,7 @@ def onprem(
     *,
     quotes: Path | None = None,
     rates: list[str] | None = None,
+    pdf: bool = False,
     force: bool,
 ) -> int:
     """Write the on-premises documents; return the exit code."""
@@ -72,7 +75,9 @@ def onprem(
 
     loaded, plan, quoted = quoted_plan(path, set_values, "onprem", quotes, rates)
     _refuse_failures(loaded, plan)
-    files = {"plan.json": text(dumps(plan))} | onprem_files(plan, plan.options[0], load_catalogue())
+    files = {"plan.json": text(dumps(plan))} | onprem_files(
+        plan, plan.options[0], load_catalogue(), pdf=_can_print(asked=pdf)
+    )
     code = _write(loaded, plan, output, files, force=force)
     _say_quotes(quoted)
     return code
@@ -130,6 +135,18 @@ def quoted_plan(
         raise InputError("quotes price a cluster on premises, the plan has none", help="add targets.onprem")
     read.check(option.facility.bill.lines, {priced.line.sku: priced.unit_usd for priced in option.lines})
     return loaded, plan, read
+
+
+def _can_print(*, asked: bool) -> bool:
+    """Tell whether drawings are to be printed; say on stderr if they cannot."""
+    if not asked:
+        return False
+    from clusterwright.outputs.printing import FILE, missing_browser
+
+    reason = missing_browser()
+    if reason:
+        print(f"{FILE} is skipped: {reason}", file=sys.stderr)  # noqa: T201 - diagnostics
+    return not reason
 
 
 def _say_quotes(quoted: "VendorQuotes | None") -> None:

@@ -218,7 +218,7 @@ def _too_long(link: Link, run: float, reach_m: float) -> RuleError:
         (
             Finding(
                 id="CBL001",
-                path=("site",),
+                path=("site", "hall", "racks_per_row"),
                 message=(
                     f"the run from {link.a.device} to {link.b.device} is {run:.0f} m, cables of its kind reach "
                     f"{reach_m:.0f} m"

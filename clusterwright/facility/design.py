@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import Finding, InputError
+from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.facility import devices, ethernet_links, fabric_links, placement, rack_limits, racks
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
@@ -114,13 +114,17 @@ def design_onprem(
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
     site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
     summary = summarise_power(standing, site, rules)
-    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site)
+    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site, rules=rules)
     if findings:
         held = most_nodes(
             system=system, storage=storage, site=site, catalogue=catalogue, rules=rules, purchase=purchase, most=nodes
         )
         findings = tuple(replace(finding, help=f"{_nodes_fit(held)}; {finding.help}") for finding in findings)
-    cables = wire(inventory, standing, site=site, rules=rules)
+    try:
+        cables = wire(inventory, standing, site=site, rules=rules)
+    except RuleError as error:
+        advice = _rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
+        raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
         inventory=inventory,
@@ -191,9 +195,27 @@ def most_nodes(
         )
         _, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
         it_w = sum(rack.power_w for rack in standing)
-        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site)
+        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site, rules=rules)
 
     return largest(fits, most)
+
+
+def _rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> str:
+    """Return which rows would let every cable reach, or that none do."""
+    square = placement.square_rows(count, site.rows)
+    for per_row in dict.fromkeys((square, max(1, square // 2), square * 2)):
+        rows = replace(site.rows, racks_per_row=per_row, switch_racks="middle-rows")
+        changed = replace(site, rows=rows)
+        standing = lay_out(inventory, site=changed, rules=rules, catalogue=catalogue)
+        try:
+            wire(inventory, standing, site=changed, rules=rules)
+        except RuleError:
+            continue
+        return f"rows of {per_row} racks (site.hall.racks_per_row) bring all cables within reach"
+    return (
+        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, lower the aisles, or "
+        "plan fewer nodes"
+    )
 
 
 def _nodes_fit(nodes: int) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 from clusterwright.catalog.records import System
 from clusterwright.errors import Finding
+from clusterwright.facility.power_chain import rack_va
 from clusterwright.facility.rack_limits import AIR_METHODS
 from clusterwright.facility.racks import Rack
-from clusterwright.facility.site import RACK_FRAME_HEIGHT_M, RACK_UNIT_M, TRAY_GAP_M, Site
+from clusterwright.facility.site import RACK_FRAME_HEIGHT_M, RACK_UNIT_M, TRAY_GAP_M, DesignRules, Site
 
 
 def room_findings(site: Site, system: System) -> tuple[Finding, ...]:
@@ -88,7 +89,9 @@ def _cooling(site: Site, system: System) -> list[Finding]:
     return []
 
 
-def hall_findings(standing: Sequence[Rack], *, it_w: float, nodes: int, site: Site) -> tuple[Finding, ...]:
+def hall_findings(
+    standing: Sequence[Rack], *, it_w: float, nodes: int, site: Site, rules: DesignRules
+) -> tuple[Finding, ...]:
     """Return what of racks and power exceeds the hall (`HAL001`, `PWR001`); the help is the caller's to complete.
 
     Args:
@@ -96,6 +99,7 @@ def hall_findings(standing: Sequence[Rack], *, it_w: float, nodes: int, site: Si
         it_w: nameplate power of all devices in W.
         nodes: of the cluster.
         site: limits.
+        rules: power factor.
     """
     found = []
     places = site.places
@@ -126,13 +130,16 @@ def hall_findings(standing: Sequence[Rack], *, it_w: float, nodes: int, site: Si
             )
         )
     ups_va = site.plant.ups_va
-    if ups_va is not None and it_w > ups_va:
+    asked_va = rack_va(it_w, site.feed, rules)
+    if ups_va is not None and asked_va > ups_va:
         found.append(
             Finding(
                 id="PWR002",
                 path=("site", "ups", "power"),
-                message=f"{nodes} nodes and what belongs to them draw {it_w / 1e3:,.0f} kW, the UPS is rated "
-                f"{ups_va / 1e3:,.0f} kVA",
+                message=(
+                    f"{nodes} nodes and what belongs to them ask {asked_va / 1e3:,.0f} kVA of the UPS, which is rated "
+                    f"{ups_va / 1e3:,.0f} kVA"
+                ),
                 help="raise site.ups.power, or plan fewer nodes",
             )
         )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil
+from math import ceil, sqrt
 from typing import TypeVar
 
 from clusterwright.facility.links import Link
@@ -59,6 +59,22 @@ def _rows(
         placed += [next(rest) for _ in range(share)]
         placed += [next(nodes) for _ in range(size - share - before)]
     return placed
+
+
+def square_rows(racks: int, rows: RowLayout) -> int:
+    """Return the racks per row with which a hall is about as deep as it is wide, so that its longest way is short.
+
+    n w = (N / n) p gives n = sqrt(N p / w), with the mean pitch p of rows and the width w of racks.
+
+    >>> square_rows(150, RowLayout())
+    24
+
+    Args:
+        racks: N, in all.
+        rows: geometry.
+    """
+    pitch_m = rows.rack_depth_m + (rows.cold_aisle_m + rows.hot_aisle_m) / 2
+    return max(1, round(sqrt(racks * pitch_m / rows.rack_width_m)))
 
 
 def joined_racks(links: Iterable[Link], rack_of: Mapping[str, int]) -> Counter[tuple[int, int]]:

@@ -42,8 +42,8 @@ def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date) -> byte
     book.set_properties({"title": "Bill of materials", "author": "Clusterwright", "created": made})
     formats = {
         "head": book.add_format({**_HEAD, "text_wrap": True}),
-        "head text": book.add_format({**_HEAD, "align": "left", "indent": 1}),
-        "head number": book.add_format({**_HEAD, "align": "right"}),
+        "head text": book.add_format({**_HEAD, "align": "left", "indent": 1, "text_wrap": True}),
+        "head number": book.add_format({**_HEAD, "align": "right", "text_wrap": True}),
         "text": book.add_format({"indent": 1}),
         "usd": book.add_format({"num_format": "#,##0.00"}),
         "input text": book.add_format({"bg_color": "#fff7d6", "indent": 1}),
@@ -126,6 +126,8 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]
     sheet.freeze_panes(1, 3)
     sheet.autofilter(0, 0, last, len(_COLUMNS) - 1)
     _for_print(sheet)
+    sheet.set_paper(8)  # A3: wide
+    sheet.set_row(0, 30)
     return totals
 
 

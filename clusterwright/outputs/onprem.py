@@ -8,6 +8,7 @@ from dataclasses import replace
 from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
+from clusterwright.facility.checklist import checks
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_links import compute_network, compute_plane, storage_network
@@ -18,7 +19,10 @@ from clusterwright.facility.racks import Rack
 from clusterwright.outputs.acceptance import acceptance
 from clusterwright.outputs.bill_of_materials import bill_xlsx
 from clusterwright.outputs.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
+from clusterwright.outputs.checklist import checklist
+from clusterwright.outputs.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_xlsx, in_order, labels_csv
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
+from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
@@ -110,10 +114,12 @@ def _documents(
         "fabric.csv": text(fabric_csv(design)),
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
         **_fabric_graphs(design),
-        "cables.csv": text(cables_csv(cables)),
+        **_cable_files(cables, made_on),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
+        **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
+        "checklist.md": text(checklist(checks(design, standing, cables, catalogue), title=title)),
         "procurement.md": text(procurement(design, catalogue, title=title)),
-        "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+        "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
         "storage.md": text(storage_page(design, catalogue, title=title)),
     }
 
@@ -136,6 +142,15 @@ def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
     return files
 
 
+def _cable_files(cables: Sequence[Cable], made_on: dt.date) -> dict[str, File]:
+    """Return the cable list and its labels; the workbook only where it can be worked with."""
+    ordered = in_order(cables)
+    files = {"cables.csv": text(cables_csv(ordered)), "labels.csv": text(labels_csv(ordered))}
+    if len(ordered) <= MOST_IN_WORKBOOK:
+        files["cables.xlsx"] = File(content=cables_xlsx(ordered, made_on=made_on))
+    return files
+
+
 def _netbox(
     design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
 ) -> dict[str, File]:
@@ -147,25 +162,6 @@ def _netbox(
         "out-of-band": 1,
     }
     return netbox_files(standing, cables, catalogue, rates)
-
-
-def cables_csv(cables: Iterable[Cable]) -> str:
-    """Return the cable schedule: one row per link, with both ends, kind, length and label."""
-    header = (
-        "cable", "network", "tier", "from_rack", "from_u", "from_device", "from_port", "to_rack", "to_u", "to_device",
-        "to_port", "kind", "part", "from_transceiver", "to_transceiver", "length_m", "label",
-    )  # fmt: skip
-    return csv_text(
-        header,
-        (
-            (
-                cable.id, cable.network, cable.tier, cable.from_rack, cable.from_u, cable.from_device, cable.from_port,
-                cable.to_rack, cable.to_u, cable.to_device, cable.to_port, cable.kind, cable.sku, cable.from_optic,
-                cable.to_optic, cable.length_m, cable.label,
-            )
-            for cable in cables
-        ),
-    )  # fmt: skip
 
 
 def racks_csv(standing: Iterable[Rack]) -> str:
@@ -267,10 +263,16 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
         "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
-        "| `cables.csv` | every link from port to port, with kind, length and label |",
+        (
+            f"| `cables.csv`{', `cables.xlsx`' if len(cables) <= MOST_IN_WORKBOOK else ''} | every link from port to "
+            "port, rack by rack, with kind and length, to tick off |"
+        ),
+        "| `labels.csv` | what to print on both ends of every link, by lines of a wrap-around label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
+        "| `floor_plan.svg` | rows, hot and cold aisles, every rack by kind with its power |",
+        "| `checklist.md` | the check-list of the data centre: pass, fail or unknown with number and limit |",
         "| `procurement.md` | spares, and how long each kind of part takes to come |",
-        "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",

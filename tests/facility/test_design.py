@@ -1,5 +1,6 @@
 """The whole on-premises design: NVIDIA's bill for 127 nodes, limits of racks, and links port by port."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -204,8 +205,15 @@ def test_rack_too_small_for_one_node(site: Site, rule: str) -> None:
 
 def test_too_far() -> None:
     """A run that no cable reaches is refused."""
-    with pytest.raises(RuleError, match="CBL001"):
-        _design(40, site=Site(rows=RowLayout(rack_width_m=40)))
+    with pytest.raises(RuleError, match="CBL001") as caught:
+        _design(40, site=Site(rows=RowLayout(rack_width_m=40, cold_aisle_m=60, hot_aisle_m=60)))
+    assert caught.value.findings[0].help.startswith("no rows bring all cables within reach")
+    one_row = Site(rows=RowLayout(racks_per_row=200))
+    with pytest.raises(RuleError, match="CBL001") as caught:
+        _design(700, site=one_row)
+    found = re.search(r"rows of (\d+) racks", caught.value.findings[0].help)
+    assert found is not None
+    assert _design(700, site=Site(rows=RowLayout(racks_per_row=int(found[1])))).findings == ()
 
 
 def test_systems_that_do_not_fit_are_refused_by_name() -> None:

@@ -76,7 +76,17 @@ def test_two_runs_give_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "power_and_cooling.md", "fabric.csv", "racks.csv", "bill_of_materials.csv", "storage.md"]
+    "name",
+    [
+        "README.md",
+        "power_and_cooling.md",
+        "checklist.md",
+        "procurement.md",
+        "fabric.csv",
+        "racks.csv",
+        "bill_of_materials.csv",
+        "storage.md",
+    ],
 )
 def test_golden(name: str) -> None:
     """Seven nodes on one switch read as they were read and found right."""
@@ -160,7 +170,7 @@ def test_power_page_with_a_cap() -> None:
     """The page says what it was made for, and what must be set for it to hold."""
     design = replace(_design(7), rules=replace(_design(7).rules, power_cap_w=500.0))
     standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=load())
-    page = power_and_cooling(design, standing, title="trial")
+    page = power_and_cooling(design, standing, load(), title="trial")
     assert "each GPU capped at 500 W" in page
     assert "nvidia-smi -pl 500" in page
 

@@ -14,7 +14,8 @@ FILE = "cables.csv"
 _PART = "cables"
 _ENGINE = "comparison of the files"
 _SIDES = ("from", "to")
-_NETLISTS = {"compute": "fabric.ibnetdiscover", "storage": "storage.ibnetdiscover"}
+#: Files of a network's cables; a compute fabric of several planes has one for each.
+_NETLISTS = {"compute": "fabric*.ibnetdiscover", "storage": "storage.ibnetdiscover"}
 _HELP = "write the folder again, or carry a change into every document"
 
 Row = Mapping[str, str]
@@ -23,8 +24,9 @@ Row = Mapping[str, str]
 def prove_cables(documents: Documents) -> Result:
     """Return what holds of the cable list of a folder."""
     path, racks = documents.site / FILE, documents.site / "racks.csv"
-    nets = {net: documents.site / name for net, name in _NETLISTS.items() if (documents.site / name).is_file()}
-    files = tuple(documents.name(one) for one in (path, racks, *nets.values()))
+    found_nets = {net: sorted(documents.site.glob(pattern)) for net, pattern in _NETLISTS.items()}
+    nets = {net: paths for net, paths in found_nets.items() if paths}
+    files = tuple(documents.name(one) for one in (path, racks, *(one for paths in nets.values() for one in paths)))
     try:
         rows, placed = _rows(path), {row["device"]: (row["rack"], row["u"]) for row in _rows(racks)}
         findings = [
@@ -90,26 +92,23 @@ def _counts(rows: Sequence[Row], planned: Mapping[str, int]) -> Iterator[Finding
             )
 
 
-def _wires(rows: Sequence[Row], nets: Mapping[str, Path], documents: Documents) -> Iterator[Finding]:
+def _wires(rows: Sequence[Row], nets: Mapping[str, Sequence[Path]], documents: Documents) -> Iterator[Finding]:
     inventory = documents.design.inventory
     cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
-    for network, path in nets.items():
-        net = read_netlist(path, {})
-        switches = {switch.name for switch in net.switches}
+    for network, paths in nets.items():
+        read = [read_netlist(path, {}) for path in paths]
+        switches = {switch.name for net in read for switch in net.switches}
 
         def end(row: Row, side: str, switches: set[str] = switches) -> tuple[str, int]:
             device = row[f"{side}_device"]
             return device, _port(row[f"{side}_port"], cages.switch if device in switches else cages.node)
 
         listed = {frozenset((end(row, "from"), end(row, "to"))) for row in rows if row["network"] == network}
-        differing = listed ^ named_wires(net)
+        differing = listed ^ {wire for net in read for wire in named_wires(net)}
         if differing:
             first = " - ".join(f"{device}:{port}" for device, port in sorted(min(differing, key=sorted)))
-            yield found(
-                "CAB003",
-                f"{FILE} and {path.name} differ in {len(differing):,} cables, such as {first}",
-                _HELP,
-            )
+            names = ", ".join(path.name for path in paths)
+            yield found("CAB003", f"{FILE} and {names} differ in {len(differing):,} cables, such as {first}", _HELP)
 
 
 def _port(name: str, per_cage: int) -> int:
