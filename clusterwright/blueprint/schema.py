@@ -20,6 +20,7 @@ from clusterwright.blueprint.fields import (
     Section,
     Tags,
 )
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
@@ -174,6 +175,7 @@ class Blueprint(Section):
     goals: Goals = Field(default_factory=Goals)
     targets: Targets
     economics: EconomicsSection = Field(default_factory=EconomicsSection)
+    tco: TcoSection = Field(default_factory=TcoSection)
     site: Site = Field(default_factory=Site)
     storage: Storage = Field(default_factory=Storage)
     data: DataLoading = Field(default_factory=DataLoading)
