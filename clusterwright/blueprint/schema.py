@@ -20,8 +20,9 @@ from clusterwright.blueprint.fields import (
     Section,
     Tags,
 )
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
-from clusterwright.blueprint.onprem_fabric import OnPremFabric
+from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
@@ -57,6 +58,7 @@ class OnPremTarget(Sizes):
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
     fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
+    node: OnPremNode | None = Field(None, description="power, height and weight of one node, where you know better")
     storage: OwnedStorage | None = Field(
         None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"
     )
@@ -69,6 +71,10 @@ class OnPremTarget(Sizes):
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":
         name_once(self, "system", "allowed_systems", "system: dgx-h100")
+        if self.node is not None and self.system is None:
+            raise PydanticCustomError(
+                "node", "node says nothing of several systems", {"help": "name one system, or remove node"}
+            )
         return self
 
 
@@ -169,6 +175,7 @@ class Blueprint(Section):
     goals: Goals = Field(default_factory=Goals)
     targets: Targets
     economics: EconomicsSection = Field(default_factory=EconomicsSection)
+    tco: TcoSection = Field(default_factory=TcoSection)
     site: Site = Field(default_factory=Site)
     storage: Storage = Field(default_factory=Storage)
     data: DataLoading = Field(default_factory=DataLoading)

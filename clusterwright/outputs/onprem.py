@@ -262,8 +262,8 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         ),
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
-        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
-        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+        "| `fabric.dot` | the compute fabric for Graphviz |",
+        *_graph_rows(inventory),
         (
             f"| `cables.csv`{', `cables.xlsx`' if len(cables) <= MOST_IN_WORKBOOK else ''} | every link from port to "
             "port, rack by rack, with kind and length, to tick off |"
@@ -308,6 +308,16 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",
     ]
     return "\n".join(lines)
+
+
+def _graph_rows(inventory: Inventory) -> list[str]:
+    if inventory.compute_network != INFINIBAND_NETWORK:
+        return []
+    file = "fabric.ibnetdiscover" if inventory.planes == 1 else "fabric-p1.ibnetdiscover`, `fabric-p2…"
+    return [
+        f"| `{file}` | the compute fabric for InfiniBand tools |",
+        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+    ]
 
 
 def _planes(inventory: Inventory) -> str:
