@@ -241,8 +241,9 @@ def _arranged(
 
     Management cables are left out of the sum: they are one for each device, and cheap.
     """
+    site = replace(site, rows=placement.widened(len(standing), site.rows))
     if site.rows.switch_racks != "auto":
-        return site, standing
+        return site, lay_out(inventory, site=site, rules=rules, catalogue=catalogue)
     chosen = "middle"
     if len(standing) > site.rows.racks_per_row:
         rack_of = {placed.device.name: number for number, rack in enumerate(standing) for placed in rack.placements}
