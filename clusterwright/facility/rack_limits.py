@@ -137,7 +137,9 @@ def nodes_per_rack(
     """
     if power_w is None:
         raise MissingFactError(
-            f"the power of {name} is unknown", help="choose a system whose power is in the catalogue"
+            f"the power of {name} is unknown, so its racks cannot be filled",
+            help="say targets.onprem.node.power, for example 11 kW, or choose a system whose power is in the catalogue",
+            path=("targets", "onprem", "system"),
         )
     findings = []
     by_power = _fit(limits.power_w.value, power_w)

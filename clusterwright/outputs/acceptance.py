@@ -11,6 +11,7 @@ from clusterwright.facility.design import OnPremDesign, managed_devices
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
+from clusterwright.outputs.vendor_tools import tools_of
 from clusterwright.plan.record import Option, Plan
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
@@ -51,7 +52,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Power and cooling": _power(design, standing),
         "Management network": _management(design, standing),
         "Compute fabric": _fabric(design),
-        "Nodes": _nodes(option, system),
+        "Nodes": _nodes(option, system, design),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
         "Slurm and the workload": _workload(plan, option, design),
@@ -145,20 +146,26 @@ def _fabric(design: OnPremDesign) -> list[_Step]:
     ]
 
 
-def _nodes(option: Option, system: System) -> list[_Step]:
+def _nodes(option: Option, system: System, design: OnPremDesign) -> list[_Step]:
+    tools, hosts = tools_of(system.accelerator), design.inventory.hosts_per_node
+    infiniband = design.inventory.compute_network == INFINIBAND_NETWORK
+    ports = (system.fabric_ports or 0) // hosts or "all"
     steps = [
-        _Step(do="`nvidia-smi -L` on every node", expect=f"{system.gpus} GPUs, one driver version on all nodes"),
-        _Step(do="`nvidia-smi -q -d ECC,ROW_REMAPPER`", expect="no uncorrectable error, no row waiting to be remapped"),
-        _Step(do="`dcgmi diag -r 3` on every node", expect="every test passes"),
         _Step(
-            do="`ibstat` on every node",
-            expect=f"{system.fabric_ports or 'all'} compute ports Active, all with one firmware version",
+            do=f"`{tools.listing}` on every node",
+            expect=f"{system.gpus // hosts} GPUs, one driver version on all nodes",
+        ),
+        _Step(do=f"`{tools.memory}`", expect="no uncorrectable error, no row waiting to be remapped"),
+        _Step(do=f"`{tools.diagnosis}` on every node", expect="every test passes"),
+        _Step(
+            do=f"`{'ibstat' if infiniband else 'rdma link'}` on every node",
+            expect=f"{ports} compute ports {'Active' if infiniband else 'ACTIVE'}, all with one firmware version",
         ),
     ]
     if option.power_cap_w is not None:
         steps.append(
             _Step(
-                do="`nvidia-smi --query-gpu=power.limit --format=csv` on every node",
+                do=f"`{tools.power}` on every node",
                 expect=f"{option.power_cap_w:g} W on every GPU, also after a reboot",
             )
         )
@@ -168,13 +175,14 @@ def _nodes(option: Option, system: System) -> list[_Step]:
 def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
     usual, look, replace = _MEASURED_GB_PER_S.get(system.accelerator, (None, None, None))
     alike = f"all nodes within {_SPREAD:.0%} of the median"
+    gpus = system.gpus // design.inventory.hosts_per_node
     known = (
         f"about {usual} GB/s; look closer below {look}, replace the node below {replace}; {alike}"
         if usual
         else f"unknown for this accelerator: write down the first value; {alike}"
     )
     return [
-        _Step(do="`all_reduce_perf -b 16G -e 16G -g 8` inside every node", expect=alike),
+        _Step(do=f"`{tools_of(system.accelerator).all_reduce} {gpus}` inside every node", expect=alike),
         _Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
         _Step(
             do=f"the same over all {design.inventory.nodes:,} nodes, then over each half",

@@ -25,6 +25,7 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
+from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
@@ -68,7 +69,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
-    ) | {"acceptance.md": text(runbook)}
+    ) | {"acceptance.md": text(runbook), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
@@ -261,8 +262,8 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         ),
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
-        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
-        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+        "| `fabric.dot` | the compute fabric for Graphviz |",
+        *_graph_rows(inventory),
         (
             f"| `cables.csv`{', `cables.xlsx`' if len(cables) <= MOST_IN_WORKBOOK else ''} | every link from port to "
             "port, rack by rack, with kind and length, to tick off |"
@@ -307,6 +308,16 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",
     ]
     return "\n".join(lines)
+
+
+def _graph_rows(inventory: Inventory) -> list[str]:
+    if inventory.compute_network != INFINIBAND_NETWORK:
+        return []
+    file = "fabric.ibnetdiscover" if inventory.planes == 1 else "fabric-p1.ibnetdiscover`, `fabric-p2…"
+    return [
+        f"| `{file}` | the compute fabric for InfiniBand tools |",
+        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+    ]
 
 
 def _planes(inventory: Inventory) -> str:
