@@ -57,6 +57,10 @@ class OnPremDesign:
         """Catalogue id of the system."""
         return self.inventory.system
 
+    def node(self, catalogue: Catalogue) -> System:
+        """Return the system with what the buyer told of it."""
+        return as_told(catalogue.systems[self.system], self.rules.node)
+
     @property
     def fabric(self) -> Fabric:
         """The compute fabric."""

@@ -46,7 +46,7 @@ def chain_sections(design: OnPremDesign, standing: Sequence[Rack], catalogue: Ca
         standing: its racks.
         catalogue: for the system's supplies and the share of its heat that is in liquid.
     """
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     return [
         *_losses(design, standing, system),
         *_breakers(design, standing),
