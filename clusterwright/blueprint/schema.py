@@ -58,6 +58,7 @@ class OnPremTarget(Sizes):
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
     fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
+    scheduler: Literal["slurm", "kubernetes"] = Field("slurm", description="what places jobs on the nodes")
     node: OnPremNode | None = Field(None, description="power, height and weight of one node, where you know better")
     storage: OwnedStorage | None = Field(
         None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"

@@ -55,7 +55,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Nodes": _nodes(option, system, design),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
-        "Slurm and the workload": _workload(plan, option, design),
+        f"{option.scheduler.capitalize()} and the workload": _workload(plan, option, design),
     }
     lines = [
         f"# {plan.name}: acceptance test",
@@ -220,16 +220,26 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
     # The band of the run's days is that of its speed, turned round.
     slow = speed * option.calendar_days / option.calendar_days_high
     fast = speed * option.calendar_days / option.calendar_days_low
+    nodes, gpus = f"{len(design.inventory.hosts()):,} nodes", f"{design.inventory.gpus:,} GPUs"
+    if option.scheduler == "kubernetes":
+        asked = [
+            _Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
+            _Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
+        ]
+        submit = "`kubectl apply -f kubernetes/jobs/train.yaml`"
+    else:
+        asked = [
+            _Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
+            _Step(
+                do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+                expect=f"{option.training_nodes * hosts:,} names",
+            ),
+        ]
+        submit = "`sbatch launch/train.sbatch`"
     return [
+        *asked,
         _Step(
-            do="`sinfo -N -l`", expect=f"{len(design.inventory.hosts()):,} nodes idle, {design.inventory.gpus:,} GPUs"
-        ),
-        _Step(
-            do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
-            expect=f"{option.training_nodes * hosts:,} names",
-        ),
-        _Step(
-            do=f"`sbatch launch/train.sbatch` without data for {_BURN_IN_HOURS} h",
+            do=f"{submit} without data for {_BURN_IN_HOURS} h",
             expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
             "no restart",
         ),

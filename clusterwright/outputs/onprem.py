@@ -33,9 +33,15 @@ from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
 
+#: The line of the README on the files of each scheduler.
+_SCHEDULERS = {
+    "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
+    "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",
+}
+
 
 def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return the documents of a plan's cluster on premises by file name; the Slurm files are apart.
+    """Return the documents of a plan's cluster on premises by file name; those of its scheduler are apart.
 
     Args:
         plan: for its names and date.
@@ -69,6 +75,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
+        scheduler=option.scheduler,
     ) | {"acceptance.md": text(runbook), **own_parts(plan)}
 
 
@@ -102,11 +109,12 @@ def _documents(
     made_on: dt.date,
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
+    scheduler: str = "slurm",
 ) -> dict[str, File]:
     standing, cables = drawn
     known = prices or {}
     return {
-        "README.md": text(_readme(design, standing, cables, title)),
+        "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known)),
         "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title)),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
@@ -239,7 +247,9 @@ def fabric_csv(design: OnPremDesign) -> str:
     return csv_text(header, [row for row in rows if row[3]])
 
 
-def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], title: str) -> str:
+def _readme(
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], *, title: str, scheduler: str
+) -> str:
     inventory, fabric, rows = design.inventory, design.fabric, design.site.rows
     longest = max(cables, key=lambda cable: cable.length_m)
     kinds = Counter(cable.kind for cable in cables)
@@ -276,7 +286,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
-        "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
+        _SCHEDULERS[scheduler],
         "",
         "## What was decided",
         "",

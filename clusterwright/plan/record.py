@@ -129,7 +129,7 @@ class Option:
 
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
-        region, zone, capacity, reservation, scheduler: of clouds, else empty.
+        region, zone, capacity, reservation: of clouds, else empty; scheduler: `slurm` or `kubernetes`.
         network_cidr: addresses of the network to create, service_cidr: of Kubernetes services on Azure, empty for the
             stack's own; existing_network: what the account holds already, None for nothing.
         state: where Pulumi keeps the stacks' state, None for a local folder.
