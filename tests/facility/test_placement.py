@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.placement import CANDIDATES, in_order, run_between_racks_m, shortest, widened
 from clusterwright.facility.site import RowLayout, Site
 
