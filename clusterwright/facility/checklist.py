@@ -75,7 +75,7 @@ def checks(
         *_network(design, cables),
         *_storage(design.inventory.storage),
         *_density(design),
-        *_physical(design, standing),
+        *_physical(design, standing, system),
         *_security(),
         *_monitoring(design, standing),
     )
@@ -309,9 +309,9 @@ def _density(design: OnPremDesign) -> Iterator[Check]:
     )
 
 
-def _physical(design: OnPremDesign, standing: Sequence[Rack]) -> Iterator[Check]:
+def _physical(design: OnPremDesign, standing: Sequence[Rack], system: System) -> Iterator[Check]:
     site, hall = design.site, design.site.hall
-    load = max((floor_load(rack, site) for rack in standing), key=lambda entry: entry.kg_per_m2)
+    load = max((floor_load(rack, site, system) for rack in standing), key=lambda entry: entry.kg_per_m2)
     least = "at least " if load.unknown else ""
     carried = hall.floor_load_kg_per_m2
     yield Check(

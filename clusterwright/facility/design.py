@@ -15,6 +15,7 @@ from clusterwright.facility.hall import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.links import Link
 from clusterwright.facility.networks import oob_switches
+from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
@@ -269,7 +270,7 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         MissingFactError: the system's power or height is unknown.
         RuleError: a rack cannot hold a device.
     """
-    system = catalogue.systems[inventory.system]
+    system = as_told(catalogue.systems[inventory.system], rules.node)
     node_w = devices.node_power_w(system, catalogue, rules)
     limits = rack_limits.compute_limits(system=system, node_w=node_w or 0.0, site=site, rules=rules)
     rack_limits.nodes_per_rack(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from clusterwright.facility.fabric_choice import FabricChoice
+from clusterwright.facility.node_facts import NodeFacts
 from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
 from clusterwright.facility.spares import LeadTimes, Spares
 
@@ -188,7 +189,7 @@ class DesignRules:
         spares: shares held in stock by kind of part; lead_times: from order to delivery, as the user gave them.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
-        fabric: what is asked of the compute fabric.
+        fabric: what is asked of the compute fabric; node: what the buyer knows of the systems.
     """
 
     ufm_per_fabric: int = 2
@@ -205,3 +206,4 @@ class DesignRules:
     spine_oversubscription: float = 1.0
     power_cap_w: float | None = None
     fabric: FabricChoice = field(default_factory=FabricChoice)
+    node: NodeFacts = field(default_factory=NodeFacts)

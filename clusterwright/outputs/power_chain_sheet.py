@@ -54,7 +54,7 @@ def chain_sections(design: OnPremDesign, standing: Sequence[Rack], catalogue: Ca
         *_part_load(design),
         *_caps(design, system, catalogue),
         *_heat(design, system),
-        *_floor(design, standing),
+        *_floor(design, standing, system),
     ]
 
 
@@ -78,7 +78,7 @@ def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> l
         "",
         "## When a PDU or a feed fails",
         "",
-        f"The supplies of {system.name} are {supply_rule(system.psu_count, system.psu_needed)}, even over {pdus} PDUs.",
+        _supplies(system, pdus),
         "",
         "| what fails | PDUs left of a compute rack | supplies left of a node | outcome |",
         "|---|---:|---:|---|",
@@ -91,6 +91,13 @@ def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> l
         "|---|---:|---:|",
         *(row(load.name, _kva(load.va), _kva(load.worst_va)) for load in loads),
     ]
+
+
+def _supplies(system: System, pdus: int) -> str:
+    if system.psu_count is None or system.psu_needed is None:
+        return f"How many power supplies {system.name} has, and how many of them must live, is not in the catalogue."
+    rule = supply_rule(system.psu_count, system.psu_needed)
+    return f"{system.name} has power supplies {rule}, spread evenly over {pdus} PDUs."
 
 
 def _loss_row(what: str, pdus: int, left: Loss) -> str:
@@ -252,7 +259,7 @@ def _heat(design: OnPremDesign, system: System) -> list[str]:
     ]
 
 
-def _floor(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
+def _floor(design: OnPremDesign, standing: Sequence[Rack], system: System) -> list[str]:
     site = design.site
     limit = site.hall.floor_load_kg_per_m2
     stated = "unknown (`site.hall.floor_load`)" if limit is None else f"{limit:,.0f} kg/m2"
@@ -266,7 +273,7 @@ def _floor(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
         "|---|---:|---:|---|---|",
     ]
     for kind in ("compute", "network", "services"):
-        loads = [floor_load(rack, site) for rack in standing if rack.kind == kind]
+        loads = [floor_load(rack, site, system) for rack in standing if rack.kind == kind]
         if loads:
             lines.append(_floor_row(kind, max(loads, key=lambda load: load.kg_per_m2)))
     return lines
