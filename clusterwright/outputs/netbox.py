@@ -20,7 +20,9 @@ from clusterwright.outputs.tables import csv_text
 
 SITE = "planned"
 #: Makers whose name starts the names of their products; everything else is entered as Generic.
-_MAKERS = ("NVIDIA", "AMD", "Intel", "Supermicro", "VAST", "Raritan", "Legrand")
+_MAKERS = (
+    "NVIDIA", "AMD", "Intel", "Supermicro", "VAST", "DDN", "IBM", "NetApp", "Pure Storage", "Raritan", "Legrand",
+)  # fmt: skip
 _ROLE_COLOURS = {
     "compute": "4caf50",
     "network": "2196f3",
@@ -79,7 +81,7 @@ def netbox_files(
     pdu = _Kind(maker="Generic", model="PDU", slug="generic-pdu", height_u=0, weight_kg=None)
     files[f"1-device-types/{pdu.slug}.yaml"] = text(_type_yaml(pdu))
     tables: dict[str, tuple[Sequence[str], Iterable[Sequence[str | float | None]]]] = {
-        "0-manufacturers.csv": (("name", "slug"), ((maker, maker.lower()) for maker in makers)),
+        "0-manufacturers.csv": (("name", "slug"), ((maker, _slug(maker)) for maker in makers)),
         "2-device-roles.csv": (
             ("name", "slug", "color"),
             ((role, role, _ROLE_COLOURS.get(role, "9e9e9e")) for role in roles),
@@ -106,14 +108,19 @@ def _devices(standing: Iterable[Rack]) -> Iterable[Device]:
     return (placed.device for rack in standing for placed in rack.placements)
 
 
+def _slug(maker: str) -> str:
+    return maker.lower().replace(" ", "-")
+
+
 def _kind(device: Device, catalogue: Catalogue) -> _Kind:
     known = record_of(catalogue, device.sku)
     name = known[1].name if known else device.sku
     maker = next((maker for maker in _MAKERS if name.startswith(f"{maker} ")), "Generic")
+    prefix = _slug(maker)
     return _Kind(
         maker=maker,
         model=name.removeprefix(f"{maker} "),
-        slug=f"{maker.lower()}-{device.sku.removeprefix(f'{maker.lower()}-')}",
+        slug=f"{prefix}-{device.sku.removeprefix(f'{prefix}-')}",
         height_u=device.height_u,
         weight_kg=device.weight_kg,
     )

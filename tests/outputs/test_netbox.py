@@ -3,6 +3,8 @@
 import csv
 import datetime as dt
 import io
+import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +13,12 @@ from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
 from clusterwright.cli.answer import plan_of
+from clusterwright.facility.design import design_onprem
+from clusterwright.facility.site import Site
+from clusterwright.facility.storage_demand import AskedStorage, BoxFigures
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem import documents
+from clusterwright.sizing.records import StorageNeed
 
 #: Types that NetBox 4 lists (dcim/choices.py: InterfaceTypeChoices, CableTypeChoices), as far as the design uses them.
 INTERFACE_TYPES = {"1000base-t", "100gbase-x-qsfp28", "infiniband-hdr", "400gbase-x-osfp", "800gbase-x-osfp", "other"}
@@ -166,3 +172,31 @@ def test_a_node_has_its_ports(name: str) -> None:
     """A node's compute ports are named by network, cage and port, its management port as everybody names it."""
     ports = {row["name"] for row in rows("6-interfaces.csv") if row["device"] == "node001"}
     assert name in ports
+
+
+@pytest.mark.parametrize("system", ["pure", "ddn", "netapp", "lustre"])
+def test_storage_boxes_of_every_maker(system: str) -> None:
+    """Slugs are what NetBox takes for slugs, of makers with two words too, and the height is that of the offer."""
+    box = BoxFigures(
+        capacity_bytes=500e12, read_bytes_per_s=40e9, write_bytes_per_s=20e9, ports=4, port_bytes_per_s_one_way=50e9,
+        height_u=5,
+    )  # fmt: skip
+    catalogue = load()
+    design = design_onprem(
+        system=catalogue.systems["dgx-h100"],
+        nodes=2,
+        storage=StorageNeed(
+            dataset_bytes=1e12, checkpoint_bytes_kept=1e12, capacity_bytes=3e12, read_bytes_per_s=1e9,
+            write_bytes_per_s=1e9,
+        ),
+        site=Site(),
+        catalogue=catalogue,
+        asked_storage=AskedStorage(system=system, box=box, front_box=replace(box, height_u=1)),
+    )  # fmt: skip
+    written = documents(design, catalogue, title="trial", made_on=dt.date(2026, 11, 20))
+    types = [YAML(typ="safe").load(file.content.decode()) for name, file in written.items() if "1-device-types" in name]
+    makers = csv.DictReader(io.StringIO(written["netbox/0-manufacturers.csv"].content.decode()))
+    for slug in [*(entry["slug"] for entry in types), *(row["slug"] for row in makers)]:
+        assert re.fullmatch(r"[-a-z0-9_]+", slug), slug
+    (stored,) = [entry for entry in types if entry["u_height"] == 5]
+    assert stored["slug"].endswith(design.inventory.storage.data.part.removeprefix(f"{system}-"))
