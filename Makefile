@@ -15,9 +15,10 @@ demo: .venv/installed ## size, price and write everything for the shipped bluepr
 
 test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## install what the tests need, run them all
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n 2
+	$(BIN)/coverage run -m pytest -q -n 2 --ignore=tests/stacks
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
+	$(BIN)/python -m pytest -q -n 2 tests/stacks  # not traced: the programs run in other processes, and tracing takes time
 	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
 
 # The user's own tests of a generated project, in a process of their own: module names repeat between clouds.
@@ -73,7 +74,7 @@ constraints-stacks: .venv/installed-dev
 			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
 		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
 	done
-	printf 'aws-parallelcluster\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
+	printf 'aws-parallelcluster\nkubernetes-validate\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
 	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
 	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
 	sed -i '1i # Exact versions that this policy pack was tested with.' stacks/every_cloud/policy/constraints.txt
@@ -104,7 +105,7 @@ clean: ## remove everything that these targets made
 	.venv-policy/bin/python -m pip install -q --disable-pip-version-check -c $< -r stacks/every_cloud/policy/requirements.txt
 	touch $@
 
-# AWS ParallelCluster and SkyPilot themselves, whose schemas read the exports.
+# AWS ParallelCluster, SkyPilot and the API schemas of Kubernetes, which read what is written for them.
 .venv-exports/installed: constraints-exports.txt
 	$(PYTHON) -m venv .venv-exports
 	.venv-exports/bin/python -m pip install -q --disable-pip-version-check -r constraints-exports.txt

@@ -33,7 +33,7 @@ class Problem:
 
     path: Path
     message: str
-    help: str
+    help: str = LOOK_IT_UP
     id: str | None = None
     position: Position | None = None
     warning: bool = False
@@ -77,5 +77,5 @@ def render(problem: Problem, *, name: str, text: str) -> str:
             shown = source[at.line - 1].replace("\t", " ")
             caret = "^" * max(1, min(at.length, len(shown) - at.column + 1))
             lines += [gutter + shown, " " * 5 + " | " + " " * (at.column - 1) + caret]
-    lines.append(f"  help: {problem.help}")
+    lines.append(f"  help: {problem.help or LOOK_IT_UP}")
     return "\n".join(lines)

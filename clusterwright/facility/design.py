@@ -1,27 +1,24 @@
 """The on-premises design: inventory, racks, cables, power and bill of a number of systems. Knows no money."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
-from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import Finding, InputError
-from clusterwright.facility import devices, ethernet_links, fabric_links, power, racks
+from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots, tally
+from clusterwright.facility.cabling import Cable, tally
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
+from clusterwright.facility.hall import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.networks import oob_switches
+from clusterwright.facility.layout import arranged, rows_that_reach, settle, wire
+from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.sizing.records import StorageNeed
-
-#: PDUs of a rack without compute nodes: feeds A and B (RA-11333-001, Table 7: 12 for 6 racks).
-PDUS_PER_OTHER_RACK = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +31,8 @@ class OnPremDesign:
         pdus_per_compute_rack, pdus: power distribution units, in all.
         cables: links by network.
         power, bill: of everything.
-        site, rules: what the design was made for; findings: what of it does not hold (`PWR001`: hall power).
+        site, rules: what the design was made for; findings: what of it the hall does not hold (`HAL001`
+            racks, `PWR001` power, `PWR002` UPS).
     """
 
     inventory: Inventory
@@ -55,6 +53,10 @@ class OnPremDesign:
     def system(self) -> str:
         """Catalogue id of the system."""
         return self.inventory.system
+
+    def node(self, catalogue: Catalogue) -> System:
+        """Return the system with what the buyer told of it."""
+        return as_told(catalogue.systems[self.system], self.rules.node)
 
     @property
     def fabric(self) -> Fabric:
@@ -77,6 +79,7 @@ def design_onprem(
     rules: DesignRules | None = None,
     host_prefix: str = "node",
     purchase: str = FULL_UNITS,
+    asked_storage: AskedStorage | None = None,
 ) -> OnPremDesign:
     """Design a cluster of `nodes` systems with its networks, storage, racks, power and bill.
 
@@ -89,6 +92,7 @@ def design_onprem(
         rules: choices that reference architectures leave open; defaults if None.
         host_prefix: of node names.
         purchase: of the compute fabric, `full-units` (NVIDIA's rule) or `as-needed`.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
@@ -107,17 +111,33 @@ def design_onprem(
         catalogue=catalogue,
         purchase=purchase,
         host_prefix=host_prefix,
+        asked_storage=asked_storage,
     )
-    inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
+    inventory, standing = settle(inventory, site=site, rules=rules, catalogue=catalogue)
+    site, standing = arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
     summary = summarise_power(standing, site, rules)
-    findings: tuple[Finding, ...] = ()
-    if site.power_limit_w is not None and summary.it_w > site.power_limit_w:
-        findings = (_too_much_power(summary.it_w, site.power_limit_w, nodes),)
-    cables = wire(inventory, standing, site=site, rules=rules)
+    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site, rules=rules)
+    if findings:
+        held = most_nodes(
+            system=system,
+            storage=storage,
+            site=site,
+            catalogue=catalogue,
+            rules=rules,
+            most=nodes,
+            purchase=purchase,
+            asked_storage=asked_storage,
+        )
+        findings = tuple(replace(finding, help=f"{_nodes_fit(held)}; {finding.help}") for finding in findings)
+    try:
+        cables = wire(inventory, standing, site=site, rules=rules)
+    except RuleError as error:
+        advice = rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
+        raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
         inventory=inventory,
-        nodes_per_rack=max(len(rack.placements) for rack in standing if rack.kind == "compute"),
+        nodes_per_rack=_nodes_per_rack(inventory, standing),
         compute_racks=kinds.count("compute"),
         network_racks=kinds.count("network"),
         service_racks=kinds.count("services"),
@@ -129,7 +149,8 @@ def design_onprem(
             inventory,
             racks=standing,
             parts=tally(cables),
-            spare_share=rules.spare_share,
+            spares=rules.spares,
+            feed=site.feed,
             it_power_w=summary.it_w,
             unknown_power=summary.unknown_items,
             catalogue=catalogue,
@@ -140,99 +161,59 @@ def design_onprem(
     )
 
 
-def _settle(
-    inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue
-) -> tuple[Inventory, tuple[Rack, ...]]:
-    """Raise the number of out-of-band switches until it serves all PDUs of the racks that hold them."""
-    while True:
-        standing = lay_out(inventory, site=site, rules=rules, catalogue=catalogue)
-        needed = oob_switches(ports=len(list(managed_devices(inventory, standing))), rules=rules)
-        if needed <= inventory.oob_switches:
-            return inventory, standing
-        inventory = replace(inventory, oob_switches=needed)
+def _nodes_per_rack(inventory: Inventory, standing: Iterable[Rack]) -> int:
+    if inventory.hosts_per_node > 1:
+        return 1
+    return max(len(rack.placements) for rack in standing if rack.kind == "compute")
 
 
-def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> tuple[Rack, ...]:
-    """Return the racks in the order they stand: compute, with network and services in the middle.
-
-    Args:
-        inventory: what to place.
-        site: limits of a rack, and rows.
-        rules: the feed of a PDU.
-        catalogue: sizes and power.
-
-    Raises:
-        MissingFactError: the system's power or height is unknown.
-        RuleError: a rack cannot hold a device.
-    """
-    system = catalogue.systems[inventory.system]
-    nodes = list(devices.compute_devices(inventory, catalogue, rules))
-    racks.nodes_per_rack(
-        height_u=nodes[0].height_u,
-        power_w=nodes[0].power_w,
-        weight_kg=system.weight_kg,
-        site=site,
-        name=system.name,
-    )
-    pdus = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed)
-    compute = [("compute", pdus, site.rack_power_w, contents) for contents in racks.fill(nodes, site)]
-    # Switches and servers have a supply on each of two feeds: when one fails, the other must carry the whole rack.
-    feed_va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
-    shared = replace(site, rack_power_w=min(site.rack_power_w, feed_va * rules.power_factor))
-    network = _others("network", devices.network_devices(inventory, catalogue), shared)
-    services = _others("services", devices.service_devices(inventory, catalogue), shared)
-    middle = ceil(len(compute) / 2)
-    return tuple(racks.stand([*compute[:middle], *network, *services, *compute[middle:]], site))
-
-
-def _others(
-    kind: str, things: Iterable[racks.Device], site: Site
-) -> list[tuple[str, int, float, list[racks.Placement]]]:
-    return [(kind, PDUS_PER_OTHER_RACK, site.rack_power_w, contents) for contents in racks.fill(things, site)]
-
-
-def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:
-    """Yield the names of everything with a management port, rack by rack: devices and PDUs.
-
-    Out-of-band switches are not among them; they are reached through their uplinks.
-    """
-    oob = set(inventory.oob_names())
-    for rack in standing:
-        yield from (placed.device.name for placed in rack.placements if placed.device.name not in oob)
-        yield from pdu_names(rack)
-
-
-def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: DesignRules) -> tuple[Cable, ...]:
-    """Return the cables of all four networks.
+def most_nodes(
+    *,
+    system: System,
+    storage: StorageNeed,
+    site: Site,
+    catalogue: Catalogue,
+    rules: DesignRules,
+    most: int,
+    purchase: str = FULL_UNITS,
+    asked_storage: AskedStorage | None = None,
+) -> int:
+    """Return how many systems the hall holds with their networks and storage, up to `most`; 0 if not one.
 
     Args:
-        inventory: networks.
-        standing: racks of the same inventory.
-        site: rows.
-        rules: ports of Ethernet switches.
+        system: to buy.
+        storage: that stands beside them.
+        site: limits of racks and hall.
+        catalogue: facts.
+        rules: as for the design.
+        most: number of systems to look at.
+        purchase: of the compute fabric.
+        asked_storage: as for the design.
 
     Raises:
-        RuleError: a run is longer than any cable (`CBL001`).
+        InputError, MissingFactError, RuleError: as `design_onprem`.
     """
-    hosts, servers = inventory.hosts(), inventory.servers()
-    joined = chain(
-        fabric_links.compute_network(inventory),
-        fabric_links.storage_network(inventory),
-        ethernet_links.inband_links(
-            network=inventory.inband,
-            hosts=hosts,
-            node_ports=inventory.inband_ports,
-            servers=servers,
-            oob=inventory.oob_names(),
+
+    def fits(nodes: int) -> bool:
+        inventory = stock.take_stock(
+            system=system,
+            nodes=nodes,
+            storage=storage,
             rules=rules,
-            family="eth100",
-        ),
-        ethernet_links.oob_links(
-            managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules
-        ),
-    )
-    cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
-    return lay(links=joined, where=spots(standing, site.rows), rows=site.rows, cages=cages)
+            catalogue=catalogue,
+            purchase=purchase,
+            host_prefix="node",
+            asked_storage=asked_storage,
+        )
+        _, standing = settle(inventory, site=site, rules=rules, catalogue=catalogue)
+        it_w = sum(rack.power_w for rack in standing)
+        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site, rules=rules)
+
+    return largest(fits, most)
+
+
+def _nodes_fit(nodes: int) -> str:
+    return f"{nodes} nodes fit" if nodes else "not even one node with its networks fits"
 
 
 def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
@@ -240,14 +221,3 @@ def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
     for cable in cables:
         counts[cable.network] = counts.get(cable.network, 0) + 1
     return counts
-
-
-def _too_much_power(it_w: float, limit_w: float, nodes: int) -> Finding:
-    return Finding(
-        id="PWR001",
-        path=("site", "power_limit"),
-        message=(
-            f"{nodes} nodes and what belongs to them draw {it_w / 1e3:,.0f} kW, the hall has {limit_w / 1e3:,.0f} kW"
-        ),
-        help=f"about {int(nodes * limit_w / it_w)} nodes fit; raise site.power_limit or plan fewer nodes",
-    )
