@@ -3,34 +3,31 @@
 # clusters reads. A count that cannot be taken is not published, since missing data must never look like idleness.
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
-# shellcheck source=environment.sh
-. "$here/environment.sh"
-
-# Percent, one line for each accelerator.
-utilisation() {
-    if command -v nvidia-smi >/dev/null; then
-        nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits
-    elif command -v rocm-smi >/dev/null; then
-        rocm-smi --showuse --json | python3 -c 'import json, sys
-for card in json.load(sys.stdin).values():
-    print(card["GPU use (%)"])'
-    else
-        return 1
-    fi
-}
+# A machine reads its variables from node.env; a pod of Kubernetes has them from its manifest.
+if [ -e "$here/environment.sh" ]; then
+    # shellcheck source=/dev/null
+    . "$here/environment.sh"
+fi
+every="${CLUSTER_METRIC_EVERY_S:-300}"
 
 count_busy() {
-    local lines
-    lines="$(utilisation)" || return 1
-    [ "$(grep -cE '^ *[0-9]+ *$' <<<"$lines")" -gt 0 ] || return 1
-    grep -cE '^ *[1-9][0-9]* *$' <<<"$lines" || true
+    local lines line counted=0 busy=0
+    lines="$(bash "$here/utilisation.sh")" || return 1
+    while read -r line; do
+        [[ "$line" =~ ^[0-9]+$ ]] || continue
+        counted=$((counted + 1))
+        if [ "$line" -gt 0 ]; then busy=$((busy + 1)); fi
+    done <<<"$lines"
+    [ "$counted" -gt 0 ] || return 1
+    printf '%s\n' "$busy"
 }
 
 while true; do
     if busy="$(count_busy)"; then
-        bash "$here/metric_$CLUSTER_CLOUD.sh" "$busy" || say "the metric could not be published"
+        bash "$here/metric_$CLUSTER_CLOUD.sh" "$busy" || printf 'gpu-cluster: the metric could not be published\n' >&2
     else
-        say "utilisation of the accelerators cannot be read"
+        printf 'gpu-cluster: utilisation of the accelerators cannot be read\n' >&2
     fi
-    sleep "${CLUSTER_METRIC_EVERY_S:-300}"
+    # To the next full period, so that what a report takes never adds up to a report that is missing.
+    sleep "$((every - SECONDS % every))"
 done
