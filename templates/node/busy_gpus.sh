@@ -1,33 +1,45 @@
 #!/usr/bin/env bash
-# Publishes every five minutes how many accelerators of this node were busy: the metric BusyGpus that the watchdog of idle
-# clusters reads. A count that cannot be taken is not published, since missing data must never look like idleness.
+# Publishes every five minutes how many accelerators are busy. What cannot be counted never looks like idleness.
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
-# A machine reads its variables from node.env; a pod of Kubernetes has them from its manifest.
-if [ -e "$here/environment.sh" ]; then
-    # shellcheck source=/dev/null
-    . "$here/environment.sh"
-fi
-every="${CLUSTER_METRIC_EVERY_S:-300}"
+
+# Percent, a line for each accelerator.
+utilisation() {
+    if command -v nvidia-smi >/dev/null; then
+        nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits
+    elif command -v rocm-smi >/dev/null; then
+        rocm-smi --showuse --json | python3 -c 'import json, sys
+for card in json.load(sys.stdin).values():
+    print(card["GPU use (%)"])'
+    else
+        # NeuronCores; a first report may lack them.
+        python3 -c 'import json, sys
+busy = set()
+for line in [next(sys.stdin) for _ in range(3)]:
+    for one in json.loads(line)["neuron_runtime_data"]:
+        cores = one["report"]["neuroncore_counters"]
+        assert not (one["error"] or cores["error"])
+        busy |= {core for core, use in cores["neuroncores_in_use"].items() if use["neuroncore_utilization"]}
+print(0, *(1 for _ in busy), sep="\n")' < <(PATH=$PATH:/opt/aws/neuron/bin timeout 60 neuron-monitor)
+    fi
+}
+
+# shellcheck source=environment.sh
+. "$here/environment.sh"
 
 count_busy() {
-    local lines line counted=0 busy=0
-    lines="$(bash "$here/utilisation.sh")" || return 1
-    while read -r line; do
-        [[ "$line" =~ ^[0-9]+$ ]] || continue
-        counted=$((counted + 1))
-        if [ "$line" -gt 0 ]; then busy=$((busy + 1)); fi
-    done <<<"$lines"
-    [ "$counted" -gt 0 ] || return 1
-    printf '%s\n' "$busy"
+    local lines
+    lines="$(utilisation)" || return 1
+    grep -qE '^ *[0-9]+ *$' <<<"$lines" || return 1
+    grep -cE '^ *[1-9][0-9]* *$' <<<"$lines" || true
 }
 
 while true; do
     if busy="$(count_busy)"; then
-        bash "$here/metric_$CLUSTER_CLOUD.sh" "$busy" || printf 'gpu-cluster: the metric could not be published\n' >&2
+        bash "$here/metric_$CLUSTER_CLOUD.sh" "$busy" || say "the metric could not be published"
     else
-        printf 'gpu-cluster: utilisation of the accelerators cannot be read\n' >&2
+        say "utilisation of the accelerators cannot be read"
     fi
-    # To the next full period, so that what a report takes never adds up to a report that is missing.
-    sleep "$((every - SECONDS % every))"
+    # Else reports fall behind.
+    sleep $((300 - SECONDS % 300))
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Sourced by the secret and metric scripts. Tokens and bodies go through file descriptors, never through arguments that `ps` shows.
+# Sourced by the secret scripts. Tokens and bodies go through file descriptors, never through arguments that `ps` shows.
 set -euo pipefail
 
-# http METHOD URL HEADER [BODY [TYPE]]: prints the answer; status 4 = not found (404), 1 = any other refusal.
+# http METHOD URL HEADER [BODY]: prints the answer; status 4 = not found (404), 1 = any other refusal.
 http() {
-    local method="$1" url="$2" header="$3" body="${4:-}" kind="${5:-application/json}" answer code arguments=()
+    local method="$1" url="$2" header="$3" body="${4:-}" answer code arguments=()
     if [ -n "$body" ]; then
-        arguments=(--header "Content-Type: $kind" --data-binary @-)
+        arguments=(--header 'Content-Type: application/json' --data-binary @-)
     fi
     answer="$(curl --silent --show-error --max-time 20 --request "$method" --header @<(printf '%s\n' "$header") \
         "${arguments[@]}" --write-out '\n%{http_code}' "$url" <<<"$body")" || return 1

@@ -14,8 +14,9 @@ form() {
 }
 
 if [ -n "${AZURE_FEDERATED_TOKEN_FILE:-}" ]; then
-    grant="$(http POST "${AZURE_AUTHORITY_HOST%/}/$AZURE_TENANT_ID/oauth2/v2.0/token" 'Accept: application/json' \
-        "$(form)" application/x-www-form-urlencoded)"
+    # The form goes through a file descriptor as well, since it holds the service account's token.
+    grant="$(curl --silent --show-error --fail --max-time 20 --data @<(form) \
+        "${AZURE_AUTHORITY_HOST%/}/$AZURE_TENANT_ID/oauth2/v2.0/token")"
     region="$CLUSTER_REGION"
     resource="$CLUSTER_METRIC_RESOURCE"
     # Nodes of AKS are named aks-POOL-NUMBER-vmssNNNNNN.

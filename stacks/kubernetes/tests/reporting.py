@@ -32,7 +32,7 @@ def check_reports(run: LayerRun, *, cloud: str, exporter: str) -> dict[str, Any]
     assert "/" not in "".join(container["resources"]["limits"])
     # The scripts call each other by these names.
     scripts = run.one(SCRIPTS).inputs["data"]
-    assert set(scripts) == {"busy_gpus.sh", "http.sh", f"metric_{cloud}.sh", "utilisation.sh"}
+    assert set(scripts) == {"busy_gpus.sh", "environment.sh", "http.sh", f"metric_{cloud}.sh"}
     assert container["command"] == ["bash", "/opt/gpu-cluster/busy_gpus.sh"]
     service = run.one(SERVICE).inputs
     assert service["spec"]["internalTrafficPolicy"] == "Local"

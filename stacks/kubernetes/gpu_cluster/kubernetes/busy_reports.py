@@ -62,7 +62,7 @@ class BusyReportsArgs:
 
 def read_scripts(cloud: str) -> dict[str, str]:
     """Return what a pod runs, by file name."""
-    names = ("busy_gpus.sh", "http.sh", f"metric_{cloud}.sh", "utilisation.sh")
+    names = ("busy_gpus.sh", "environment.sh", "http.sh", f"metric_{cloud}.sh")
     return {name: (SCRIPTS / name).read_text(encoding="utf-8") for name in names}
 
 
