@@ -3,7 +3,7 @@
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
 
-# Percent, a line for each accelerator.
+# Percent, one a line.
 utilisation() {
     if command -v nvidia-smi >/dev/null; then
         nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits
