@@ -15,9 +15,10 @@ demo: .venv/installed ## size, price and write everything for the shipped bluepr
 
 test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## install what the tests need, run them all
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n 2
+	$(BIN)/coverage run -m pytest -q -n 2 --ignore=tests/stacks
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
+	$(BIN)/python -m pytest -q -n 2 tests/stacks  # not traced: the programs run in other processes, and tracing takes time
 	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
 
 # The user's own tests of a generated project, in a process of their own: module names repeat between clouds.

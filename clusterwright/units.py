@@ -87,7 +87,16 @@ ENERGY_PRICE = Kind(
     name="energy price", base="USD/kWh", factors={"USD/kWh": 1.0, "USD/MWh": 1e-3}, example="0.08 USD/kWh"
 )
 LENGTH = Kind(name="length", base="m", factors={"m": 1.0, "mm": 1e-3, "cm": 1e-2}, example="3 m")
-MASS = Kind(name="mass", base="kg", factors={"kg": 1.0, "lb": 0.45359237}, example="130 kg")
+MASS = Kind(name="mass", base="kg", factors={"kg": 1.0, "t": 1e3, "lb": 0.45359237}, example="130 kg")
+FLOOR_LOAD = Kind(
+    name="floor load",
+    base="kg/m2",
+    # A pound per square foot is 0.45359237 kg over (0.3048 m)^2.
+    factors={"kg/m2": 1.0, "kg/m²": 1.0, "t/m2": 1e3, "lb/ft2": 0.45359237 / 0.3048**2},
+    example="1500 kg/m2",
+)
+CURRENT = Kind(name="current", base="A", factors={"A": 1.0}, example="60 A")
+APPARENT_POWER = Kind(name="apparent power", base="VA", factors={"VA": 1.0, "kVA": 1e3, "MVA": 1e6}, example="500 kVA")
 RACK_UNITS = Kind(name="rack height", base="U", factors={"U": 1.0, "RU": 1.0}, example="48 U")
 MONEY = Kind(
     name="amount of money",
@@ -100,7 +109,7 @@ AIRFLOW = Kind(name="airflow", base="CFM", factors={"CFM": 1.0}, example="1105 C
 #: Every kind, by the unit its values are kept in; the catalogue's loader looks a field's kind up by its suffix.
 KINDS = (
     COUNT, FRACTION, BYTES, BANDWIDTH, FLOP_RATE, OP_RATE, DURATION, POWER, ENERGY_PRICE, LENGTH, MASS, RACK_UNITS,
-    MONEY, AIRFLOW,
+    MONEY, AIRFLOW, FLOOR_LOAD, CURRENT, APPARENT_POWER,
 )  # fmt: skip
 
 _NUMBER = r"[+-]?(?:\d[\d,_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"

@@ -20,7 +20,7 @@ settings.register_profile("clusterwright", deadline=None, derandomize="CI" in os
 settings.load_profile("clusterwright")
 
 #: Whole files of tests skip without these; continuous integration has them all.
-OPTIONAL_MODULES = ("boto3", "moto", "azure.mgmt.compute", "google.cloud.compute_v1", "distributed")
+OPTIONAL_MODULES = ("boto3", "httpx", "ijson", "moto", "azure.mgmt.compute", "google.cloud.compute_v1", "distributed")
 
 
 def pytest_sessionstart() -> None:

@@ -4,7 +4,7 @@ import re
 
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.catalog.offerings import known_regions, listed_regions, verdict
+from clusterwright.catalog.offerings import known_regions, listed_regions, verdict, zone_verdict
 from clusterwright.catalog.records import Catalogue, Instance
 
 #: How each cloud names a reservation of capacity: (pattern, example).
@@ -64,6 +64,26 @@ def place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
             )
         )
     return problems
+
+
+def zone_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget) -> list[Problem]:
+    """Return `PLC006` for a zone that the region does not have, as all sources that know the region say.
+
+    A zone of another region is `PLC003` and nothing here; one that a single source leaves out is a warning.
+    """
+    if asked.zone is None or not _zone_in_region(cloud, asked.zone, asked.region):
+        return []
+    says = zone_verdict(catalogue, cloud, asked.region, asked.zone)
+    if not says.refused:
+        return []
+    sources = " and ".join(says.left_out_by)
+    if says.known:
+        message = f"{asked.region!r} has no zone {asked.zone!r}, say {sources}"
+        advice = f"choose one of {', '.join(says.known)}"
+    else:
+        message = f"{asked.region!r} has no availability zones, say {sources}"
+        advice = "choose a region that has them: the stacks put nodes and file system into one zone"
+    return [Problem(id="PLC006", path=("targets", cloud, "zone"), message=message, help=advice)]
 
 
 def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instance: Instance) -> list[Problem]:

@@ -117,6 +117,9 @@ class AzureNetwork(StackNetwork):
     """The network of an Azure target."""
 
     existing: AzureExisting | None = Field(None, description="network, key and storage that exist, by id")
+    service_cidr: PrivateNetwork | None = Field(
+        None, description="addresses of Kubernetes services, outside the network; 10.132.0.0/20 by default"
+    )
 
 
 class GcpNetwork(StackNetwork):

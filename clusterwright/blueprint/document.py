@@ -107,6 +107,8 @@ def _position(node: Node) -> Position:
 
 def _scalar(node: Node) -> Any:  # noqa: ANN401
     text = str(node.value)
+    if getattr(node, "style", None) == ">":
+        text = text.replace("\a", "")  # where ruamel.yaml remembers that a line was folded
     kind = str(node.tag).removeprefix(_TAG)
     if kind == "null":
         return None

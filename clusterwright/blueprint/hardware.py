@@ -1,14 +1,15 @@
 """The hardware that a target names, looked up in the catalogue, with its place: region, zone, capacity."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from clusterwright.blueprint.cloud_places import offer_problems, place_problems
+from clusterwright.blueprint.cloud_places import offer_problems, place_problems, zone_problems
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.existing import existing_problems
 from clusterwright.blueprint.fields import ANY
 from clusterwright.blueprint.networks import node_with_choices
+from clusterwright.blueprint.onprem_fabric import fabric_kind
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import OnPremTarget
 from clusterwright.catalog import lookup
@@ -30,6 +31,7 @@ class ResolvedTarget:
         instance: for clouds; system: on premises.
         capacity: kind of capacity that the instances come from; placement: what keeps them close; tpu_slice: what their
             chips form; None where there is none.
+        hall_nodes: that the building holds, None if not limited; hall_keys: of the blueprint that say so.
     """
 
     target: str
@@ -39,6 +41,8 @@ class ResolvedTarget:
     capacity: CapacityObject | None = None
     placement: PlacementObject | None = None
     tpu_slice: TpuSlice | None = None
+    hall_nodes: int | None = None
+    hall_keys: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +85,7 @@ def hardware_of(
         asked: the section of the blueprint.
     """
     if isinstance(asked, CloudTarget):
-        problems += place_problems(target, asked)
+        problems += [*place_problems(target, asked), *zone_problems(catalogue, target, asked)]
     allowed = _allowed(asked)
     if isinstance(asked, CloudTarget) and allowed is not None:
         problems += existing_problems(target, asked, None)
@@ -150,6 +154,9 @@ def _look_up(
         node = attempt(problems, path, lambda: lookup.node_type_of_system(catalogue, entry.id))
         if node is None:
             return None
+        if isinstance(asked, OnPremTarget):
+            kind = fabric_kind(problems, ("targets", target, "fabric"), asked.fabric, catalogue)
+            node = replace(node, network_kind=kind or node.network_kind)
         node = _as_asked(problems, target, asked, node)
         return ResolvedTarget(target=target, node=node, system=entry)
     if entry is None or not isinstance(asked, CloudTarget):

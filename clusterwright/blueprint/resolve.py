@@ -16,6 +16,7 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.hugging_face import model_from_config
 from clusterwright.catalog.precisions import known_precisions
 from clusterwright.catalog.records import Catalogue, Model
+from clusterwright.catalog.storage import storage_levels
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING
 
 #: So many reasons are shown where nothing of a choice can be used.
@@ -68,12 +69,30 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         unusable += rest
         if rest and not fitting:
             problems.append(_none_usable(name, rest))
+    _named_storage(problems, blueprint, catalogue)
     problems += [*contradictions(blueprint), *(contradictions_of_model(workload, model) if model is not None else [])]
     if isinstance(workload, Train):
         problems += _memory_problems(workload)
     if problems or model is None:
         return tuple(problems)
     return Resolved(model=model, targets=tuple(targets), unusable=tuple(unusable))
+
+
+def _named_storage(problems: list[Problem], blueprint: Blueprint, catalogue: Catalogue) -> None:
+    """Note a storage system or a level that the catalogue does not have."""
+    storage = blueprint.targets.onprem.storage if blueprint.targets.onprem is not None else None
+    if storage is None:
+        return
+    path = ("targets", "onprem", "storage")
+    attempt(problems, (*path, "system"), lambda: lookup.storage_system(catalogue, storage.system))
+    if storage.level is not None and storage.level not in storage_levels():
+        problems.append(
+            Problem(
+                path=(*path, "level"),
+                message=f"there is no level of storage bandwidth {storage.level!r}",
+                help=f"one of {', '.join(storage_levels())}",
+            )
+        )
 
 
 def model_of(catalogue: Catalogue, wanted: str | ModelFile) -> Model:

@@ -21,7 +21,11 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
-from clusterwright.blueprint.quantities import Duration, EnergyPrice, Fraction, Money, Power, RackUnits
+from clusterwright.blueprint.onprem_fabric import OnPremFabric
+from clusterwright.blueprint.owned_storage import OwnedStorage
+from clusterwright.blueprint.procurement import LeadTimes, Spares
+from clusterwright.blueprint.quantities import Duration, Fraction, Money
+from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
 
@@ -52,6 +56,12 @@ class OnPremTarget(Sizes):
     )
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
+    fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
+    storage: OwnedStorage | None = Field(
+        None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"
+    )
+    spares: Spares = Field(default_factory=Spares, description="shares of the parts that are bought to lie in stock")
+    lead_times: LeadTimes = Field(default_factory=LeadTimes, description="from order to delivery, by kind of part")
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":
@@ -82,16 +92,6 @@ class EconomicsSection(Section):
     utilisation: Fraction = Field(0.8, gt=0, le=1, description="share of the horizon that the cluster works")
     discount_rate: Fraction = Field(0.08, ge=0, le=1, description="per year, for net present value")
     budget: Money | None = Field(None, gt=0, description="most that one run may cost")
-
-
-class Site(Section):
-    """The building, for on-premises targets."""
-
-    power_price: EnergyPrice | None = Field(None, ge=0, le=10, description="for example 0.08 USD/kWh")
-    pue: Annotated[float, Field(ge=1, le=4)] | None = Field(None, description="facility over IT energy, 1 to 4")
-    rack_power: Power = Field(42e3, gt=0, le=1e6, description="most that one rack may draw, for example 42 kW")
-    rack_height: RackUnits = Field(48.0, ge=4, le=80, description="usable height, for example 48 U")
-    power_limit: Power | None = Field(None, gt=0, description="most that all racks may draw, for example 2 MW")
 
 
 class Checkpointing(Section):

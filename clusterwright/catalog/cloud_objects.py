@@ -110,11 +110,18 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Region:
-    """A region of AWS: its zones' last letters, and the sources that say which types it has."""
+    """A region of a cloud.
+
+    Attributes:
+        zones: their last letters, or numbers on Azure; empty where there are none.
+        zones_listed_by: the sources that know which zones there are; they agree, or one has fewer than the others.
+        listed_by: of AWS, the sources that say which instance types the region has.
+    """
 
     cloud: str
     id: str
     zones: tuple[str, ...] = ()
+    zones_listed_by: tuple[str, ...] = ()
     listed_by: tuple[str, ...] = ()
 
 

@@ -24,6 +24,8 @@ from clusterwright.catalog.records import (
     Model,
     System,
 )
+from clusterwright.catalog.storage import StorageSystem
+from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tables import Row, TableError
 from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import ClusterwrightError
@@ -32,6 +34,7 @@ from clusterwright.errors import ClusterwrightError
 LONG: tuple[tuple[str, str, type], ...] = (
     ("accelerators.csv", "accelerator_names.csv", Accelerator),
     ("systems.csv", "system_names.csv", System),
+    ("cooling.csv", "cooling_names.csv", Cooling),
 )
 #: Wide files: one record per line.
 WIDE: tuple[tuple[str, type], ...] = (
@@ -39,6 +42,8 @@ WIDE: tuple[tuple[str, type], ...] = (
     ("switches.csv", Switch),
     ("parts.csv", Part),
     ("models.csv", Model),
+    ("storage_systems.csv", StorageSystem),
+    ("feeds.csv", Supply),
 )
 #: What the rows of `instances.csv` refer to: the field of the catalogue, the file, the record.
 OBJECTS: tuple[tuple[str, str, type], ...] = (
@@ -120,6 +125,9 @@ class _Reader:
             switches=records[Switch],
             parts=records[Part],
             models=records[Model],
+            storage_systems=records[StorageSystem],
+            cooling=records[Cooling],
+            feeds=records[Supply],
             claims=tuple(placed_claim.claim for placed_claim in self.claims),
             sources=sources,
             aliases=aliases,
@@ -136,7 +144,7 @@ class _Reader:
             self.faults += [
                 f"{place}: source {source!r} is not in {SOURCES}"
                 for place, entry in entries
-                for source in getattr(entry, "listed_by", ()) or (entry.source,)
+                for source in _sources_of(entry)
                 if source not in sources
             ]
             if record is CapacityObject:
@@ -263,6 +271,11 @@ class _Reader:
                 self.faults.append(f"{row.place}: {alias!r} already names something")
             aliases[alias] = entity
         return aliases
+
+
+def _sources_of(entry: Any) -> tuple[str, ...]:  # noqa: ANN401 - a record of any of the files
+    """Return the sources that a record names; a region has several."""
+    return (*entry.zones_listed_by, *entry.listed_by) if isinstance(entry, Region) else (entry.source,)
 
 
 def _limited(entry: Instance, placements: dict[str, PlacementObject]) -> Instance:

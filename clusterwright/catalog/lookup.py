@@ -16,6 +16,7 @@ from clusterwright.catalog.records import (
     NodeType,
     System,
 )
+from clusterwright.catalog.storage import StorageSystem
 from clusterwright.errors import InputError, MissingFactError
 
 _T = TypeVar("_T")
@@ -77,6 +78,11 @@ def part(catalogue: Catalogue, name: str) -> Part:
     return _find("part", name, catalogue.parts, catalogue.aliases)
 
 
+def storage_system(catalogue: Catalogue, name: str) -> StorageSystem:
+    """Return the storage system that `name` means, for example `vast`; errors as `accelerator`."""
+    return _find("storage system", name, catalogue.storage_systems, catalogue.aliases)
+
+
 def entity_id(catalogue: Catalogue, name: str) -> str:
     """Return the id of whatever `name` means, of any kind, among them topics that only claims speak of.
 
@@ -88,12 +94,13 @@ def entity_id(catalogue: Catalogue, name: str) -> str:
 
 def names_of(catalogue: Catalogue) -> dict[str, str]:
     """Return every entity's id and the name to show for it, records first, then topics."""
-    groups: tuple[Mapping[str, Accelerator | System | Switch | Part | Model], ...] = (
+    groups: tuple[Mapping[str, Accelerator | System | Switch | Part | Model | StorageSystem], ...] = (
         catalogue.accelerators,
         catalogue.systems,
         catalogue.switches,
         catalogue.parts,
         catalogue.models,
+        catalogue.storage_systems,
     )
     names = {key: entry.name for group in groups for key, entry in group.items()}
     names |= {key: key for key in catalogue.instances}

@@ -60,23 +60,68 @@ def listed_regions(catalogue: Catalogue, instance: Instance) -> tuple[str, ...]:
 
 
 def known_regions(catalogue: Catalogue, cloud: str) -> tuple[str, ...]:
-    """Return every region of a cloud in which a source lists a type at all, or that a source knows."""
-    found = {entry.id for entry in catalogue.regions.values() if entry.cloud == cloud}
+    """Return every region of a cloud in which a source lists a type at all, or of which a source says which it has."""
+    found = {entry.id for entry in catalogue.regions.values() if entry.cloud == cloud and entry.listed_by}
     for entry in catalogue.instances.values():
         if entry.cloud == cloud:
             found |= {region_of(cloud, place) for place in entry.regions}
     return tuple(sorted(found))
 
 
-def zones_of(catalogue: Catalogue, instance: Instance, region: str) -> tuple[str, ...]:
-    """Return the zones of a region that are known: on Google Cloud those with the type, on AWS all of the region.
+def zones_with(instance: Instance, region: str) -> tuple[str, ...]:
+    """Return the zones of a region of Google Cloud in which a source lists a type; nothing of other clouds.
 
     AWS gives its zones other letters in every account, so that no list of types by zone would hold.
     """
-    if instance.cloud == "gcp":
-        return tuple(sorted(place for place in instance.regions if region_of("gcp", place) == region != place))
-    known = catalogue.regions.get(region) if instance.cloud == "aws" else None
-    return () if known is None else tuple(f"{region}{letter}" for letter in known.zones)
+    if instance.cloud != "gcp":
+        return ()
+    return tuple(sorted(place for place in instance.regions if region_of("gcp", place) == region != place))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZoneVerdict:
+    """What sources say of a zone.
+
+    Attributes:
+        known: the zones of the region in full, as a user writes them; empty if it has none, or nobody knows.
+        left_out_by: sources that know the zones of the region, if none of them has this one.
+        silent: whether no source knows which zones the region has.
+    """
+
+    known: tuple[str, ...]
+    left_out_by: tuple[str, ...]
+    silent: bool
+
+    @property
+    def refused(self) -> bool:
+        """Whether two sources or more know the region, and none has the zone."""
+        return len(self.left_out_by) > 1
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the only source that knows the region does not have the zone, or none knows the region."""
+        return self.silent or len(self.left_out_by) == 1
+
+
+def zone_verdict(catalogue: Catalogue, cloud: str, region: str, zone: str) -> ZoneVerdict:
+    """Return what sources that know the zones of a region say of one of them.
+
+    On Google Cloud a zone in which some instance type is listed exists, whatever the lists of zones say.
+    """
+    entry = catalogue.regions.get(region)
+    if entry is None or entry.cloud != cloud or not entry.zones_listed_by:
+        return ZoneVerdict(known=(), left_out_by=(), silent=True)
+    known = {_zone_name(cloud, region, each) for each in entry.zones}
+    if cloud == "gcp":
+        places = {place for instance in catalogue.instances.values() for place in instance.regions}
+        known |= {place for place in places if region_of("gcp", place) == region != place}
+    left_out_by = () if zone in known else entry.zones_listed_by
+    return ZoneVerdict(known=tuple(sorted(known)), left_out_by=left_out_by, silent=False)
+
+
+def _zone_name(cloud: str, region: str, last: str) -> str:
+    """Return a zone as users write it: `us-east-1a`, `us-central1-a`, and `1` on Azure."""
+    return {"aws": f"{region}{last}", "gcp": f"{region}-{last}"}.get(cloud, last)
 
 
 def region_of(cloud: str, place: str) -> str:

@@ -7,6 +7,8 @@ from clusterwright.catalog.host import Host
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
+from clusterwright.catalog.storage import StorageSystem
+from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tpu import TpuSlice
 
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
@@ -65,10 +67,13 @@ class System:
         accelerator: catalogue id.
         fabric_bytes_per_s_per_gpu_one_way: compute-fabric bandwidth of one GPU, one direction.
         fabric_ports: compute-fabric ports of the node (a rail each).
+        fabric_rails: leaves that its ports hang on, where that is not one port each.
         fabric_ports_per_cage: ports that share a transceiver.
         local_nvme_bytes, local_nvme_read_bytes_per_s: of all drives for data together.
         storage_ports, inband_ports, oob_ports: ports into the other networks.
-        psu_count, psu_needed: power supplies, and how many must live to carry the load.
+        psu_count, psu_needed: power supplies, and how many must live to carry the load; psu_needed_slowed: to go on at
+            lower power, where a source says so.
+        liquid_heat_fraction: share of the heat that leaves through liquid; 0 for systems that are cooled by air.
         weight_kg, height_u, power_max_w, airflow_cfm: of one system.
     """
 
@@ -85,6 +90,7 @@ class System:
     local_nvme_read_bytes_per_s: float | None = None
     fabric_kind: str | None = None
     fabric_ports: int | None = None
+    fabric_rails: int | None = None
     fabric_ports_per_cage: int | None = None
     fabric_bytes_per_s_per_gpu_one_way: float | None = None
     storage_ports: int | None = None
@@ -96,6 +102,8 @@ class System:
     airflow_cfm: float | None = None
     psu_count: int | None = None
     psu_needed: int | None = None
+    psu_needed_slowed: int | None = None
+    liquid_heat_fraction: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,7 +267,8 @@ class Catalogue:
         version: short hash of the catalogue's files; a plan names it.
         aliases: other names people write, to the id they mean.
         capacity_objects, placement_objects, quotas, tpu_slices: what instance types refer to, by id.
-        regions: of AWS, by name; offerings: further sources on where types are sold.
+        regions: by name; offerings: further sources on where types are sold.
+    cooling, feeds: how heat leaves racks, and what reaches them.
     """
 
     version: str
@@ -271,6 +280,7 @@ class Catalogue:
     models: dict[str, Model]
     claims: tuple[Claim, ...]
     sources: dict[str, Source]
+    storage_systems: dict[str, StorageSystem] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     capacity_objects: dict[str, CapacityObject] = field(default_factory=dict)
     placement_objects: dict[str, PlacementObject] = field(default_factory=dict)
@@ -278,6 +288,16 @@ class Catalogue:
     tpu_slices: dict[str, TpuSlice] = field(default_factory=dict)
     regions: dict[str, Region] = field(default_factory=dict)
     offerings: tuple[Offering, ...] = ()
+    cooling: dict[str, Cooling] = field(default_factory=dict)
+    feeds: dict[str, Supply] = field(default_factory=dict)
+
+    def cooling_of(self, method: str) -> Cooling:
+        """Return the cooling that blueprints call so."""
+        return next(entry for entry in self.cooling.values() if entry.method == method)
+
+    def feed_of(self, name: str) -> Supply:
+        """Return the kind of feed that blueprints call so."""
+        return next(entry for entry in self.feeds.values() if entry.name == name)
 
     def capacity(self, instance: Instance, kind: str) -> CapacityObject | None:
         """Return the capacity object of a kind by which an instance type can be had; None where it cannot."""

@@ -12,7 +12,7 @@ from clusterwright.checks.storage import configured
 from clusterwright.checks.subject import NETWORK_RANGE, Subject
 from clusterwright.checks.targets import existing_keys, outcomes_of, target_of
 from clusterwright.checks.values import text
-from clusterwright.plan.cloud_addresses import RDMA_NETWORK, RULES
+from clusterwright.plan.cloud_addresses import RDMA_NETWORK, RULES, addresses_of_nodes, overlap_findings
 
 #: Ranges that something on the nodes already uses: (range, whose, clouds).
 _TAKEN = (
@@ -62,8 +62,37 @@ def ranges(subject: Subject) -> Iterator[Outcome]:
                 fix="take another range, for example 10.64.0.0/16",
                 place=setting.place,
             )
-    if good:
+    others = list(_other_ranges(subject, network))
+    yield from others
+    if good and not others:
         yield passed(f"{network}, {network.num_addresses:,} addresses", setting.place)
+
+
+def _other_ranges(subject: Subject, network: IPv4Network) -> Iterator[Outcome]:
+    """Hold the ranges of Kubernetes on Azure against the network: services outside it, the API server inside."""
+    if subject.cloud != "azure" or subject.project.scheduler != "kubernetes" or subject.instance is None:
+        return
+    services, inside = subject.project.setting("serviceCidr"), subject.project.setting("apiServerCidr")
+    for given in (services, inside):
+        if given is not None and not _is_range(text(given.value)):
+            yield _outcome(
+                given, f"{given.name} is no network: {text(given.value)!r}", "write one such as 10.132.0.0/20"
+            )
+            return
+    yield from outcomes_of(subject, overlap_findings(subject.cloud, target_of(subject), subject.instance), "ADR002")
+    if inside is not None and not IPv4Network(text(inside.value)).subnet_of(network):
+        yield _outcome(
+            inside,
+            f"{text(inside.value)} is outside the network, {network}",
+            f"take a free part of it, for example {network.broadcast_address - 15}/28",
+        )
+
+
+def _is_range(value: str) -> bool:
+    try:
+        return isinstance(ip_network(value), IPv4Network)
+    except ValueError:
+        return False
 
 
 def open_to_everyone(subject: Subject) -> Iterator[Outcome]:
@@ -130,7 +159,8 @@ def room(subject: Subject) -> Iterator[Outcome]:
     if setting is None or nodes is None or not isinstance(network, IPv4Network) or subject.existing_network:
         return
     rule, system = RULES[subject.cloud], configured(subject)
-    needed = rule.needed(nodes=nodes, file_system_gib=system.capacity_gib if system else 0)
+    of_nodes = addresses_of_nodes(subject.cloud, subject.project.scheduler, nodes)
+    needed = rule.needed(nodes=of_nodes, file_system_gib=system.capacity_gib if system else 0)
     given = rule.given(network.prefixlen)
     smallest = rule.smallest(needed)
     if rule.shortest_prefix <= network.prefixlen <= rule.longest_prefix and given >= needed:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from clusterwright.blueprint.cloud_places import offer_problems
-from clusterwright.catalog.offerings import listed_regions, verdict, zones_of
+from clusterwright.blueprint.cloud_places import offer_problems, zone_problems
+from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
+from clusterwright.catalog.records import Instance
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import Subject
 from clusterwright.checks.targets import outcomes_of, target_of
@@ -29,13 +30,23 @@ def offered(subject: Subject) -> Iterator[Outcome]:
             place=place,
             rule="PLC002",
         )
-    zones = zones_of(subject.catalogue, instance, subject.region)
-    if zones and subject.zone not in zones and subject.zone.startswith(subject.region):
-        yield Outcome(
-            status="WARN",
-            message=f"no source lists {instance.id} in {subject.zone}",
-            fix=f"{ask}; known are {', '.join(zones)}",
-            place=zone.place if zone else place,
-            rule="PLC004",
-        )
+    yield from outcomes_of(subject, zone_problems(subject.catalogue, subject.cloud, target_of(subject)), "PLC006")
+    doubt = _zone_doubt(subject, instance)
+    if doubt:
+        yield Outcome(status="WARN", message=doubt, fix=ask, place=zone.place if zone else place, rule="PLC004")
     yield passed(f"{instance.id} is listed in {subject.region}", place)
+
+
+def _zone_doubt(subject: Subject, instance: Instance) -> str:
+    """Return what sources leave open of the zone; nothing for a zone of another region, which is refused elsewhere."""
+    says = zone_verdict(subject.catalogue, subject.cloud, subject.region, subject.zone)
+    listed = zones_with(instance, subject.region)
+    if not subject.zone or (subject.cloud != "azure" and not subject.zone.startswith(subject.region)):
+        return ""
+    if says.silent:
+        return f"no source knows the zones of {subject.region}"
+    if says.doubtful:
+        return f"the only source on zones knows {', '.join(says.known) or 'none'} of {subject.region}"
+    if not says.left_out_by and listed and subject.zone not in listed:
+        return f"no source lists {instance.id} in {subject.zone}; known are {', '.join(listed)}"
+    return ""

@@ -7,7 +7,7 @@ from clusterwright.checks.subject import Subject
 from clusterwright.errors import Finding
 
 #: Rules that other checks ask too, of projects as well: places, limits, times, addresses.
-_ASKED_ELSEWHERE = ("ADR001", "CAP004", "CAP005", "CAP008", "PLC002", "PLC004", "PLC005", "PLC012")
+_ASKED_ELSEWHERE = ("ADR001", "CAP004", "CAP005", "CAP008", "PLC002", "PLC004", "PLC005", "PLC006", "PLC012")
 
 
 def hold(subject: Subject) -> Iterator[Outcome]:

@@ -1,10 +1,7 @@
 """What a configured cluster costs in a month, by the newest prices."""
 
-from dataclasses import dataclass
-
-from clusterwright.catalog.skus import skus
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.facility.cloud_bill import CLOUDS, CONTROLLER_DISK_GIB, NODE_DISK_GIB
+from clusterwright.facility.cloud_bill import bill_line, standing_lines
 from clusterwright.plan.candidates import TERM_OF_CAPACITY
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.assumptions import assumptions
@@ -15,38 +12,30 @@ from clusterwright.units import HOURS_PER_MONTH
 _PER_MONTH = {"hourly": HOURS_PER_MONTH, "monthly": 1.0}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quantity:
-    """How much of what: a price key, an amount, and whether it is there for the GPU nodes only."""
-
-    sku: str
-    quantity: float
-    per_node: bool = False
-
-
 def month_of(
-    *, cloud: str, region: str, instance: str, nodes: int, capacity: str, others: tuple[Quantity, ...] = ()
+    *,
+    cloud: str,
+    scheduler: str,
+    region: str,
+    instance: str,
+    nodes: int,
+    capacity: str,
+    others: tuple[BillLine, ...] = (),
 ) -> tuple[PricedLine, ...]:
-    """Return the priced lines of a cluster: nodes with their disks, controller, way out, and others.
+    """Return the priced lines of a cluster: nodes, what the stacks create around them, and others.
 
     Args:
         cloud: `aws`, `azure` or `gcp`.
+        scheduler: `slurm` or `kubernetes`.
         region: that prices are of.
         instance: type of the GPU nodes.
         nodes: how many.
         capacity: how they are obtained.
         others: what else there is, for example the file system.
     """
-    parts = CLOUDS[cloud]
-    quantities = (
-        Quantity(sku=f"{cloud}/{instance}", quantity=nodes, per_node=True),
-        Quantity(sku=parts.disk, quantity=nodes * NODE_DISK_GIB, per_node=True),
-        Quantity(sku=f"{cloud}/{parts.controller}", quantity=1),
-        Quantity(sku=parts.disk, quantity=CONTROLLER_DISK_GIB),
-        Quantity(sku=parts.nat, quantity=1),
-        *others,
-    )
-    bill = Bill(target=cloud, lines=tuple(_line(entry, region) for entry in quantities if entry.quantity))
+    gpu_nodes = bill_line(f"{cloud}/{instance}", nodes, region=region, scales_with="nodes")
+    around = standing_lines(cloud=cloud, scheduler=scheduler, region=region, instance=instance, nodes=nodes)
+    bill = Bill(target=cloud, lines=(gpu_nodes, *around, *others) if nodes else (*around, *others))
     candidate = Candidate(
         key=cloud,
         target=cloud,
@@ -71,7 +60,7 @@ def usd_per_month(line: PricedLine) -> float | None:
 
 def usd_per_month_of(*, sku: str, region: str, quantity: float) -> float | None:
     """Return what an amount of one product costs in a month at list price; None if no price is known."""
-    line = _line(Quantity(sku=sku, quantity=quantity), region)
+    line = bill_line(sku, quantity, region=region)
     candidate = Candidate(
         key=sku, target="", bill=Bill(target="", lines=(line,)), nodes=0, gpus=0, calendar_days=0.0, term="on_demand"
     )
@@ -80,17 +69,3 @@ def usd_per_month_of(*, sku: str, region: str, quantity: float) -> float | None:
         return usd_per_month(price_lines([candidate], Economics(), book, assumptions(), book.newest_day)[0][0])
     finally:
         book.close()
-
-
-def _line(entry: Quantity, region: str) -> BillLine:
-    known = skus().get(entry.sku)
-    return BillLine(
-        sku=entry.sku,
-        item=known.item if known else f"GPU node {entry.sku.partition('/')[2]}",
-        category=known.category if known else "compute",
-        quantity=entry.quantity,
-        unit=known.unit if known else "node",
-        charge=known.charge if known else "hourly",
-        scales_with="nodes" if entry.per_node else "cluster",
-        region=region,
-    )

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from clusterwright.checks.prices import Quantity, month_of, usd_per_month
+from clusterwright.checks.prices import month_of, usd_per_month
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.storage import configured
 from clusterwright.checks.subject import Subject
 from clusterwright.checks.values import text, whole
+from clusterwright.facility.cloud_bill import bill_line
 from clusterwright.tco.records import PricedLine
 
 _EMAIL = "alertEmail"
@@ -131,9 +132,10 @@ def month(subject: Subject) -> Iterator[Outcome]:
 
 def _lines(subject: Subject, nodes: int) -> tuple[PricedLine, ...]:
     system = configured(subject)
-    others = (Quantity(sku=system.tier.sku, quantity=system.capacity_gib),) if system else ()
+    others = (bill_line(system.tier.sku, system.capacity_gib, region=subject.region),) if system else ()
     return month_of(
         cloud=subject.cloud,
+        scheduler=subject.project.scheduler,
         region=subject.region,
         instance=subject.instance_type,
         nodes=nodes,

@@ -42,16 +42,18 @@ def existing_keys(cloud: str) -> dict[str, str]:
 def target_of(subject: Subject) -> CloudTarget:
     """Return the section of a blueprint that a project stands for, unchecked: the rules are what checks it."""
     target, network, existing = _CLOUDS[subject.cloud]
-    cidr = subject.project.setting(NETWORK_RANGE[subject.cloud])
+    cidr, services = subject.project.setting(NETWORK_RANGE[subject.cloud]), subject.project.setting("serviceCidr")
     values: dict[str, Any] = {
         "instance": subject.instance_type,
         "region": subject.region,
         "zone": subject.zone or None,
         "capacity": subject.capacity,
         "reservation": subject.reservation or None,
+        "scheduler": subject.project.scheduler,
         "network": network.model_construct(
             cidr=text(cidr.value) if cidr and not _existing(subject) else None,
             existing=_existing_section(subject, existing),
+            **({"service_cidr": text(services.value) if services else None} if subject.cloud == "azure" else {}),
         ),
     }
     return target.model_construct(**values)
@@ -106,6 +108,8 @@ def _setting(subject: Subject, path: tuple[str, ...]) -> Setting | None:
     if path[:2] == ("network", "existing"):
         key = existing_keys(cloud).get(path[-1], "")
         return project.setting(f"existingNetwork.{key}") or project.setting("existingNetwork")
+    if path == ("network", "service_cidr"):
+        return project.setting("serviceCidr")
     if path[:1] == ("network",):
         return project.setting(NETWORK_RANGE[cloud])
     return project.setting(keys.get(path[0], "")) if path else None

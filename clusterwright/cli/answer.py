@@ -15,6 +15,7 @@ from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError
 from clusterwright.plan.decide import Progress, decide
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
+from clusterwright.pricing.quoted import QuotedPrice
 
 
 def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None) -> Plan:
@@ -33,7 +34,12 @@ def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progre
 
 
 def load_and_decide(
-    path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None
+    path: Path,
+    set_values: list[str] | None,
+    on: str = "all",
+    *,
+    quotes: tuple[QuotedPrice, ...] = (),
+    progress: Progress = lambda _: None,
 ) -> tuple[LoadedBlueprint, Plan]:
     """Return the plan with the blueprint it came from, so that findings can be shown in its text; see `plan_of`."""
     whole = load(path, tuple(set_values or ()))
@@ -43,7 +49,9 @@ def load_and_decide(
     if isinstance(resolved, tuple):
         raise loaded.error(resolved)
     try:
-        return loaded, decide(loaded.blueprint, resolved, catalogue, whole=whole.blueprint, progress=progress)
+        return loaded, decide(
+            loaded.blueprint, resolved, catalogue, whole=whole.blueprint, quotes=quotes, progress=progress
+        )
     except RuleError as error:
         raise placed(loaded, error.findings) from None
     except ClusterwrightError as error:

@@ -18,6 +18,8 @@ def fabric(
     rail_groups: str | None,
     management_ports: int | None,
     oversubscription: float,
+    spine_oversubscription: float,
+    topology: str,
     planes: int,
     as_needed: bool,
     as_json: bool,
@@ -26,7 +28,8 @@ def fabric(
     """Print the counts of a fabric, or its proof; return the exit code.
 
     Raises:
-        InputError: an unknown name, or a request that no fabric meets.
+        InputError: an unknown name.
+        FabricLimitError: a request that no fabric meets.
         MissingFactError: a fact of the system is unknown.
     """
     from clusterwright.catalog import lookup
@@ -43,6 +46,8 @@ def fabric(
         rail_groups=rail_groups,
         management_ports=management_ports,
         oversubscription=oversubscription,
+        spine_oversubscription=spine_oversubscription,
+        topology=topology,
         planes=planes,
         purchase=AS_NEEDED if as_needed else FULL_UNITS,
     )
@@ -50,7 +55,7 @@ def fabric(
         from clusterwright.cli.prove import prove_fabric
 
         name = catalogue.systems[sized.system].name
-        return prove_fabric(sized.fabric, switch=sized.switch, title=f"{sized.nodes:,} × {name}", as_json=as_json)
+        return prove_fabric(sized, title=f"{sized.nodes:,} × {name}", as_json=as_json)
     print(_json(sized) if as_json else _text(sized, catalogue))  # noqa: T201 - the result
     return EXIT_FINE
 
@@ -68,6 +73,8 @@ def _json(sized: Any) -> str:  # noqa: ANN401 - SystemFabric, loaded lazily
         "radix": sized.radix,
         "port_bytes_per_s_one_way": sized.port_bytes_per_s_one_way,
         "planes": sized.planes,
+        "planes_split": sized.planes_split,
+        "topology": sized.topology,
         "oversubscription": sized.oversubscription,
         "notes": list(sized.notes),
         "fabric_of_one_plane": asdict(sized.fabric),
@@ -94,7 +101,11 @@ def _text(sized: Any, catalogue: Any) -> str:  # noqa: ANN401
         trunk = one.uplinks_per_leaf // one.spine_per_group
         lines += [
             "",
-            f"a leaf: {one.nodes_per_leaf} downlinks, {one.uplinks_per_leaf} uplinks",
+            f"a leaf: {one.ports_per_leaf} downlinks, {one.uplinks_per_leaf} uplinks",
             f"  {trunk} of them to each of {one.spine_per_group} spines",
         ]
+        today = -(-sized.nodes // (one.nodes_per_unit // sized.end_systems))
+        if today < one.units:
+            words = f"{today} of {one.units} units have nodes today"
+            lines += ["", f"{words}; leaves, spines and their cables of all {one.units} are counted"]
     return "\n".join([*lines, *(f"note: {note}" for note in sized.notes)])

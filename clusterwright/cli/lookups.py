@@ -58,6 +58,7 @@ def _groups(catalogue: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - Cata
         "switches": catalogue.switches,
         "parts": catalogue.parts,
         "models": catalogue.models,
+        "storage systems": catalogue.storage_systems,
     }
 
 
@@ -95,7 +96,10 @@ def _show_record(catalogue: Any, record: Any, claims: list[Any]) -> None:  # noq
 
 
 def _referred(catalogue: Any, record: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
-    """Return what an instance type refers to, each with its title; nothing for other records."""
+    """Return what an instance type or a storage system refers to, each with its title; nothing for other records."""
+    if getattr(record, "id", "") in catalogue.storage_systems:
+        boxes = (("data box", record.data_box), ("front box", record.front_box))
+        return [(title, catalogue.parts[part]) for title, part in boxes if part]
     if getattr(record, "id", "") not in catalogue.instances:
         return []
     found = [("capacity", catalogue.capacity_objects[key]) for key in record.capacity_objects]

@@ -11,7 +11,7 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint
-from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Quiet, SetValues
+from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
 
 app = typer.Typer(
@@ -83,8 +83,22 @@ def plan(
 
 
 @app.command()
-def compare(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
+def compare(
+    *,
+    blueprint: Blueprint,
+    finance: Annotated[
+        bool, typer.Option("--finance", help="every term, returns, and how sure the ranking is")
+    ] = False,
+    draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
+    seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
     """Compare renting and owning: this run, the horizon, breakeven."""
+    if finance:
+        from clusterwright.cli import finance as command
+
+        raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
     raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
@@ -155,8 +169,12 @@ def explain(
 
 @app.command()
 def build(
+    *,
     blueprint: Blueprint,
     output: Output,
+    quotes: Quotes = None,
+    rates: Rates = None,
+    pdf: Pdf = False,
     set_values: SetValues = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -164,7 +182,9 @@ def build(
     """Write all: plan, stacks, on-premises files, cost report."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.build(blueprint, output, set_values, force=force, quiet=quiet))
+    raise typer.Exit(
+        write.build(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force, quiet=quiet)
+    )
 
 
 @app.command()
@@ -218,22 +238,42 @@ def export(  # noqa: PLR0917 - options of the command line
 
 
 @app.command()
-def onprem(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
+def onprem(
+    *,
+    blueprint: Blueprint,
+    output: Output,
+    quotes: Quotes = None,
+    rates: Rates = None,
+    pdf: Pdf = False,
+    set_values: SetValues = None,
+    force: Force = False,
+) -> None:
     """Write the on-premises files.
 
     Bill of materials, racks, fabric, cables, power and cooling, Slurm.
     """
     from clusterwright.cli import write
 
-    raise typer.Exit(write.onprem(blueprint, output, set_values, force=force))
+    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 
 
 @app.command()
-def prove(blueprint: Blueprint, set_values: SetValues = None, as_json: AsJson = False) -> None:
-    """Prove the planned fabric with the real subnet manager."""
-    from clusterwright.cli.prove import prove_blueprint
+def prove(
+    *,
+    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a written folder, or a blueprint")],
+    strict: Annotated[bool, typer.Option("--strict", help="of a folder: what is skipped is not proven")] = False,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prove a written folder, or a planned fabric, with real engines.
 
-    raise typer.Exit(prove_blueprint(blueprint, set_values, as_json=as_json))
+    A folder: OpenSM routes its fabrics, LibreOffice calculates its workbooks, slurmctld starts with its files, every
+    file is parsed. A blueprint: OpenSM routes its compute fabric.
+    """
+    from clusterwright.cli.prove import prove_path
+
+    raise typer.Exit(prove_path(path, set_values, as_json=as_json, strict=strict, quiet=quiet))
 
 
 @app.command()

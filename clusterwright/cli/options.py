@@ -14,4 +14,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON (versioned, uni
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="folder to write")]
 Force = Annotated[bool, typer.Option("--force", help="replace files even if you changed them")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="print results only, no progress")]
+Quotes = Annotated[
+    Path | None,
+    typer.Option("--quotes", metavar="FILE", help="bill of materials with a vendor's prices, CSV or XLSX"),
+]
+Rates = Annotated[
+    list[str] | None,
+    typer.Option("--rate", metavar="EUR=1.08@DAY", help="USD for one EUR on a day, for quotes (repeatable)"),
+]
+Pdf = Annotated[
+    bool, typer.Option("--pdf", help="print the drawings on premises as a PDF too, if Chromium is installed")
+]
 Runs = Annotated[Path, typer.Argument(metavar="RUNS.csv", help="measured runs; docs/accuracy.md lists the columns")]

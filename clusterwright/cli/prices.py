@@ -26,10 +26,16 @@ class PriceCommands(TyperGroup):
 
 prices = typer.Typer(
     cls=PriceCommands,
-    help="Prices with day and source: list, import, quarantine.",
+    help="Prices with day and source: list, compare, fetch, import, quarantine.",
     rich_markup_mode=None,
 )
 Store = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="price store; the user's own by default")]
+About = Annotated[str | None, typer.Argument(metavar="GPU|PRODUCT", help="for example h100 or aws/p5.48xlarge")]
+AsOf = Annotated[str | None, typer.Option("--as-of", metavar="DAY", help="prices in force on this day")]
+Term = Annotated[str, typer.Option(help="only this term, for example spot")]
+Region = Annotated[str, typer.Option(help="only this region")]
+Most = Annotated[int, typer.Option(min=1, help="rows to print")]
+Sql = Annotated[bool, typer.Option("--sql", help="print the statement that answers, and stop")]
 
 
 @prices.command(DEFAULT_COMMAND)
@@ -44,6 +50,110 @@ def show(
     from clusterwright.cli import lookups
 
     raise typer.Exit(lookups.prices(sku, as_of, history=history, store=store, as_json=as_json))
+
+
+@prices.command()
+def cheapest(
+    *,
+    about: About = None,
+    as_of: AsOf = None,
+    term: Term = "",
+    region: Region = "",
+    most: Most = 20,
+    store: Store = None,
+    as_json: AsJson = False,
+    sql: Sql = False,
+) -> None:
+    """Rank what rents a GPU: USD per GPU-hour, per dense bf16 PFLOP/s-hour, per GB of HBM and hour."""
+    from clusterwright.cli import price_queries
+
+    raise typer.Exit(
+        price_queries.answer(
+            "cheapest", about=about, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
+            show_sql=sql,
+        )
+    )  # fmt: skip
+
+
+@prices.command()
+def history(
+    *,
+    about: About,
+    term: Term = "",
+    region: Region = "",
+    most: Most = 60,
+    chart: Annotated[bool, typer.Option("--chart", help="draw bars beside the prices")] = False,
+    store: Store = None,
+    as_json: AsJson = False,
+    sql: Sql = False,
+) -> None:
+    """Show every change of a price per GPU-hour."""
+    from clusterwright.cli import price_queries
+
+    raise typer.Exit(
+        price_queries.answer(
+            "history", about=about, term=term, region=region, most=most, chart=chart, store=store, as_json=as_json,
+            show_sql=sql,
+        )
+    )  # fmt: skip
+
+
+@prices.command()
+def discounts(
+    *,
+    about: About = None,
+    region: Region = "",
+    most: Most = 40,
+    store: Store = None,
+    as_json: AsJson = False,
+    sql: Sql = False,
+) -> None:
+    """Show spot, commitments and blocks against the on-demand price of their day."""
+    from clusterwright.cli import price_queries
+
+    raise typer.Exit(
+        price_queries.answer(
+            "discounts", about=about, region=region, most=most, store=store, as_json=as_json, show_sql=sql
+        )
+    )
+
+
+@prices.command()
+def volatility(
+    *,
+    about: About = None,
+    term: Term = "spot",
+    most: Most = 40,
+    store: Store = None,
+    as_json: AsJson = False,
+    sql: Sql = False,
+) -> None:
+    """Show how much, and how often, prices moved."""
+    from clusterwright.cli import price_queries
+
+    raise typer.Exit(
+        price_queries.answer(
+            "volatility", about=about, term=term, most=most, store=store, as_json=as_json, show_sql=sql
+        )
+    )
+
+
+@prices.command()
+def coverage(
+    *,
+    about: About = None,
+    as_of: AsOf = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the holes as a CSV of quotes to fill in")] = False,
+    store: Store = None,
+    as_json: AsJson = False,
+    sql: Sql = False,
+) -> None:
+    """Show for which products and terms no price is known."""
+    from clusterwright.cli import price_queries
+
+    raise typer.Exit(
+        price_queries.coverage(about=about, as_of=as_of, as_csv=as_csv, store=store, as_json=as_json, show_sql=sql)
+    )
 
 
 @prices.command("import")
@@ -64,6 +174,31 @@ def import_quotes(
     raise typer.Exit(
         price_store.import_quotes(
             quotes, source=source, seen_on=seen_on, hand_kept=hand_kept, store=store, as_json=as_json
+        )
+    )
+
+
+@prices.command()
+def fetch(
+    *,
+    feed: Annotated[str, typer.Argument(help="for example azure; docs/prices.md lists them")],
+    region: Annotated[list[str] | None, typer.Option(help="only this region; may be given again")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Option("--from", metavar="FILE", help="read saved documents; no network")
+    ] = None,
+    url: Annotated[str, typer.Option(help="another address, for example of a mirror")] = "",
+    seen_on: Annotated[
+        str | None, typer.Option("--seen-on", metavar="DAY", help="of saved documents; today by default")
+    ] = None,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch a provider's prices into the store."""
+    from clusterwright.cli import price_feeds
+
+    raise typer.Exit(
+        price_feeds.fetch(
+            feed, regions=region or [], files=files or [], url=url, seen_on=seen_on, store=store, as_json=as_json
         )
     )
 

@@ -1,20 +1,86 @@
-"""The command that proves a planned InfiniBand fabric with the real subnet manager."""
+"""The command that proves a planned InfiniBand fabric, or a written folder, with the real engines."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.checks.documents.fabrics import facts
+from clusterwright.checks.documents.records import NOT_PROVEN, SKIPPED, Result
 from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.answer import plan_of, progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.links import compute_links, compute_names
+from clusterwright.facility.planes import Plane
+from clusterwright.facility.system_fabric import SystemFabric
 
 SCHEMA_VERSION = 1
 _MANAGERS = ["fabric-manager-1", "fabric-manager-2"]
+
+
+def prove_path(path: Path, set_values: list[str] | None, *, as_json: bool, strict: bool, quiet: bool) -> int:
+    """Prove a written folder, or the fabric of a blueprint; return the exit code.
+
+    Raises:
+        InputError: see `prove_blueprint` and `prove_folder`.
+    """
+    if not path.is_dir():
+        return prove_blueprint(path, set_values, as_json=as_json)
+    if set_values:
+        raise InputError("--set changes a blueprint, a folder is written already", help="leave out --set")
+    return prove_folder(path, as_json=as_json, strict=strict, quiet=quiet)
+
+
+def prove_folder(root: Path, *, as_json: bool, strict: bool, quiet: bool) -> int:
+    """Prove a written folder with every engine that is installed, and write the page about it; return the exit code.
+
+    Args:
+        root: the folder.
+        as_json: print JSON.
+        strict: a part that was skipped counts as not proven.
+        quiet: show no progress.
+
+    Raises:
+        InputError: the folder has no plan or no documents on premises.
+    """
+    from clusterwright.checks.documents.folder import read_folder
+    from clusterwright.checks.documents.proof import PAGE, page, prove_documents
+    from clusterwright.outputs import folder
+
+    documents = read_folder(root)
+    with progress_display(quiet=quiet or as_json) as progress:
+        results = prove_documents(documents, progress=progress)
+    folder.add(documents.site / PAGE, page(documents, results).encode())
+    failed = any(result.state == NOT_PROVEN or (strict and result.state == SKIPPED) for result in results)
+    if as_json:
+        answer = {
+            "schema": SCHEMA_VERSION,
+            "folder": str(root),
+            "proven": not failed,
+            "parts": [asdict(result) for result in results],
+        }
+        print(json.dumps(answer, indent=1))  # noqa: T201 - the result
+    else:
+        print(folder_text(results, failed=failed, page=documents.site / PAGE))  # noqa: T201
+    return EXIT_RULE_FAILED if failed else EXIT_FINE
+
+
+def folder_text(results: Sequence[Result], *, failed: bool, page: Path) -> str:
+    """Return the proof of a folder as people read it."""
+    lines = ["NOT PROVEN" if failed else "PROVEN", ""]
+    for result in results:
+        first, *more = result.facts or (result.reason,)
+        lines.append(f"  {result.state:<11} {result.part:<18} {first}")
+        lines += [f"{'':<33}{fact}" for fact in more]
+        if result.state != SKIPPED:
+            lines.append(f"{'':<33}by {result.engine}, {result.seconds:.1f} s")
+        for finding in result.findings:
+            lines += [f"{'':<14}{finding.id}  {finding.message}", f"{'':<22}{finding.help}"]
+    return "\n".join([*lines, "", f"written to {page}"])
 
 
 def prove_blueprint(path: Path, set_values: list[str] | None, *, as_json: bool) -> int:
@@ -28,29 +94,34 @@ def prove_blueprint(path: Path, set_values: list[str] | None, *, as_json: bool) 
     assert option.facility is not None  # noqa: S101 - on premises
     inventory = option.facility.inventory
     _require_infiniband(inventory.compute_switch)
-    links = list(
-        compute_links(
-            fabric=inventory.fabric,
-            family=inventory.compute_family,
+    proofs = [
+        _proof(
+            inventory.fabric,
             hosts=inventory.hosts(),
-            managers=inventory.compute_manager_names() or _MANAGERS,
+            managers=inventory.managers_of(plane) or _MANAGERS,
+            plane=plane,
         )
-    )
-    proof = prove(fabric=inventory.fabric, links=links, names=compute_names(inventory.fabric))
-    return show(proof, f"{option.nodes:,} × {inventory.system_name}", as_json=as_json)
+        for plane in inventory.each_plane()
+    ]
+    return show(proofs, f"{option.nodes:,} × {inventory.system_name}", as_json=as_json)
 
 
-def prove_fabric(fabric: Fabric, *, switch: str, title: str, as_json: bool) -> int:
-    """Prove a fabric that was sized without a blueprint; return the exit code.
+def prove_fabric(sized: SystemFabric, *, title: str, as_json: bool) -> int:
+    """Prove all planes of a fabric that was sized without a blueprint; return the exit code.
 
     Raises:
         InputError: it is not InfiniBand, or the engines are not installed.
     """
     _require_engines()
-    _require_infiniband(switch)
-    hosts = [f"node{number + 1:04d}" for number in range(fabric.nodes)]
-    links = list(compute_links(fabric=fabric, family="", hosts=hosts, managers=_MANAGERS))
-    return show(prove(fabric=fabric, links=links, names=compute_names(fabric)), title, as_json=as_json)
+    _require_infiniband(sized.switch)
+    hosts = [f"node{number + 1:04d}" for number in range(sized.fabric.nodes)]
+    proofs = [_proof(sized.fabric, hosts=hosts, managers=_MANAGERS, plane=plane) for plane in sized.each_plane()]
+    return show(proofs, title, as_json=as_json)
+
+
+def _proof(fabric: Fabric, *, hosts: list[str], managers: list[str], plane: Plane) -> Proof:
+    links = list(compute_links(fabric=fabric, family="", hosts=hosts, managers=managers, plane=plane))
+    return prove(fabric=fabric, links=links, names=compute_names(fabric, plane))
 
 
 def _require_engines() -> None:
@@ -62,40 +133,33 @@ def _require_engines() -> None:
 def _require_infiniband(switch: str) -> None:
     if load_catalogue().switches[switch].network != "infiniband":
         raise InputError(
-            f"{switch} is an Ethernet switch: OpenSM routes InfiniBand only", help="nothing proves this fabric yet"
+            f"{switch} is an Ethernet switch: OpenSM routes InfiniBand only",
+            help="an Ethernet fabric is not proved; its links are checked on site with lldpctl (acceptance.md)",
         )
 
 
-def show(proof: Proof, title: str, *, as_json: bool) -> int:
-    """Print a proof; return 0 if it holds, 1 if not."""
-    print(_json(proof) if as_json else "\n".join(_lines(proof, title)))  # noqa: T201 - the result
-    return EXIT_RULE_FAILED if proof.findings else EXIT_FINE
+def show(proofs: Sequence[Proof], title: str, *, as_json: bool) -> int:
+    """Print the proofs of all planes; return 0 if all hold, 1 if not."""
+    if as_json:
+        print(_json(proofs))  # noqa: T201 - the result
+    else:
+        of = f", plane {{}} of {len(proofs)}" if len(proofs) > 1 else ""
+        texts = ["\n".join(_lines(proof, title + of.format(number))) for number, proof in enumerate(proofs, start=1)]
+        print("\n\n".join(texts))  # noqa: T201 - the result
+    return EXIT_RULE_FAILED if any(proof.findings for proof in proofs) else EXIT_FINE
 
 
-def _json(proof: Proof) -> str:
-    return json.dumps({"schema": SCHEMA_VERSION, "proven": not proof.findings, **asdict(proof)}, indent=1)
+def _json(proofs: Sequence[Proof]) -> str:
+    proven = not any(proof.findings for proof in proofs)
+    first: dict[str, Any] = asdict(proofs[0]) if len(proofs) == 1 else {"planes": [asdict(proof) for proof in proofs]}
+    return json.dumps({"schema": SCHEMA_VERSION, "proven": proven, **first}, indent=1)
 
 
 def _lines(proof: Proof, title: str) -> list[str]:
-    pairs = sum(count for _, count in proof.pairs_by_switches)
-    ways = ", ".join(f"{count:,} through {length}" for length, count in proof.pairs_by_switches)
-    rows: list[tuple[str, Any]] = [
-        ("engine", f"{proof.engine} over ibsim, {proof.seconds:.1f} s"),
-        ("found", f"{proof.adapters:,} ports, {proof.switches:,} switches, {proof.cables:,} cables"),
-        ("ways", f"{pairs:,} pairs of ports: {ways} switches"),
-    ]
-    if proof.destinations_per_uplink and proof.destinations_per_downlink:
-        up, down = proof.destinations_per_uplink, proof.destinations_per_downlink
-        rows.append(("routes", f"{_range(up)} destinations per uplink of a leaf, {_range(down)} per link down to one"))
-    if proof.shifts:
-        flows = "flow" if proof.busiest_link == 1 else "flows"
-        rows.append(("shifts", f"{proof.shifts} shifts of all nodes: at most {proof.busiest_link} {flows} on a link"))
+    names = ("found", "ways", "routes", "shifts")
+    rows = [("engine", f"{proof.engine} over ibsim, {proof.seconds:.1f} s"), *zip(names, facts(proof), strict=False)]
     verdict = "PROVEN" if not proof.findings else "NOT PROVEN"
     lines = [f"{verdict}  compute fabric of {title}", "", *(f"  {name:<8}{value}" for name, value in rows)]
     for finding in proof.findings:
         lines += ["", f"  {finding.id}  {finding.message}", f"          {finding.help}"]
     return lines
-
-
-def _range(bounds: tuple[int, int]) -> str:
-    return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]} to {bounds[1]}"

@@ -114,7 +114,7 @@ def _problems(error: ClusterwrightError) -> list[dict[str, Any]]:
 
 
 def schema(of: str) -> None:
-    """Print the JSON Schema of the blueprint or of the plan.
+    """Print the JSON Schema of the blueprint, of the plan or of a TCO case.
 
     Raises:
         InputError: no such schema.
@@ -123,6 +123,8 @@ def schema(of: str) -> None:
         from clusterwright.blueprint.schema import json_schema
     elif of == "plan":
         from clusterwright.plan.document import json_schema
+    elif of == "case":
+        from clusterwright.evidence.tco_case import json_schema
     else:
-        raise InputError(f"there is no schema of {of!r}", help="blueprint or plan")
+        raise InputError(f"there is no schema of {of!r}", help="blueprint, plan or case")
     print(json.dumps(json_schema(), indent=2))  # noqa: T201

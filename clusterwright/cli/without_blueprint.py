@@ -4,6 +4,7 @@ Heavy modules are imported inside the commands that need them, so that `--help` 
 """
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,18 +23,29 @@ def fabric(
     *,
     system: Annotated[str, typer.Option(metavar="SYSTEM", help="for example dgx-h100")],
     switch: Annotated[str, typer.Option(metavar="SWITCH", help="for example qm9700")],
-    units: Annotated[int | None, typer.Option(min=1, max=100_000, help="scalable units to buy")] = None,
-    nodes: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, help="systems; all that the units hold by default")
+    units: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="scalable units whose leaves and spines are bought now, for growth"),
     ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="systems of today; all that the units hold by default")
+    ] = None,
+    topology: Annotated[
+        str, typer.Option(metavar="NAME", help="rail: a leaf per rail; plain: all ports of a node on one leaf")
+    ] = "rail",
     rail_groups: Annotated[
         RailGroups | None, typer.Option(help="three levels with leaves grouped by rail, over all units or in each")
     ] = None,
     management_ports: Annotated[
         int | None, typer.Option(min=0, max=64, help="leaf ports of subnet managers; 4 if there is room by default")
     ] = None,
-    oversubscription: Annotated[float, typer.Option(max=64, help="downlinks over uplinks of a leaf")] = 1.0,
-    planes: Annotated[int, typer.Option(min=1, max=8, help="equal fabrics that every port is split over")] = 1,
+    oversubscription: Annotated[
+        float, typer.Option(max=64, help="the most downlinks over uplinks of a leaf, for example 2")
+    ] = 1.0,
+    spine_oversubscription: Annotated[float, typer.Option(max=64, help="the same of a spine, in three levels")] = 1.0,
+    planes: Annotated[
+        int, typer.Option(min=1, max=8, help="equal fabrics: Ethernet ports are split, InfiniBand rails shared out")
+    ] = 1,
     as_needed: Annotated[bool, typer.Option("--as-needed", help="buy only what the nodes need of one unit")] = False,
     proven: Annotated[
         bool, typer.Option("--prove", help="route it with the InfiniBand subnet manager and check the routes")
@@ -52,6 +64,8 @@ def fabric(
             rail_groups=rail_groups.value if rail_groups else None,
             management_ports=management_ports,
             oversubscription=oversubscription,
+            spine_oversubscription=spine_oversubscription,
+            topology=topology,
             planes=planes,
             as_needed=as_needed,
             as_json=as_json,
@@ -71,7 +85,7 @@ def facts(
     raise typer.Exit(lookups.facts(name, conflicts=conflicts, as_json=as_json))
 
 
-validate = typer.Typer(help="Hold predictions against measurements.", no_args_is_help=True, rich_markup_mode=None)
+validate = typer.Typer(help="Hold the engines against published figures.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @validate.command("training")
@@ -80,6 +94,18 @@ def validate_training(runs: Runs, as_json: AsJson = False) -> None:
     from clusterwright.cli import validate as command
 
     raise typer.Exit(command.training(runs, as_json=as_json))
+
+
+@validate.command("tco")
+def validate_tco(
+    case: Annotated[Path, typer.Argument(metavar="CASE.yaml", help="docs/tco-cases.md tells what it holds")],
+    every: Annotated[bool, typer.Option("--all", help="also show every figure that can be expected")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a published cost calculation through the engine."""
+    from clusterwright.cli import validate_tco as command
+
+    raise typer.Exit(command.tco(case, every=every, as_json=as_json))
 
 
 def calibrate(
@@ -94,9 +120,9 @@ def calibrate(
 
 
 def schema(
-    of: Annotated[str, typer.Argument(help="blueprint or plan")] = "blueprint",
+    of: Annotated[str, typer.Argument(help="blueprint, plan or case")] = "blueprint",
 ) -> None:
-    """Print a JSON Schema: of the blueprint, or of plan.json."""
+    """Print a JSON Schema: of blueprints, plan.json or TCO cases."""
     from clusterwright.cli import start
 
     start.schema(of)

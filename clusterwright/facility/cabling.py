@@ -8,10 +8,8 @@ from clusterwright.catalog.media import Medium, media
 from clusterwright.errors import Finding, MissingFactError, RuleError
 from clusterwright.facility.links import End, Link
 from clusterwright.facility.racks import Rack
-from clusterwright.facility.site import RowLayout
+from clusterwright.facility.site import RACK_UNIT_M, RowLayout
 
-#: Height of one rack unit in m (EIA-310).
-RACK_UNIT_M = 0.04445
 #: Slack of a cable inside one rack, both ends together, in m.
 RACK_SLACK_M = 0.4
 
@@ -62,15 +60,21 @@ class Cable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cages:
-    """Ports that share a transceiver cage, by kind of end; 1 where not named."""
+    """Ports that share a transceiver cage, by kind of end; 1 where not named.
+
+    Switches of the storage network are as those of the compute fabric where `storage_switch` is not given.
+    """
 
     switch: int = 1
     node: int = 1
+    storage_switch: int | None = None
 
     def of(self, end: End, network: str) -> int:
         """Return the ports per cage at an end; Ethernet ports stand alone."""
         if network not in {"compute", "storage"}:
             return 1
+        if end.kind == "switch" and network == "storage" and self.storage_switch is not None:
+            return self.storage_switch
         return {"switch": self.switch, "node": self.node}.get(end.kind, 1)
 
 
@@ -78,7 +82,7 @@ def spots(racks: Iterable[Rack], rows: RowLayout) -> dict[str, Spot]:
     """Return where every device stands. PDUs hang beside the units, at half height."""
     found: dict[str, Spot] = {}
     for rack in racks:
-        x_m, y_m = rack.slot * rows.rack_width_m, rack.row * rows.row_pitch_m
+        x_m, y_m = rack.slot * rows.rack_width_m, rows.row_y_m(rack.row)
         for placement in rack.placements:
             middle = placement.u - 1 + placement.device.height_u / 2
             found[placement.device.name] = Spot(
@@ -214,7 +218,7 @@ def _too_long(link: Link, run: float, reach_m: float) -> RuleError:
         (
             Finding(
                 id="CBL001",
-                path=("site",),
+                path=("site", "hall", "racks_per_row"),
                 message=(
                     f"the run from {link.a.device} to {link.b.device} is {run:.0f} m, cables of its kind reach "
                     f"{reach_m:.0f} m"

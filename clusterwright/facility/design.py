@@ -3,25 +3,24 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import Finding, InputError
-from clusterwright.facility import devices, ethernet_links, links, power, racks
+from clusterwright.errors import Finding, InputError, RuleError
+from clusterwright.facility import devices, ethernet_links, fabric_links, placement, rack_limits, racks
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots, tally
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
+from clusterwright.facility.hall import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
+from clusterwright.facility.links import Link
 from clusterwright.facility.networks import oob_switches
 from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.sizing.records import StorageNeed
-
-#: PDUs of a rack without compute nodes: feeds A and B (RA-11333-001, Table 7: 12 for 6 racks).
-PDUS_PER_OTHER_RACK = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +33,8 @@ class OnPremDesign:
         pdus_per_compute_rack, pdus: power distribution units, in all.
         cables: links by network.
         power, bill: of everything.
-        site, rules: what the design was made for; findings: what of it does not hold (`PWR001`: hall power).
+        site, rules: what the design was made for; findings: what of it the hall does not hold (`HAL001`
+            racks, `PWR001` power, `PWR002` UPS).
     """
 
     inventory: Inventory
@@ -77,6 +77,7 @@ def design_onprem(
     rules: DesignRules | None = None,
     host_prefix: str = "node",
     purchase: str = FULL_UNITS,
+    asked_storage: AskedStorage | None = None,
 ) -> OnPremDesign:
     """Design a cluster of `nodes` systems with its networks, storage, racks, power and bill.
 
@@ -89,6 +90,7 @@ def design_onprem(
         rules: choices that reference architectures leave open; defaults if None.
         host_prefix: of node names.
         purchase: of the compute fabric, `full-units` (NVIDIA's rule) or `as-needed`.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
@@ -107,17 +109,26 @@ def design_onprem(
         catalogue=catalogue,
         purchase=purchase,
         host_prefix=host_prefix,
+        asked_storage=asked_storage,
     )
     inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
+    site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
     summary = summarise_power(standing, site, rules)
-    findings: tuple[Finding, ...] = ()
-    if site.power_limit_w is not None and summary.it_w > site.power_limit_w:
-        findings = (_too_much_power(summary.it_w, site.power_limit_w, nodes),)
-    cables = wire(inventory, standing, site=site, rules=rules)
+    findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site, rules=rules)
+    if findings:
+        held = most_nodes(
+            system=system, storage=storage, site=site, catalogue=catalogue, rules=rules, purchase=purchase, most=nodes
+        )
+        findings = tuple(replace(finding, help=f"{_nodes_fit(held)}; {finding.help}") for finding in findings)
+    try:
+        cables = wire(inventory, standing, site=site, rules=rules)
+    except RuleError as error:
+        advice = _rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
+        raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
         inventory=inventory,
-        nodes_per_rack=max(len(rack.placements) for rack in standing if rack.kind == "compute"),
+        nodes_per_rack=_nodes_per_rack(inventory, standing),
         compute_racks=kinds.count("compute"),
         network_racks=kinds.count("network"),
         service_racks=kinds.count("services"),
@@ -129,7 +140,8 @@ def design_onprem(
             inventory,
             racks=standing,
             parts=tally(cables),
-            spare_share=rules.spare_share,
+            spares=rules.spares,
+            feed=site.feed,
             it_power_w=summary.it_w,
             unknown_power=summary.unknown_items,
             catalogue=catalogue,
@@ -138,6 +150,76 @@ def design_onprem(
         rules=rules,
         findings=findings,
     )
+
+
+def _nodes_per_rack(inventory: Inventory, standing: Iterable[Rack]) -> int:
+    if inventory.hosts_per_node > 1:
+        return 1
+    return max(len(rack.placements) for rack in standing if rack.kind == "compute")
+
+
+def most_nodes(
+    *,
+    system: System,
+    storage: StorageNeed,
+    site: Site,
+    catalogue: Catalogue,
+    rules: DesignRules,
+    most: int,
+    purchase: str = FULL_UNITS,
+) -> int:
+    """Return how many systems the hall holds with their networks and storage, up to `most`; 0 if not one.
+
+    Args:
+        system: to buy.
+        storage: that stands beside them.
+        site: limits of racks and hall.
+        catalogue: facts.
+        rules: as for the design.
+        most: number of systems to look at.
+        purchase: of the compute fabric.
+
+    Raises:
+        InputError, MissingFactError, RuleError: as `design_onprem`.
+    """
+
+    def fits(nodes: int) -> bool:
+        inventory = stock.take_stock(
+            system=system,
+            nodes=nodes,
+            storage=storage,
+            rules=rules,
+            catalogue=catalogue,
+            purchase=purchase,
+            host_prefix="node",
+        )
+        _, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
+        it_w = sum(rack.power_w for rack in standing)
+        return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site, rules=rules)
+
+    return largest(fits, most)
+
+
+def _rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> str:
+    """Return which rows would let every cable reach, or that none do."""
+    square = placement.square_rows(count, site.rows)
+    for per_row in dict.fromkeys((square, max(1, square // 2), square * 2)):
+        rows = replace(site.rows, racks_per_row=per_row, switch_racks="middle-rows")
+        changed = replace(site, rows=rows)
+        standing = lay_out(inventory, site=changed, rules=rules, catalogue=catalogue)
+        try:
+            wire(inventory, standing, site=changed, rules=rules)
+        except RuleError:
+            continue
+        return f"rows of {per_row} racks (site.hall.racks_per_row) bring all cables within reach"
+    return (
+        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, lower the aisles, or "
+        "plan fewer nodes"
+    )
+
+
+def _nodes_fit(nodes: int) -> str:
+    return f"{nodes} nodes fit" if nodes else "not even one node with its networks fits"
 
 
 def _settle(
@@ -150,6 +232,28 @@ def _settle(
         if needed <= inventory.oob_switches:
             return inventory, standing
         inventory = replace(inventory, oob_switches=needed)
+
+
+def _arranged(
+    inventory: Inventory, standing: tuple[Rack, ...], *, site: Site, rules: DesignRules, catalogue: Catalogue
+) -> tuple[Site, tuple[Rack, ...]]:
+    """Return the site and the racks with what is not compute where all cables together are shortest.
+
+    Management cables are left out of the sum: they are one for each device, and cheap.
+    """
+    if site.rows.switch_racks != "auto":
+        return site, standing
+    chosen = "middle"
+    if len(standing) > site.rows.racks_per_row:
+        rack_of = {placed.device.name: number for number, rack in enumerate(standing) for placed in rack.placements}
+        chosen = placement.shortest(
+            [number for number, rack in enumerate(standing) if rack.kind == "compute"],
+            [number for number, rack in enumerate(standing) if rack.kind != "compute"],
+            placement.joined_racks(_data_links(inventory, rules), rack_of),
+            site.rows,
+        )
+    site = replace(site, rows=replace(site.rows, switch_racks=chosen))
+    return site, lay_out(inventory, site=site, rules=rules, catalogue=catalogue)
 
 
 def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> tuple[Rack, ...]:
@@ -166,29 +270,36 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
         RuleError: a rack cannot hold a device.
     """
     system = catalogue.systems[inventory.system]
-    nodes = list(devices.compute_devices(inventory, catalogue, rules))
-    racks.nodes_per_rack(
-        height_u=nodes[0].height_u,
-        power_w=nodes[0].power_w,
+    node_w = devices.node_power_w(system, catalogue, rules)
+    limits = rack_limits.compute_limits(system=system, node_w=node_w or 0.0, site=site, rules=rules)
+    rack_limits.nodes_per_rack(
+        height_u=devices.node_height_u(system),
+        power_w=node_w,
         weight_kg=system.weight_kg,
         site=site,
+        limits=limits,
         name=system.name,
     )
-    pdus = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed)
-    compute = [("compute", pdus, site.rack_power_w, contents) for contents in racks.fill(nodes, site)]
-    # Switches and servers have a supply on each of two feeds: when one fails, the other must carry the whole rack.
-    feed_va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
-    shared = replace(site, rack_power_w=min(site.rack_power_w, feed_va * rules.power_factor))
-    network = _others("network", devices.network_devices(inventory, catalogue), shared)
-    services = _others("services", devices.service_devices(inventory, catalogue), shared)
-    middle = ceil(len(compute) / 2)
-    return tuple(racks.stand([*compute[:middle], *network, *services, *compute[middle:]], site))
-
-
-def _others(
-    kind: str, things: Iterable[racks.Device], site: Site
-) -> list[tuple[str, int, float, list[racks.Placement]]]:
-    return [(kind, PDUS_PER_OTHER_RACK, site.rack_power_w, contents) for contents in racks.fill(things, site)]
+    shared = rack_limits.other_limits(site, rules)
+    if inventory.hosts_per_node > 1:
+        filled = devices.whole_racks(inventory, catalogue, rules)
+    else:
+        filled = racks.fill(devices.compute_devices(inventory, catalogue, rules), limits, site)
+    racked = [
+        [(kind, bound.pdus, bound.power_w.value, contents) for contents in each]
+        for kind, bound, each in (
+            ("compute", limits, filled),
+            ("network", shared, racks.fill(devices.network_devices(inventory, catalogue), shared, site)),
+            ("services", shared, racks.fill(devices.service_devices(inventory, catalogue), shared, site)),
+        )
+    ]
+    order = placement.in_order(
+        racked[0],
+        [*racked[1], *racked[2]],
+        arrangement=site.rows.switch_racks,
+        per_row=site.rows.racks_per_row,
+    )
+    return tuple(racks.stand(order, site))
 
 
 def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:
@@ -214,41 +325,37 @@ def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: D
     Raises:
         RuleError: a run is longer than any cable (`CBL001`).
     """
-    hosts, servers = inventory.hosts(), inventory.servers()
-    joined = chain(
-        links.compute_links(
-            fabric=inventory.fabric,
-            family=inventory.compute_family,
-            hosts=hosts,
-            managers=inventory.compute_manager_names(),
-        ),
-        links.storage_links(
-            fabric=inventory.storage_fabric,
-            ends=links.StorageEnds(
-                family=inventory.storage_family,
-                box_family="ndr-storage" if inventory.storage_family == "ndr" else inventory.storage_family,
-                boxes=inventory.boxes(),
-                hosts=hosts,
-                host_ports=inventory.storage_ports,
-                servers=servers,
-                managers=inventory.storage_manager_names(),
-            ),
-        ),
+    managed = ethernet_links.oob_links(
+        managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules
+    )
+    cages = Cages(
+        switch=inventory.fabric.ports_per_switch_cage,
+        node=inventory.node_ports_per_cage,
+        storage_switch=inventory.storage_fabric.ports_per_switch_cage,
+    )
+    return lay(
+        links=chain(_data_links(inventory, rules), managed),
+        where=spots(standing, site.rows),
+        rows=site.rows,
+        cages=cages,
+    )
+
+
+def _data_links(inventory: Inventory, rules: DesignRules) -> Iterator[Link]:
+    """Yield the links of the compute, storage and in-band networks."""
+    return chain(
+        fabric_links.compute_network(inventory),
+        fabric_links.storage_network(inventory),
         ethernet_links.inband_links(
             network=inventory.inband,
-            hosts=hosts,
+            hosts=inventory.hosts(),
             node_ports=inventory.inband_ports,
-            servers=servers,
+            servers=inventory.servers(),
             oob=inventory.oob_names(),
             rules=rules,
             family="eth100",
         ),
-        ethernet_links.oob_links(
-            managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules
-        ),
     )
-    cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
-    return lay(links=joined, where=spots(standing, site.rows), rows=site.rows, cages=cages)
 
 
 def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
@@ -256,14 +363,3 @@ def _by_network(cables: Iterable[Cable]) -> dict[str, int]:
     for cable in cables:
         counts[cable.network] = counts.get(cable.network, 0) + 1
     return counts
-
-
-def _too_much_power(it_w: float, limit_w: float, nodes: int) -> Finding:
-    return Finding(
-        id="PWR001",
-        path=("site", "power_limit"),
-        message=(
-            f"{nodes} nodes and what belongs to them draw {it_w / 1e3:,.0f} kW, the hall has {limit_w / 1e3:,.0f} kW"
-        ),
-        help=f"about {int(nodes * limit_w / it_w)} nodes fit; raise site.power_limit or plan fewer nodes",
-    )

@@ -1,13 +1,15 @@
 """The named devices of an inventory, with their sizes and nameplate power from the catalogue."""
 
+from collections import Counter
 from collections.abc import Iterator
 
+from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import MissingFactError
 from clusterwright.facility import ethernet_links, links, power
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.racks import Device, whole_u
+from clusterwright.facility.racks import Device, Placement, whole_u
 from clusterwright.facility.site import DesignRules
 
 
@@ -19,10 +21,45 @@ def compute_devices(inventory: Inventory, catalogue: Catalogue, rules: DesignRul
             name=host,
             sku=system.id,
             role="compute",
-            height_u=whole_u(_height(system.height_u, system.name)),
+            height_u=node_height_u(system),
             power_w=node_power_w(system, catalogue, rules),
             weight_kg=system.weight_kg,
         )
+
+
+def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) -> list[list[Placement]]:
+    """Return the contents of racks that are delivered whole, one for each node of the inventory.
+
+    Their hosts are the compute trays, at nameplate less what a power cap takes off and with their share of the rack's
+    weight; the rest of the rack is named after it.
+
+    Raises:
+        MissingFactError: what stands in such a rack is not known.
+    """
+    system, hosts = catalogue.systems[inventory.system], iter(inventory.hosts())
+    contents = rack_contents().get(system.id)
+    if contents is None:
+        raise MissingFactError(f"what stands in {system.name} is not known", help="add it to catalog/rack_contents.csv")
+    full_w = system.power_max_w or 0.0
+    saved_w = full_w - (node_power_w(system, catalogue, rules) or full_w)
+    share_kg = None if system.weight_kg is None else system.weight_kg / inventory.hosts_per_node
+    racks = []
+    for number in range(1, inventory.nodes + 1):
+        placed, counts = [], Counter[str]()
+        for row in contents:
+            for position in range(row.count):
+                counts[row.name] += 1
+                device = Device(
+                    name=next(hosts) if row.is_host else f"rack{number:03d}-{row.name}-{counts[row.name]}",
+                    sku=row.part,
+                    role="compute",
+                    height_u=1,
+                    power_w=row.power_w - (saved_w / inventory.hosts_per_node if row.is_host else 0.0),
+                    weight_kg=share_kg if row.is_host else None,
+                )
+                placed.append(Placement(device=device, u=row.first_u + position))
+        racks.append(placed)
+    return racks
 
 
 def node_power_w(system: System, catalogue: Catalogue, rules: DesignRules) -> float | None:
@@ -33,22 +70,28 @@ def node_power_w(system: System, catalogue: Catalogue, rules: DesignRules) -> fl
     return power.capped_node_w(node_w=system.power_max_w, accelerators=system.gpus, full_w=full, cap_w=cap)
 
 
-def _height(height_u: float | None, name: str) -> float:
-    if height_u is None:
+def node_height_u(system: System) -> int:
+    """Return the height of a node in whole rack units.
+
+    Raises:
+        MissingFactError: it is not known.
+    """
+    if system.height_u is None:
         raise MissingFactError(
-            f"the height of {name} is unknown", help="choose a system whose height is in the catalogue"
+            f"the height of {system.name} is unknown", help="choose a system whose height is in the catalogue"
         )
-    return height_u
+    return whole_u(system.height_u)
 
 
 def network_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
     """Yield all switches, network by network, and the fabric managers."""
     fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
-    compute, two_sided = links.compute_names(fabric), links.storage_names()
+    two_sided = links.storage_names()
+    planes = [links.compute_names(fabric, plane) for plane in inventory.each_plane()]
     named = [
-        (inventory.compute_switch, [compute.leaf(leaf) for leaf in range(fabric.leaf)]),
-        (inventory.compute_switch, [compute.spine(spine) for spine in range(fabric.spine)]),
-        (inventory.compute_switch, [compute.core(core) for core in range(fabric.core)]),
+        (inventory.compute_switch, [names.leaf(leaf) for names in planes for leaf in range(fabric.leaf)]),
+        (inventory.compute_switch, [names.spine(spine) for names in planes for spine in range(fabric.spine)]),
+        (inventory.compute_switch, [names.core(core) for names in planes for core in range(fabric.core)]),
         (stock.INBAND_SWITCH, [ethernet_links.inband_leaf(leaf) for leaf in range(inband.leaf)]),
         (stock.INBAND_SWITCH, [ethernet_links.inband_aggregation(switch) for switch in range(inband.aggregation)]),
         (stock.INBAND_SWITCH, [ethernet_links.inband_core(switch) for switch in range(inband.core)]),
@@ -66,10 +109,18 @@ def network_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Devi
 
 
 def service_devices(inventory: Inventory, catalogue: Catalogue) -> Iterator[Device]:
-    """Yield storage and management servers."""
+    """Yield storage and management servers; of storage boxes the blueprint may say what the catalogue does not."""
+    storage = inventory.storage
     for number, name in enumerate(inventory.boxes()):
-        sku = stock.STORAGE_DATA_BOX if number < inventory.storage_data_boxes else stock.STORAGE_COMPUTE_BOX
-        yield _device(name, sku, "storage", catalogue)
+        box = storage.data if number < storage.data_boxes or storage.front is None else storage.front
+        yield Device(
+            name=name,
+            sku=box.part,
+            role="storage",
+            height_u=whole_u(box.height_u) if box.height_u is not None else 1,
+            power_w=box.power_w,
+            weight_kg=box.weight_kg,
+        )
     for name in inventory.servers():
         yield _device(name, stock.MANAGEMENT_SERVER, "management", catalogue)
 

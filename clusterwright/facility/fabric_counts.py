@@ -1,4 +1,4 @@
-"""A rail-optimised fat-tree in counts, and which node hangs on which leaf."""
+"""A fat-tree in counts, and which node hangs on which leaf."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -13,7 +13,8 @@ class Fabric:
     """A compute fabric in counts.
 
     Attributes:
-        nodes, rails: end systems, and fabric ports of each; management_ports: subnet manager ports on leaves.
+        nodes, rails: end systems, and leaves that each hangs on; links_per_rail: its links to each of them, more than
+            one in a plain fat-tree; management_ports: subnet manager ports on leaves.
         radix: ports per switch; levels: 1, 2 or 3.
         units, nodes_per_unit, leaf_per_unit: scalable units bought.
         uplinks_per_leaf: towards the spines, in equal trunks.
@@ -29,6 +30,7 @@ class Fabric:
 
     nodes: int
     rails: int
+    links_per_rail: int
     management_ports: int
     radix: int
     levels: int
@@ -66,6 +68,11 @@ class Fabric:
         used = self.leaf_ports_used + self.spine_ports_used + self.core_ports_used
         return self.switches * self.radix - used
 
+    @property
+    def ports_per_node(self) -> int:
+        """Links of one end system."""
+        return self.rails * self.links_per_rail
+
     def unit_nodes(self) -> tuple[range, ...]:
         """Return the nodes (from 0) of each unit; Slurm's topology has one block of leaves for each."""
         starts = range(0, self.nodes, self.nodes_per_unit)
@@ -78,12 +85,12 @@ class Fabric:
         after the other.
         """
         if self.levels == 1:
-            return self.nodes * self.rails + self.management_ports
+            return self.nodes * self.ports_per_node + self.management_ports
         block, rail = divmod(leaf, self.rails)
         nodes = max(0, min(self.nodes_per_leaf, self.nodes - block * self.nodes_per_leaf))
         if block != self.management_block:
-            return nodes
-        return nodes + len(range(rail, self.management_ports, self.rails))
+            return nodes * self.links_per_rail
+        return nodes * self.links_per_rail + len(range(rail, self.management_ports, self.rails))
 
     @property
     def nodes_per_leaf(self) -> int:
@@ -91,10 +98,16 @@ class Fabric:
         return self.nodes_per_unit * self.rails // self.leaf_per_unit
 
     @property
+    def ports_per_leaf(self) -> int:
+        """Downlinks of a leaf whose places for nodes are all taken."""
+        return self.nodes_per_leaf * self.links_per_rail
+
+    @property
     def management_block(self) -> int:
         """The set of rail leaves (from 0) whose free ports the subnet managers take: the last with nodes and room."""
         ports_per_rail = ceil(self.management_ports / self.rails)
-        last = (self.nodes + ports_per_rail - 1) // self.nodes_per_leaf
+        used = self.nodes * self.links_per_rail + ports_per_rail - 1
+        last = used // self.ports_per_leaf
         return min(last, self.leaf // self.rails - 1)
 
     def leaf_of(self, node: int, rail: int) -> int:

@@ -1,33 +1,38 @@
 """What an on-premises cluster consists of, in counts and as named devices; where it stands comes later."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
-from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.errors import InputError, MissingFactError
-from clusterwright.facility.fabric import size_fabric, uplinks_of
+from clusterwright.errors import MissingFactError
+from clusterwright.facility.compute_fabric import compute_fabric, fabric_notes
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.networks import SIDES, InbandNetwork, size_inband_network, size_storage_network
+from clusterwright.facility.networks import (
+    SIDES,
+    InbandNetwork,
+    size_inband_network,
+    size_storage_network,
+    slots_per_box,
+)
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK, radix_of
+from clusterwright.facility.planes import Plane
 from clusterwright.facility.racks import host_name
 from clusterwright.facility.site import DesignRules
+from clusterwright.facility.storage_demand import AskedStorage
+from clusterwright.facility.storage_design import StorageDesign, design_storage
+from clusterwright.facility.storage_words import storage_box_family, storage_note
+from clusterwright.facility.switch_choice import TWIN_CAGE, family_of, switch_for
 from clusterwright.sizing.records import StorageNeed
 
-#: Family of media by port rate in bytes/s, one direction: HDR, NDR and XDR InfiniBand.
-FAMILIES = {25e9: "hdr", 50e9: "ndr", 100e9: "xdr"}
 #: Storage adapters of the systems stop at this rate where compute ports are faster.
 STORAGE_PORT_BYTES_PER_S = 50e9
 INBAND_SWITCH = "sn4600c"
 OOB_SWITCH = "sn2201"
-STORAGE_DATA_BOX = "vast-df-3015v2"
-STORAGE_COMPUTE_BOX = "vast-cbox-gen6"
 FABRIC_MANAGER = "ufm-enterprise-appliance"
 MANAGEMENT_SERVER = "management-server"
 COMPUTE_PDU = "raritan-px3-5878"
 OTHER_PDU = "raritan-px3-5747"
 RACK = "legrand-nvidpd13"
-#: A system as high as this is a rack of its own, whose fabric and cooling follow other rules.
-RACK_SCALE_U = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,13 +40,16 @@ class Inventory:
     """A cluster in counts.
 
     Attributes:
-        system, system_name: catalogue id and name; nodes of it; host_prefix: of their names.
-        compute_switch, compute_family, fabric: the compute fabric, its switch's id and its media.
+        system, system_name: catalogue id and name; nodes of it; host_prefix: of their hosts' names.
+        hosts_per_node: hosts that one system consists of: 1, or the compute trays of a rack.
+        compute_network: `infiniband` or `ethernet`; compute_port_bytes_per_s: one way.
+        compute_switch, compute_family, fabric: one plane of the compute fabric, its switch's id and its media.
+        planes, planes_split: how many there are, and how they share a node's ports (`planes.Plane`).
         storage_switch, storage_family, storage_fabric: the same for storage, whose nodes are slots on both sides.
         node_ports_per_cage, storage_ports, inband_ports: of one system.
         inband, oob_switches: Ethernet.
         compute_managers, storage_managers: fabric manager appliances; management_servers: other servers.
-        storage_data_boxes, storage_compute_boxes: of the storage system.
+        storage: boxes of shared storage; storage_box_family: of media of their ports.
         notes: choices that a reader has to know.
     """
 
@@ -50,6 +58,11 @@ class Inventory:
     nodes: int
     gpus: int
     host_prefix: str
+    hosts_per_node: int
+    compute_network: str
+    compute_port_bytes_per_s: float
+    planes: int
+    planes_split: str
     compute_switch: str
     compute_family: str
     fabric: Fabric
@@ -64,13 +77,23 @@ class Inventory:
     compute_managers: int
     storage_managers: int
     management_servers: int
-    storage_data_boxes: int
-    storage_compute_boxes: int
+    storage: StorageDesign
+    storage_box_family: str
     notes: tuple[str, ...]
 
     def hosts(self) -> list[str]:
-        """Return the names of the nodes in order."""
-        return [host_name(self.host_prefix, number, self.nodes) for number in range(1, self.nodes + 1)]
+        """Return the names of the hosts in order, node by node."""
+        count = self.nodes * self.hosts_per_node
+        return [host_name(self.host_prefix, number, count) for number in range(1, count + 1)]
+
+    def each_plane(self) -> tuple[Plane, ...]:
+        """Return the planes of the compute fabric in order."""
+        return tuple(Plane(number=number, count=self.planes, split=self.planes_split) for number in range(self.planes))
+
+    @property
+    def compute_switches(self) -> int:
+        """All switches of the compute fabric, of all planes."""
+        return self.planes * self.fabric.switches
 
     def servers(self) -> list[str]:
         """Return the names of the management servers."""
@@ -78,12 +101,17 @@ class Inventory:
 
     def boxes(self) -> list[str]:
         """Return the names of the storage boxes, data boxes first."""
-        data = [f"st-data-{number + 1:02d}" for number in range(self.storage_data_boxes)]
-        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage_compute_boxes)]
+        data = [f"st-data-{number + 1:02d}" for number in range(self.storage.data_boxes)]
+        return data + [f"st-node-{number + 1:02d}" for number in range(self.storage.front_boxes)]
 
     def compute_manager_names(self) -> list[str]:
         """Return the names of the compute fabric's managers."""
         return [f"ufm-{number + 1}" for number in range(self.compute_managers)]
+
+    def managers_of(self, plane: Plane) -> list[str]:
+        """Return the names of one plane's managers: each plane is a subnet of its own."""
+        each = self.compute_managers // self.planes
+        return self.compute_manager_names()[plane.number * each : (plane.number + 1) * each]
 
     def storage_manager_names(self) -> list[str]:
         """Return the names of the storage network's managers."""
@@ -111,6 +139,7 @@ def take_stock(
     catalogue: Catalogue,
     purchase: str,
     host_prefix: str,
+    asked_storage: AskedStorage | None = None,
 ) -> Inventory:
     """Size all networks and count all devices, with 2 out-of-band switches for a start.
 
@@ -125,93 +154,70 @@ def take_stock(
         catalogue: switches and parts.
         purchase: of the compute fabric, `full-units` or `as-needed`.
         host_prefix: of node names.
+        asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
         InputError: a system that these rules do not fit.
-        MissingFactError: a fact of the system is unknown.
+        MissingFactError: a fact of the system or of the storage is unknown.
+        RuleError: the storage cannot be built or joined (`STO008`, `STO010`).
     """
-    switch = compute_switch(system, catalogue)
-    storage_switch = _switch_of_rate(min(switch.port_bytes_per_s_one_way, STORAGE_PORT_BYTES_PER_S), catalogue)
-    fabrics = [
-        size_fabric(
-            nodes=nodes,
-            rails=_known(system.fabric_ports, system, "compute ports"),
-            radix=switch.ports,
-            ports_per_switch_cage=switch.ports_per_cage,
-            ports_per_node_cage=system.fabric_ports_per_cage or 1,
-            uplinks=uplinks_of(switch.ports, rules.leaf_oversubscription),
-            management_ports=management_ports,
-            purchase=purchase,
-            spine_oversubscription=rules.spine_oversubscription,
-        )
-        for management_ports in (rules.ufm_ports_per_fabric, 0)
-    ]
-    managed = fabrics[0].switches == fabrics[1].switches
-    data_boxes, compute_boxes = _storage_boxes(storage, catalogue.parts.get(STORAGE_DATA_BOX), rules)
-    storage_ports = _known(system.storage_ports, system, "storage ports")
-    inband_ports = _known(system.inband_ports, system, "in-band ports")
+    sized, managed = compute_fabric(system, nodes=nodes, rules=rules, catalogue=catalogue, purchase=purchase)
+    switch = catalogue.switches[sized.switch]
+    hosts, each = nodes * sized.end_systems, sized.end_systems
+    storage_rate = min(sized.port_bytes_per_s_one_way * sized.planes_of_a_port, STORAGE_PORT_BYTES_PER_S)
+    storage_switch = switch_for(storage_rate, switch.network, catalogue)
+    storage_radix = radix_of(storage_switch, storage_rate)
+    on_infiniband = switch.network == INFINIBAND_NETWORK
+    boxes = design_storage(
+        storage,
+        nodes=nodes,
+        gpus=nodes * system.gpus,
+        rack_scale=each > 1,
+        drives_bytes=system.local_nvme_bytes,
+        asked=asked_storage,
+        catalogue=catalogue,
+    )
+    storage_family = family_of(switch.network, storage_rate, TWIN_CAGE)
+    box_family = storage_box_family(boxes, family=storage_family, switch_bytes_per_s=storage_rate)
+    storage_ports = ceil(_known(system.storage_ports, system, "storage ports") / each)
+    inband_ports = ceil(_known(system.inband_ports, system, "in-band ports") / each)
     return Inventory(
         system=system.id,
         system_name=system.name,
         nodes=nodes,
         gpus=nodes * system.gpus,
         host_prefix=host_prefix,
+        hosts_per_node=each,
+        compute_network=switch.network,
+        compute_port_bytes_per_s=sized.port_bytes_per_s_one_way,
+        planes=sized.planes,
+        planes_split=sized.planes_split,
         compute_switch=switch.id,
-        compute_family=FAMILIES[switch.port_bytes_per_s_one_way],
-        fabric=fabrics[0] if managed else fabrics[1],
+        compute_family=family_of(switch.network, sized.port_bytes_per_s_one_way, sized.node_cage),
+        fabric=sized.fabric,
         storage_switch=storage_switch.id,
-        storage_family=FAMILIES[storage_switch.port_bytes_per_s_one_way],
+        storage_family=storage_family,
         storage_fabric=size_storage_network(
-            nodes=nodes,
+            nodes=hosts,
             node_ports=storage_ports,
-            boxes=data_boxes + compute_boxes,
-            radix=storage_switch.ports,
-            cage=storage_switch.ports_per_cage,
-            rules=rules,
+            box_slots=boxes.boxes * slots_per_box(boxes.ports_per_box, box_family),
+            radix=storage_radix,
+            cage=max(storage_switch.ports_per_cage, storage_radix // storage_switch.ports),
+            rules=rules if on_infiniband else replace(rules, ufm_ports_per_fabric=0),
+            infiniband=on_infiniband,
         ),
-        node_ports_per_cage=system.fabric_ports_per_cage or 1,
+        node_ports_per_cage=sized.node_cage,
         storage_ports=storage_ports,
         inband_ports=inband_ports,
-        inband=size_inband_network(nodes=nodes, node_ports=inband_ports, rules=rules),
+        inband=size_inband_network(nodes=hosts, node_ports=inband_ports, rules=rules),
         oob_switches=SIDES,
-        compute_managers=rules.ufm_per_fabric if managed else 0,
-        storage_managers=rules.ufm_per_fabric,
+        compute_managers=rules.ufm_per_fabric * sized.planes if managed else 0,
+        storage_managers=rules.ufm_per_fabric if on_infiniband else 0,
         management_servers=rules.management_servers,
-        storage_data_boxes=data_boxes,
-        storage_compute_boxes=compute_boxes,
-        notes=_notes(nodes=nodes, managed=managed, storage=storage, data_boxes=data_boxes, rules=rules),
+        storage=boxes,
+        storage_box_family=box_family,
+        notes=(*fabric_notes(sized, managed=managed or not on_infiniband), storage_note(boxes)),
     )
-
-
-def _notes(*, nodes: int, managed: bool, storage: StorageNeed, data_boxes: int, rules: DesignRules) -> tuple[str, ...]:
-    boxes = f"{data_boxes} data box{'es' if data_boxes > 1 else ''}"
-    kept = (
-        f"Storage of {storage.capacity_bytes / 1e12:,.0f} TB stands on {boxes}, of whose raw capacity "
-        f"{rules.storage_usable_share:.0%} is taken as usable (assumed). It must sustain "
-        f"{storage.read_bytes_per_s / 1e9:,.1f} GB/s read and {storage.write_bytes_per_s / 1e9:,.1f} GB/s write. The "
-        "boxes' throughput is not published: have the vendor confirm it."
-    )
-    if managed:
-        return (kept,)
-    unmanaged = (
-        f"{nodes} nodes fill every leaf port, so the compute fabric has no UFM appliance and uses the subnet manager "
-        f"of its switches. With {nodes - 1} nodes there are ports for UFM."
-    )
-    return (unmanaged, kept)
-
-
-def rail_levels(system: System, *, rules: DesignRules, catalogue: Catalogue) -> tuple[int, int]:
-    """Return the nodes below one leaf of each rail, and below the spines that a rail's leaves share in three levels.
-
-    A leaf of `R` ports has `d = R - u` towards nodes; `d_s` leaves fill a spine's ports downwards: `d` and `d d_s`
-    nodes. In two levels all leaves share all spines, and there are never more of them than that.
-
-    Raises:
-        InputError, MissingFactError: as `compute_switch`.
-    """
-    ports = compute_switch(system, catalogue).ports
-    nodes = ports - uplinks_of(ports, rules.leaf_oversubscription)
-    return nodes, nodes * (ports - uplinks_of(ports, rules.spine_oversubscription))
 
 
 def _known(value: int | None, system: System, what: str) -> int:
@@ -220,48 +226,3 @@ def _known(value: int | None, system: System, what: str) -> int:
             f"the {what} of {system.name} are unknown", help="choose a system whose ports are in the catalogue"
         )
     return value
-
-
-def compute_switch(system: System, catalogue: Catalogue) -> Switch:
-    """Return the switch that a system's compute fabric is built of.
-
-    Raises:
-        InputError: a system that these rules do not fit.
-        MissingFactError: its ports or their rate are unknown, or no switch has them.
-    """
-    if (system.height_u or 0) >= RACK_SCALE_U:
-        raise InputError(
-            f"{system.name} is a whole rack; its fabric and cooling do not follow the rules of single servers",
-            help="choose a server such as dgx-h100",
-        )
-    if system.fabric_kind not in (None, "infiniband"):
-        raise InputError(
-            f"{system.name} has a {system.fabric_kind} fabric; on-premises designs are made for InfiniBand systems",
-            help="choose a system with InfiniBand ports, such as dgx-h100",
-        )
-    ports = _known(system.fabric_ports, system, "compute ports")
-    per_gpu = system.fabric_bytes_per_s_per_gpu_one_way
-    if per_gpu is None:
-        raise MissingFactError(f"the port rate of {system.name} is unknown", help="choose another system")
-    return _switch_of_rate(per_gpu * system.gpus / ports, catalogue)
-
-
-def _switch_of_rate(rate: float, catalogue: Catalogue) -> Switch:
-    for switch in catalogue.switches.values():
-        # Of two alike the catalogue lists the managed one, which has a subnet manager, first.
-        if switch.network == "infiniband" and switch.port_bytes_per_s_one_way == rate and rate in FAMILIES:
-            return switch
-    raise MissingFactError(
-        f"no InfiniBand switch with ports of {rate * 8 / 1e9:.0f} Gb/s is in the catalogue",
-        help="choose a system with ports of 200, 400 or 800 Gb/s",
-    )
-
-
-def _storage_boxes(need: StorageNeed, box: Part | None, rules: DesignRules) -> tuple[int, int]:
-    """Return data boxes by capacity, and compute boxes: as many (assumed), at least 2, with ports for the need."""
-    if box is None or not box.capacity_bytes:
-        raise MissingFactError(f"the capacity of {STORAGE_DATA_BOX} is unknown", help="add it to catalog/parts.csv")
-    data = max(1, ceil(need.capacity_bytes / (box.capacity_bytes * rules.storage_usable_share)))
-    per_box = rules.storage_ports_per_box * 25e9
-    by_ports = ceil(max(need.read_bytes_per_s, need.write_bytes_per_s) / per_box)
-    return data, max(2, data, by_ports)

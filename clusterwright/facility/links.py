@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.networks import SIDES, slots_per_node
+from clusterwright.facility.networks import SIDES, SPLITTER_FAMILY, slots_per_box, slots_per_node
+from clusterwright.facility.planes import Plane
 
 SIDE_LETTERS = "ab"
 
@@ -49,12 +50,16 @@ class TreeNames:
     core: Callable[[int], str]
 
 
-def compute_names(fabric: Fabric) -> TreeNames:
-    """Return names such as `leaf-02-7` (second set of rail leaves, seventh rail), `spine-016`, `core-001`."""
+def compute_names(fabric: Fabric, plane: Plane | None = None) -> TreeNames:
+    """Return names such as `leaf-02-7` (second set of rail leaves, seventh rail), `spine-016`, `core-001`.
+
+    Of several planes the names say which: `p1-leaf-02-7`.
+    """
+    of = plane or Plane()
     return TreeNames(
-        leaf=lambda leaf: f"leaf-{leaf // fabric.rails + 1:02d}-{leaf % fabric.rails + 1}",
-        spine=lambda spine: f"spine-{spine + 1:03d}",
-        core=lambda core: f"core-{core + 1:03d}",
+        leaf=lambda leaf: of.named(f"leaf-{leaf // fabric.rails + 1:02d}-{leaf % fabric.rails + 1}"),
+        spine=lambda spine: of.named(f"spine-{spine + 1:03d}"),
+        core=lambda core: of.named(f"core-{core + 1:03d}"),
     )
 
 
@@ -67,25 +72,36 @@ def storage_names() -> TreeNames:
     )
 
 
-def compute_links(*, fabric: Fabric, family: str, hosts: list[str], managers: list[str]) -> Iterator[Link]:
+def compute_links(
+    *, fabric: Fabric, family: str, hosts: list[str], managers: list[str], plane: Plane | None = None
+) -> Iterator[Link]:
     """Yield the compute fabric: node n's port r to the leaf of rail r in its unit, then trunks level by level.
+
+    A node with several links to a leaf takes ports that follow each other, on both sides.
 
     Args:
         fabric: counts.
         family: of media.
         hosts: names of the nodes in order.
         managers: names of the subnet managers; their ports are dealt out one after the other.
+        plane: of several; the fabric is one of them.
     """
-    names = compute_names(fabric)
+    of = plane or Plane()
+    names, each = compute_names(fabric, plane), fabric.links_per_rail
     for node, host in enumerate(hosts):
-        for rail in range(fabric.rails):
-            place = node * fabric.rails + rail if fabric.levels == 1 else node % fabric.nodes_per_leaf
+        for port in range(fabric.ports_per_node):
+            rail, link = divmod(port, each)
+            below = node % fabric.nodes_per_leaf * each + link
             yield Link(
                 network="compute",
                 tier="node-leaf",
                 family=family,
-                a=End(device=host, port=rail, kind="node"),
-                b=End(device=names.leaf(fabric.leaf_of(node, rail)), port=place, kind="switch"),
+                a=End(device=host, port=of.node_port(port, fabric.ports_per_node), kind="node"),
+                b=End(
+                    device=names.leaf(fabric.leaf_of(node, rail)),
+                    port=node * fabric.ports_per_node + port if fabric.levels == 1 else below,
+                    kind="switch",
+                ),
             )
     for port in range(fabric.management_ports):
         leaf, place = _management_place(fabric, port)
@@ -101,10 +117,10 @@ def compute_links(*, fabric: Fabric, family: str, hosts: list[str], managers: li
 
 def _management_place(fabric: Fabric, port: int) -> tuple[int, int]:
     if fabric.levels == 1:
-        return 0, fabric.nodes * fabric.rails + port
+        return 0, fabric.nodes * fabric.ports_per_node + port
     block, rail = fabric.management_block, port % fabric.rails
     nodes = max(0, min(fabric.nodes_per_leaf, fabric.nodes - block * fabric.nodes_per_leaf))
-    return block * fabric.rails + rail, nodes + port // fabric.rails
+    return block * fabric.rails + rail, nodes * fabric.links_per_rail + port // fabric.rails
 
 
 def trunk_links(*, fabric: Fabric, family: str, network: str, names: TreeNames) -> Iterator[Link]:
@@ -154,12 +170,14 @@ class StorageEnds:
 
     Attributes:
         family: of media of nodes, servers and trunks; box_family: of a storage box's ports.
-        boxes, hosts, servers, managers: names. A host has `host_ports` ports, a server one, a manager one per side.
+        boxes, hosts, servers, managers: names. A box has `box_ports` ports, a host `host_ports`, a server one, a
+            manager one per side.
     """
 
     family: str
     box_family: str
     boxes: list[str]
+    box_ports: int
     hosts: list[str]
     host_ports: int
     servers: list[str]
@@ -189,10 +207,13 @@ def storage_links(*, fabric: Fabric, ends: StorageEnds) -> Iterator[Link]:
 def _storage_slots(ends: StorageEnds) -> Iterator[tuple[int, int, str, End]]:
     """Yield slot, side, tier and end of every cable to a leaf. A slot is a port on both leaves of a pair."""
     slot = 0
+    per_side, kind = slots_per_node(ends.box_ports), "storage" if ends.box_family == SPLITTER_FAMILY else "appliance"
     for box in ends.boxes:
-        for half, side in product(range(2), range(SIDES)):
-            yield slot + half, side, "storage-leaf", End(device=box, port=side * 2 + half, kind="storage")
-        slot += 2
+        for half, side in product(range(per_side), range(SIDES)):
+            port = side * per_side + half
+            if port < ends.box_ports:
+                yield slot + half, side, "storage-leaf", End(device=box, port=port, kind=kind)
+        slot += slots_per_box(ends.box_ports, ends.box_family)
     for host in ends.hosts:
         for port in range(ends.host_ports):
             yield slot + port // SIDES, port % SIDES, "node-leaf", End(device=host, port=port, kind="nic")

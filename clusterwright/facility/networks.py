@@ -10,6 +10,9 @@ from clusterwright.facility.site import DesignRules
 
 #: Every end system of the storage and in-band networks reaches a switch of side A and one of side B.
 SIDES = 2
+#: Media that join one switch cage to two slower ports of a storage box, and how many ports a cage is split into.
+SPLITTER_FAMILY = "ndr-storage"
+SPLIT_PORTS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,8 +58,24 @@ def slots_per_node(ports: int) -> int:
     return ceil(ports / SIDES)
 
 
+def slots_per_box(ports: int, family: str) -> int:
+    """Return the ports that a storage box takes on each side of the network.
+
+    A splitter joins one switch cage of two ports to two ports of one box, so a box takes whole cages of both sides.
+
+    >>> slots_per_box(4, "ndr-storage"), slots_per_box(2, "ndr-storage"), slots_per_box(2, "ndr")
+    (2, 2, 1)
+
+    Args:
+        ports: of the box.
+        family: of media that join it.
+    """
+    each = ceil(ports / SIDES)
+    return ceil(each / SPLIT_PORTS) * SPLIT_PORTS if family == SPLITTER_FAMILY else each
+
+
 def size_storage_network(
-    *, nodes: int, node_ports: int, boxes: int, radix: int, cage: int, rules: DesignRules
+    *, nodes: int, node_ports: int, box_slots: int, radix: int, cage: int, rules: DesignRules, infiniband: bool = True
 ) -> Fabric:
     """Size the storage network: a fat-tree whose two rails are the sides A and B.
 
@@ -66,15 +85,18 @@ def size_storage_network(
     Args:
         nodes: with `node_ports` storage ports each.
         node_ports: per node.
-        boxes: storage boxes; each takes one twin cage (2 ports) per side.
+        box_slots: ports that all storage boxes take on each side.
         radix: ports per switch.
         cage: ports per transceiver of a switch.
         rules: uplink share, management servers and fabric managers, which have ports here too.
+        infiniband: or Ethernet, which has no LIDs.
     """
-    slots = boxes * 2 + nodes * slots_per_node(node_ports) + ceil(rules.management_servers / SIDES)
+    slots = box_slots + nodes * slots_per_node(node_ports) + ceil(rules.management_servers / SIDES)
     slots += rules.ufm_ports_per_fabric // SIDES
     uplinks = round(radix * rules.storage_uplinks_share)
-    return size_fabric(nodes=slots, rails=SIDES, radix=radix, uplinks=uplinks, ports_per_switch_cage=cage)
+    return size_fabric(
+        nodes=slots, rails=SIDES, radix=radix, uplinks=uplinks, ports_per_switch_cage=cage, infiniband=infiniband
+    )
 
 
 def size_inband_network(*, nodes: int, node_ports: int, rules: DesignRules) -> InbandNetwork:

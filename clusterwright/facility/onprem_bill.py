@@ -1,7 +1,7 @@
 """The bill of an on-premises design: everything is bought once."""
 
 from collections.abc import Sequence
-from math import ceil
+from dataclasses import replace
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.skus import skus
@@ -9,6 +9,9 @@ from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.racks import Rack
+from clusterwright.facility.site import Feed
+from clusterwright.facility.spares import Spares, kind_of_part
+from clusterwright.facility.storage_words import storage_lines
 
 
 def bill_of(
@@ -16,7 +19,8 @@ def bill_of(
     *,
     racks: Sequence[Rack],
     parts: dict[str, int],
-    spare_share: float,
+    spares: Spares,
+    feed: Feed,
     it_power_w: float,
     unknown_power: tuple[str, ...],
     catalogue: Catalogue,
@@ -27,7 +31,8 @@ def bill_of(
         inventory: devices.
         racks: that hold them.
         parts: cables and transceivers by price key.
-        spare_share: of cables and transceivers, bought on top.
+        spares: shares by kind of part, bought on top.
+        feed: whose PDUs the racks have.
         it_power_w: nameplate power of all devices, in W.
         unknown_power: price keys whose power is not in that sum.
         catalogue: names.
@@ -46,28 +51,21 @@ def bill_of(
             note=note,
         )
 
-    lines = [line(inventory.system, inventory.nodes, f"{inventory.gpus:,} GPUs", category="compute", nodes=True)]
-    lines += [line(sku, count, note) for sku, count, note in _switches(inventory)]
-    for sku, count in parts.items():
-        lines.append(line(sku, count, "counted from the cable schedule"))
-        spares = ceil(count * spare_share)
-        if spares:
-            lines.append(line(sku, spares, f"spares, {spare_share:.0%} (assumed)"))
     compute = sum(rack.pdus for rack in racks if rack.kind == "compute")
     others = sum(rack.pdus for rack in racks if rack.kind != "compute")
+    lines = [line(inventory.system, inventory.nodes, f"{inventory.gpus:,} GPUs", category="compute", nodes=True)]
+    lines += [line(sku, count, note) for sku, count, note in _switches(inventory)]
+    lines += [line(sku, count, "counted from the cable schedule") for sku, count in parts.items()]
     lines += [
         line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
         line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
-        line(stock.STORAGE_DATA_BOX, inventory.storage_data_boxes, "by capacity"),
-        line(stock.STORAGE_COMPUTE_BOX, inventory.storage_compute_boxes, "one for each data box, at least 2 (assumed)"),
-        line(
-            stock.COMPUTE_PDU,
-            compute,
-            _compute_pdus(racks),
-        ),
-        line(stock.OTHER_PDU, others, "feeds A and B of each rack"),
+        *(line(box.part, count, note, category="storage") for box, count, note in storage_lines(inventory.storage)),
+        line(feed.pdu, compute, _compute_pdus(racks)),
+        # The PDU of other racks was chosen for the reference feed; on another one all racks have the same.
+        line(stock.OTHER_PDU if feed.pdu == stock.COMPUTE_PDU else feed.pdu, others, "feeds A and B of each rack"),
         line(stock.RACK, len(racks), ""),
     ]
+    lines = [with_spares for bought in lines for with_spares in _with_spares(bought, spares, catalogue)]
     return Bill(
         target="onprem",
         lines=tuple(entry for entry in lines if entry.quantity),
@@ -76,6 +74,18 @@ def bill_of(
             skus()[sku].item if sku in skus() else _name(sku, catalogue) for sku in unknown_power
         ),
     )
+
+
+def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list[BillLine]:
+    """Return a line and, where some of its kind lie in stock, a second one for them."""
+    kind = kind_of_part(bought.sku, catalogue)
+    count = spares.count(kind, int(bought.quantity))
+    if not count:
+        return [bought]
+    note = f"spares, {spares.share(kind):.3g} of {kind} (the buyer's choice)"
+    if spares.share(kind) == Spares().share(kind):
+        note = f"spares, {spares.share(kind):.0%} (assumed)"
+    return [bought, replace(bought, quantity=count, scales_with="cluster", note=note)]
 
 
 def _compute_pdus(racks: Sequence[Rack]) -> str:
@@ -94,11 +104,12 @@ def _managers(inventory: Inventory) -> str:
 
 def _switches(inventory: Inventory) -> list[tuple[str, int, str]]:
     fabric, storage, inband = inventory.fabric, inventory.storage_fabric, inventory.inband
+    planes = f"{inventory.planes} planes of " if inventory.planes > 1 else ""
     return [
         (
             inventory.compute_switch,
-            fabric.switches,
-            f"compute fabric: {fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
+            inventory.compute_switches,
+            f"compute fabric: {planes}{fabric.leaf} leaf, {fabric.spine} spine, {fabric.core} core",
         ),
         (
             inventory.storage_switch,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil, floor
 
-from clusterwright.errors import Finding, MissingFactError, RuleError
+from clusterwright.facility.rack_limits import RackLimits, nodes_per_rack
 from clusterwright.facility.site import Site
 
 
@@ -69,89 +69,37 @@ class Rack:
         return tuple(placement.device.name for placement in self.placements if placement.device.power_w is None)
 
 
-def nodes_per_rack(*, height_u: int, power_w: float | None, weight_kg: float | None, site: Site, name: str) -> int:
-    """Return how many nodes a rack holds: the least of what power, height and weight allow.
-
-    Args:
-        height_u: of a node in U.
-        power_w: nameplate of a node in W.
-        weight_kg: of a node in kg; not a limit where unknown.
-        site: limits of a rack.
-        name: of the system, for messages.
-
-    Raises:
-        MissingFactError: the node's power is unknown.
-        RuleError: a rack cannot hold one node (`RCK001` power, `RCK002` height, `RCK003` weight).
-    """
-    if power_w is None:
-        raise MissingFactError(
-            f"the power of {name} is unknown", help="choose a system whose power is in the catalogue"
-        )
-    by_power = floor(site.rack_power_w / power_w + 1e-9)
-    by_height = floor(site.rack_height_u / height_u)
-    by_weight = floor(site.rack_weight_kg / weight_kg) if weight_kg and site.rack_weight_kg else None
-    findings = []
-    if by_power < 1:
-        findings.append(
-            Finding(
-                id="RCK001",
-                path=("site", "rack_power"),
-                message=f"one {name} draws {power_w / 1e3:.1f} kW, a rack may draw {site.rack_power_w / 1e3:.1f} kW",
-                help=f"raise site.rack_power to {power_w / 1e3:.1f} kW or more, or choose a smaller system",
-            )
-        )
-    if by_height < 1:
-        findings.append(
-            Finding(
-                id="RCK002",
-                path=("site", "rack_height"),
-                message=f"one {name} is {height_u} U high, a rack has {site.rack_height_u:g} U",
-                help=f"raise site.rack_height to {height_u} U or more",
-            )
-        )
-    if by_weight == 0:
-        findings.append(
-            Finding(
-                id="RCK003",
-                path=("site",),
-                message=f"one {name} weighs {weight_kg:.0f} kg, a rack may hold {site.rack_weight_kg:.0f} kg",
-                help="use racks and a floor that carry more",
-            )
-        )
-    if findings:
-        raise RuleError(tuple(findings))
-    return min(by_power, by_height, by_height if by_weight is None else by_weight)
-
-
-def fill(devices: Iterable[Device], site: Site) -> list[list[Placement]]:
+def fill(devices: Iterable[Device], limits: RackLimits, site: Site) -> list[list[Placement]]:
     """Return the contents of racks that hold the devices in order, each rack filled until a limit is reached.
 
     Args:
         devices: in the order they shall stand.
-        site: limits of a rack; a device of unknown power or weight counts nothing.
+        limits: of a rack; a device of unknown power or weight counts nothing.
+        site: height of a rack.
 
     Raises:
         RuleError: a device does not fit an empty rack.
     """
     racks: list[list[Placement]] = []
     used_u, power_w, weight_kg = 0, 0.0, 0.0
-    height = floor(site.rack_height_u)
+    height, most_w = floor(site.rack_height_u), limits.power_w.value
+    most_kg = None if limits.weight_kg is None else limits.weight_kg.value
     for device in devices:
         watts, kilograms = device.power_w or 0.0, device.weight_kg or 0.0
         fits = (
             used_u + device.height_u <= height
-            and power_w + watts <= site.rack_power_w * (1 + 1e-9)
-            and (site.rack_weight_kg is None or weight_kg + kilograms <= site.rack_weight_kg)
+            and power_w + watts <= most_w * (1 + 1e-9)
+            and (most_kg is None or weight_kg + kilograms <= most_kg * (1 + 1e-9))
         )
         if not racks or not fits:
-            if watts > 0:
-                nodes_per_rack(
-                    height_u=device.height_u,
-                    power_w=watts,
-                    weight_kg=device.weight_kg,
-                    site=site,
-                    name=f"{device.sku} ({device.name})",
-                )
+            nodes_per_rack(
+                height_u=device.height_u,
+                power_w=watts,
+                weight_kg=device.weight_kg,
+                site=site,
+                limits=limits,
+                name=f"{device.sku} ({device.name})",
+            )
             racks.append([])
             used_u, power_w, weight_kg = 0, 0.0, 0.0
         racks[-1].append(Placement(device=device, u=used_u + 1))

@@ -2,25 +2,129 @@
 
 from dataclasses import dataclass, field
 
+from clusterwright.facility.fabric_choice import FabricChoice
+from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
+from clusterwright.facility.spares import LeadTimes, Spares
+
+#: Height of one rack unit in m (EIA-310).
+RACK_UNIT_M = 0.04445
+#: Top and base of a rack around its units, in m (assumed), and the least gap from there to the tray.
+RACK_FRAME_HEIGHT_M = 0.2
+TRAY_GAP_M = 0.2
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowLayout:
     """Where racks stand, for cable lengths. Distances in m.
 
+    Rows stand back to back in pairs: rows 0 and 1 share a hot aisle, rows 1 and 2 a cold one, and so on.
+
     Attributes:
         racks_per_row: before the next row starts.
-        rack_width_m: 0.7 is what NVIDIA recommends for DGX racks.
-        row_pitch_m: front of a row to front of the next (rack depth plus half of a cold and half of a hot aisle).
+        rack_width_m, rack_depth_m: 0.7 x 1.2 is what NVIDIA recommends for DGX racks.
+        cold_aisle_m, hot_aisle_m: between fronts and between backs.
         tray_height_m: overhead tray above the floor; base_height_m: of the lowest rack unit.
         slack_m: for both ends of a cable together.
+        switch_racks: where racks without compute nodes stand, as `placement` names it.
     """
 
     racks_per_row: int = 20
     rack_width_m: float = 0.7
-    row_pitch_m: float = 2.7
+    rack_depth_m: float = 1.2
+    cold_aisle_m: float = 1.8
+    hot_aisle_m: float = 1.2
     tray_height_m: float = 2.7
     base_height_m: float = 0.1
     slack_m: float = 1.0
+    switch_racks: str = "auto"
+
+    def row_y_m(self, row: int) -> float:
+        """Return how far the middle of a row (from 0) is from the middle of the first, in m.
+
+        >>> [round(RowLayout().row_y_m(row), 2) for row in range(4)]
+        [0.0, 2.4, 5.4, 7.8]
+        """
+        hot = (row + 1) // 2
+        return row * self.rack_depth_m + hot * self.hot_aisle_m + (row - hot) * self.cold_aisle_m
+
+    @property
+    def footprint_m2(self) -> float:
+        """What one rack covers of the floor, in m2."""
+        return self.rack_width_m * self.rack_depth_m
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hall:
+    """What the room holds; None where it is not known and so not a limit.
+
+    Attributes:
+        racks: places in all; rows: of racks.
+        height_m: clear height; door_height_m, door_width_m: of the narrowest door on the way in.
+        floor_load_kg_per_m2: that the floor carries below a rack.
+    """
+
+    racks: int | None = None
+    rows: int | None = None
+    height_m: float | None = None
+    door_height_m: float | None = None
+    door_width_m: float | None = None
+    floor_load_kg_per_m2: float | None = None
+
+    def places(self, racks_per_row: int) -> int | None:
+        """Return the places for racks that the number of racks and of rows leave; None where neither is known."""
+        given = [self.racks, None if self.rows is None else self.rows * racks_per_row]
+        return min((places for places in given if places is not None), default=None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Feed:
+    """What each PDU of a rack hangs on.
+
+    Attributes:
+        name: such as `415 V AC`; current: `three-phase` or `direct`; line_v: between lines; breaker_a: of one PDU.
+        sources: independent feeds that reach a rack; None for one per PDU.
+        pdu: price key of the PDU of compute racks.
+    """
+
+    name: str = "415 V AC"
+    current: str = "three-phase"
+    line_v: float = 415.0
+    breaker_a: float = 60.0
+    sources: int | None = None
+    pdu: str = "raritan-px3-5878"
+
+    @property
+    def direct(self) -> bool:
+        """Whether the current is direct."""
+        return self.current == "direct"
+
+    @property
+    def va(self) -> float:
+        """Apparent power in VA that one PDU may carry all the time: 80 % of its breaker."""
+        if self.direct:
+            return self.line_v * self.breaker_a * CONTINUOUS_SHARE
+        return three_phase_va(line_to_line_v=self.line_v, breaker_a=self.breaker_a)
+
+    def watts(self, power_factor: float) -> float:
+        """Return the real power in W that one PDU may carry all the time; direct current has no power factor."""
+        return self.va * (1.0 if self.direct else power_factor)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plant:
+    """Supply and cooling of the building behind the racks; None is unknown.
+
+    Attributes:
+        ups_va: rating of the uninterruptible supply; ups_efficiency: its output over its input.
+        cdu_heat_w: that one coolant distribution unit carries away; cdu_spare: units beyond those needed.
+        mean_load: mean draw over nameplate, for energy.
+    """
+
+    ups_va: float | None = None
+    ups_efficiency: float | None = None
+    cdu_heat_w: float | None = None
+    cdu_spare: int = 1
+    mean_load: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,19 +135,41 @@ class Site:
         rack_power_w: most that one rack may draw, in W.
         rack_height_u: usable height in U.
         rack_weight_kg: most that the equipment of one rack may weigh, in kg; None if not limited.
+        rack_frame_kg: weight of an empty rack, None if unknown; rack_frame_height_m: outside, None for the units and
+            `RACK_FRAME_HEIGHT_M`.
         pue: facility energy over IT energy; None if unknown.
         power_limit_w: most IT power of the hall, in W; None if not limited.
+        cooling: method, None if unknown; cooling_limit_w: most that one rack may draw with it.
         air_rise_c, water_rise_c: warming of air and of water, in degrees C.
     """
 
     rack_power_w: float = 42e3
     rack_height_u: float = 48.0
     rack_weight_kg: float | None = None
+    rack_frame_kg: float | None = None
+    rack_frame_height_m: float | None = None
     pue: float | None = None
     power_limit_w: float | None = None
+    cooling: str | None = None
+    cooling_limit_w: float | None = None
     air_rise_c: float = 16.2
     water_rise_c: float = 10.0
     rows: RowLayout = field(default_factory=RowLayout)
+    hall: Hall = field(default_factory=Hall)
+    feed: Feed = field(default_factory=Feed)
+    plant: Plant = field(default_factory=Plant)
+
+    @property
+    def rack_outside_height_m(self) -> float:
+        """Height of a rack in m, as given or from its units."""
+        if self.rack_frame_height_m is not None:
+            return self.rack_frame_height_m
+        return self.rack_height_u * RACK_UNIT_M + RACK_FRAME_HEIGHT_M
+
+    @property
+    def places(self) -> int | None:
+        """Racks that the hall holds; None if not limited."""
+        return self.hall.places(self.rows.racks_per_row)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,12 +184,11 @@ class DesignRules:
         inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127
             nodes.
         oob_ports: of an out-of-band switch.
-        storage_usable_share: of a box's raw capacity (assumed); storage_ports_per_box: its 200 Gb/s ports.
-        feed_line_to_line_v, feed_breaker_a: three-phase feed of one PDU (RA-11333-001: 415 V, 60 A).
         power_factor: of the equipment (assumed).
-        spare_share: of transceivers and cables held in stock (assumed; no reference architecture states one).
+        spares: shares held in stock by kind of part; lead_times: from order to delivery, as the user gave them.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
+        fabric: what is asked of the compute fabric.
     """
 
     ufm_per_fabric: int = 2
@@ -73,12 +198,10 @@ class DesignRules:
     inband_hosts_per_leaf: int = 48
     inband_leaf_ports: int = 64
     oob_ports: int = 48
-    storage_usable_share: float = 0.8
-    storage_ports_per_box: int = 4
-    spare_share: float = 0.02
-    feed_line_to_line_v: float = 415.0
-    feed_breaker_a: float = 60.0
+    spares: Spares = field(default_factory=Spares)
+    lead_times: LeadTimes = field(default_factory=LeadTimes)
     power_factor: float = 0.95
     leaf_oversubscription: float = 1.0
     spine_oversubscription: float = 1.0
     power_cap_w: float | None = None
+    fabric: FabricChoice = field(default_factory=FabricChoice)

@@ -8,13 +8,16 @@ from clusterwright.catalog.records import System
 from clusterwright.facility import power
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, managed_devices
-from clusterwright.facility.inventory import FAMILIES
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
+from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.plan.record import Option, Plan
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
 #: replace below; GB/s. Source: Azure/ai-infrastructure-on-azure, SKU baselines, commit a01b0731 (2026-04-22).
 _MEASURED_GB_PER_S = {"h100-sxm-80gb": (450, 400, 300)}
+#: What InfiniBand calls its port rates, in bytes/s one way.
+_RATE_NAMES = {25e9: "HDR", 50e9: "NDR", 100e9: "XDR"}
 _SPREAD = 0.05
 _BURN_IN_HOURS = 24
 
@@ -50,7 +53,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Compute fabric": _fabric(design),
         "Nodes": _nodes(option, system),
         "Collectives": _collectives(design, system),
-        "Storage": _storage(option),
+        "Storage": _storage(design),
         "Slurm and the workload": _workload(plan, option, design),
     }
     lines = [
@@ -81,8 +84,7 @@ def _racks(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cabl
 
 
 def _power(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
-    rules = design.rules
-    va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
+    va = design.site.feed.va
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
     left = max(1, fullest.pdus - 1)
     each = power.apparent_va(power_w=fullest.power_w) / left
@@ -111,25 +113,26 @@ def _management(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
         _Step(do="ping every management port", expect=f"{managed:,} answer"),
         _Step(
             do="`ipmitool -H … chassis status` for every node; change its password",
-            expect=f"{inventory.nodes:,} answer, none with the maker's password",
+            expect=f"{len(inventory.hosts()):,} answer, none with the maker's password",
         ),
     ]
 
 
 def _fabric(design: OnPremDesign) -> list[_Step]:
-    fabric = design.inventory.fabric
-    ports = fabric.nodes * fabric.rails + fabric.management_ports
-    trunks = fabric.leaf_spine_cables + fabric.spine_core_cables
-    if design.inventory.compute_family not in FAMILIES.values():
+    fabric, planes = design.inventory.fabric, design.inventory.planes
+    ports = planes * (fabric.nodes * fabric.ports_per_node + fabric.management_ports)
+    trunks = planes * (fabric.leaf_spine_cables + fabric.spine_core_cables)
+    if design.inventory.compute_network != INFINIBAND_NETWORK:
         return [_Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
     return [
         _Step(
             do="`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
-            expect=f"{fabric.switches:,} switches, {ports:,} ports, {fabric.node_leaf_cables + trunks:,} links",
+            expect=f"{design.inventory.compute_switches:,} switches, {ports:,} ports, "
+            f"{planes * fabric.node_leaf_cables + trunks:,} links{' in all planes' if planes > 1 else ''}",
         ),
         _Step(
             do="`iblinkinfo --downports` and `iblinkinfo`",
-            expect=f"all links up at 4x {design.inventory.compute_family.upper()}; none slower",
+            expect=f"all links up at 4x {_RATE_NAMES[design.inventory.compute_port_bytes_per_s]}; none slower",
         ),
         _Step(
             do="`ibqueryerrors -K`, an hour of phase 6 over all nodes, `ibqueryerrors`",
@@ -180,31 +183,42 @@ def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
     ]
 
 
-def _storage(option: Option) -> list[_Step]:
-    need = option.storage
-    return [
+def _storage(design: OnPremDesign) -> list[_Step]:
+    storage = design.inventory.storage
+    steps = [
         _Step(
             do="`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory",
-            expect=f"at least {need.read_bytes_per_s / 1e9:,.1f} GB/s in all",
+            expect=f"at least {storage.read_bytes_per_s / 1e9:,.1f} GB/s in all",
         ),
         _Step(
             do="the same with writes",
-            expect=f"at least {need.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
+            expect=f"at least {storage.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
         ),
-        _Step(do="`df` of the file system", expect=f"at least {need.capacity_bytes / 1e12:,.0f} TB"),
+        _Step(do="`df` of the file system", expect=f"at least {storage.capacity_bytes / 1e12:,.0f} TB"),
+        _Step(
+            do="the reads again from one node, alone",
+            expect=f"at least {min(NODE_BYTES_PER_S, storage.read_bytes_per_s) / 1e9:,.1f} GB/s",
+        ),
     ]
+    if storage.lustre is not None:
+        osts = storage.lustre.osts
+        expect = f"{storage.lustre.mdts} MDT, {'the number of the offer of' if osts is None else osts} OST, all ACTIVE"
+        steps.append(_Step(do="`lfs osts` and `lfs mdts` on a node", expect=expect))
+    return steps
 
 
 def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
-    speed = option.tokens_per_s_per_gpu
+    speed, hosts = option.tokens_per_s_per_gpu, design.inventory.hosts_per_node
     # The band of the run's days is that of its speed, turned round.
     slow = speed * option.calendar_days / option.calendar_days_high
     fast = speed * option.calendar_days / option.calendar_days_low
     return [
-        _Step(do="`sinfo -N -l`", expect=f"{design.inventory.nodes:,} nodes idle, {design.inventory.gpus:,} GPUs"),
         _Step(
-            do=f"`srun -N {option.training_nodes} --gres=gpu:{option.gpus_per_node} hostname`",
-            expect=f"{option.training_nodes:,} names",
+            do="`sinfo -N -l`", expect=f"{len(design.inventory.hosts()):,} nodes idle, {design.inventory.gpus:,} GPUs"
+        ),
+        _Step(
+            do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+            expect=f"{option.training_nodes * hosts:,} names",
         ),
         _Step(
             do=f"`sbatch launch/train.sbatch` without data for {_BURN_IN_HOURS} h",

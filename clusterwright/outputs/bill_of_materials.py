@@ -1,68 +1,33 @@
-"""The bill of materials as CSV and as a workbook with live formulas."""
+"""The bill of materials as a workbook with live formulas, and columns for a vendor's quote."""
 
 import datetime as dt
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.power import BTU_PER_H_PER_W
 from clusterwright.facility.power_summary import PowerSummary
-from clusterwright.outputs.tables import csv_text
+from clusterwright.outputs.bill_tables import UNKNOWN_PRICE, Prices, quote_cells
 
 #: How the power sheet's formulas turn W into what people order: also used for its cached values.
 POWER_FACTOR = 0.95
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PartPrice:
-    """What one unit costs in USD, how well that is known (`documented`, `assumed`, …), from where and when."""
-
-    unit_usd: float | None
-    basis: str
-    source: str
-    date: str
-
-
-Prices = Mapping[str, PartPrice]
-_UNKNOWN = PartPrice(unit_usd=None, basis="unknown", source="", date="")
 _COLUMNS = (
     ("Line", 6), ("Part", 22), ("Item", 46), ("Category", 13), ("Quantity", 10), ("Unit", 7), ("USD each", 14),
     ("USD total", 16), ("Price is", 13), ("Price date", 12), ("Source of the price", 40), ("Note", 46),
+    ("Quote each", 14), ("Quote currency", 10), ("Vendor", 22), ("Lead time, weeks", 10), ("Quoted on", 12),
 )  # fmt: skip
+_QUOTE = 12  # first column of the quote
+_QUOTE_NUMBERS = (12, 15)
 _NUMBERS = (0, 4, 6, 7)
 _HEAD = {"bold": True, "bg_color": "#1f2933", "font_color": "#ffffff"}
-
-
-def bill_csv(bill: Bill, prices: Prices) -> str:
-    """Return the bill as CSV, one line each; unknown prices are empty cells marked `unknown`.
-
-    Args:
-        bill: of materials.
-        prices: by price key; a missing key is an unknown price.
-    """
-    rows = []
-    for number, line in enumerate(bill.lines, start=1):
-        price = prices.get(line.sku, _UNKNOWN)
-        total = None if price.unit_usd is None else price.unit_usd * line.quantity
-        rows.append(
-            (
-                number, line.sku, line.item, line.category, line.quantity, line.unit, price.unit_usd, total,
-                price.basis, price.date, price.source, line.note,
-            )
-        )  # fmt: skip
-    header = (
-        "line", "part", "item", "category", "quantity", "unit", "usd_each", "usd_total", "price_basis", "price_date",
-        "price_source", "note",
-    )  # fmt: skip
-    return csv_text(header, rows)
 
 
 def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date) -> bytes:
     """Return the bill as a workbook: bill, sums by category, and power, every sum a formula with its value cached.
 
-    A quote is typed into the column `USD each`; everything else follows.
+    A vendor's quote is typed into the yellow columns; sums follow where it is in USD.
 
     Args:
         design: whose bill it is.
@@ -77,10 +42,11 @@ def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date) -> byte
     book.set_properties({"title": "Bill of materials", "author": "Clusterwright", "created": made})
     formats = {
         "head": book.add_format({**_HEAD, "text_wrap": True}),
-        "head text": book.add_format({**_HEAD, "align": "left", "indent": 1}),
-        "head number": book.add_format({**_HEAD, "align": "right"}),
+        "head text": book.add_format({**_HEAD, "align": "left", "indent": 1, "text_wrap": True}),
+        "head number": book.add_format({**_HEAD, "align": "right", "text_wrap": True}),
         "text": book.add_format({"indent": 1}),
         "usd": book.add_format({"num_format": "#,##0.00"}),
+        "input text": book.add_format({"bg_color": "#fff7d6", "indent": 1}),
         "input": book.add_format({"num_format": "#,##0.00", "bg_color": "#fff7d6"}),
         "count": book.add_format({"num_format": "#,##0"}),
         "share": book.add_format({"num_format": "0.0%"}),
@@ -100,10 +66,11 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]
     sheet = book.add_worksheet("Bill of materials")
     for column, (title, width) in enumerate(_COLUMNS):
         sheet.set_column(column, column, width)
-        sheet.write_string(0, column, title, formats["head number" if column in _NUMBERS else "head text"])
+        right = column in (*_NUMBERS, *_QUOTE_NUMBERS)
+        sheet.write_string(0, column, title, formats["head number" if right else "head text"])
     totals: list[float | None] = []
     for row, line in enumerate(bill.lines, start=1):
-        price = prices.get(line.sku, _UNKNOWN)
+        price = prices.get(line.sku, UNKNOWN_PRICE)
         total = None if price.unit_usd is None else price.unit_usd * line.quantity
         totals.append(total)
         sheet.write_number(row, 0, row)
@@ -111,18 +78,27 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]
             sheet.write_string(row, column, words, formats["text"])
         sheet.write_number(row, 4, line.quantity, formats["count"])
         if price.unit_usd is None:
-            sheet.write_blank(row, 6, None, formats["input"])
+            sheet.write_blank(row, 6, None, formats["usd"])
         else:
-            sheet.write_number(row, 6, price.unit_usd, formats["input"])
+            sheet.write_number(row, 6, price.unit_usd, formats["usd"])
         sheet.write_formula(
             row,
             7,
-            f'=IF(ISNUMBER(G{row + 1}),E{row + 1}*G{row + 1},"unknown")',
+            # A quote in another currency needs a rate: --quotes converts it into the column USD each.
+            f'=IF(AND(ISNUMBER(M{row + 1}),N{row + 1}="USD"),E{row + 1}*M{row + 1},'
+            f'IF(ISNUMBER(G{row + 1}),E{row + 1}*G{row + 1},"unknown"))',
             formats["usd"],
             "unknown" if total is None else total,
         )
         for column, words in ((8, price.basis), (9, price.date), (10, price.source), (11, line.note)):
             sheet.write_string(row, column, words, formats["text"])
+        for column, value in enumerate(quote_cells(price.quote), start=_QUOTE):
+            if value is None:
+                sheet.write_blank(row, column, None, formats["input"])
+            elif isinstance(value, str):
+                sheet.write_string(row, column, value, formats["input text"])
+            else:
+                sheet.write_number(row, column, value, formats["input"])
     last = len(bill.lines)
     known = [total for total in totals if total is not None]
     documented = sum(
@@ -140,14 +116,18 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]
     sheet.write_formula(
         last + 3,
         7,
-        f'=IF(H{last + 2}=0,0,SUMIF(I2:I{last + 1},"documented",H2:H{last + 1})/H{last + 2})',
+        # Lines whose price is from a document, and others that somebody quoted in USD.
+        f'=IF(H{last + 2}=0,0,(SUMIF(I2:I{last + 1},"documented",H2:H{last + 1})'
+        f'+SUMIFS(H2:H{last + 1},I2:I{last + 1},"<>documented",N2:N{last + 1},"USD"))/H{last + 2})',
         formats["share"],
         share,
     )
-    sheet.write_string(last + 5, 1, "Type quotes into the yellow column; all sums follow.")
+    sheet.write_string(last + 5, 2, "Type quotes into the yellow columns and read them back with --quotes.")
     sheet.freeze_panes(1, 3)
     sheet.autofilter(0, 0, last, len(_COLUMNS) - 1)
     _for_print(sheet)
+    sheet.set_paper(8)  # A3: wide
+    sheet.set_row(0, 30)
     return totals
 
 

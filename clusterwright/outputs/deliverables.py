@@ -1,5 +1,6 @@
 """Which files belong to a plan, by path within the output folder."""
 
+import datetime as dt
 from collections.abc import Callable
 
 from clusterwright.catalog.records import Catalogue
@@ -11,13 +12,27 @@ from clusterwright.plan.record import Option, Plan
 Progress = Callable[[str], None]
 
 
-def everything(plan: Plan, catalogue: Catalogue, *, progress: Progress = lambda _: None) -> dict[str, File]:
-    """Return every file of a plan: plan.json, README, a folder per target, and the cost report."""
+def everything(
+    plan: Plan, catalogue: Catalogue, *, pdf: bool = False, progress: Progress = lambda _: None
+) -> dict[str, File]:
+    """Return every file of a plan: plan.json, README, a folder per target, and the cost report.
+
+    Args:
+        plan: the decision.
+        catalogue: the facts.
+        pdf: print the drawings too.
+        progress: told what is being done.
+
+    Raises:
+        ClusterwrightError: the drawings cannot be printed.
+    """
     files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan))}
     for option in plan.options:
         progress(f"writing {option.target}")
-        write = cloud_files if option.facility is None else onprem_files
-        files |= _under(option.target, write(plan, option, catalogue))
+        if option.facility is None:
+            files |= _under(option.target, cloud_files(plan, option, catalogue))
+        else:
+            files |= _under(option.target, onprem_files(plan, option, catalogue, pdf=pdf))
     progress("drawing the report")
     return files | _under("tco", report_files(plan))
 
@@ -37,17 +52,34 @@ def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     return project | _under("launch", launch_files(plan, option, catalogue))
 
 
-def onprem_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return the on-premises documents, the Slurm files and the files that launch the job."""
+def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool = False) -> dict[str, File]:
+    """Return the on-premises documents, the Slurm files and the files that launch the job.
+
+    Args:
+        plan: the decision.
+        option: on premises.
+        catalogue: the facts.
+        pdf: print the drawings too.
+
+    Raises:
+        ClusterwrightError: the drawings cannot be printed.
+    """
     from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
     from clusterwright.outputs.onprem import onprem_documents  # noqa: PLC0415
     from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
 
-    return (
+    files = (
         onprem_documents(plan, option, catalogue)
         | slurm_files(plan, option, catalogue)
         | _under("launch", launch_files(plan, option, catalogue))
     )
+    if not pdf:
+        return files
+    from clusterwright.outputs import printing  # noqa: PLC0415
+
+    pages = printing.drawing_pages(plan, option, catalogue, files)
+    printed = printing.drawings_pdf(pages, made_on=dt.date.fromisoformat(plan.as_of))
+    return files | {printing.FILE: File(content=printed)}
 
 
 def report_files(plan: Plan) -> dict[str, File]:

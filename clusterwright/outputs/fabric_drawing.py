@@ -76,9 +76,10 @@ def _shown(fabric: Fabric) -> list[int | None]:
 
 def _summary(inventory: Inventory) -> str:
     fabric = inventory.fabric
+    planes = f"One of {inventory.planes} equal planes. " if inventory.planes > 1 else ""
     levels = {1: "one switch", 2: "two levels", 3: "three levels"}[fabric.levels]
     return (
-        f"{inventory.nodes:,} {inventory.system_name}, {inventory.gpus:,} GPUs. {levels.capitalize()} of "
+        f"{inventory.nodes:,} {inventory.system_name}, {inventory.gpus:,} GPUs. {planes}{levels.capitalize()} of "
         f"{inventory.compute_switch} with {fabric.radix} ports: {tiers_text(fabric)}. "
         f"{fabric.ports_free:,} ports free."
     )
@@ -136,7 +137,7 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float) -> list[str]:
         marks.append(drawing.text(left + (slot - 4) / 2, y + 43, f"r{name}", size=10, anchor="middle"))
         marks.append(drawing.line(left + (slot - 4) / 2, y + 50, x + _UNIT_WIDTH / 2, y + 100, width=1.2))
     middle = x + _UNIT_WIDTH / 2
-    cables = f"{len(nodes) * fabric.rails:,} node cables"
+    cables = f"{len(nodes) * fabric.ports_per_node:,} node cables"
     marks.append(drawing.box(x + 62, y + 66, _UNIT_WIDTH - 124, 18, fill="#f5f7fa", stroke="none"))
     marks.append(drawing.text(middle, y + 79, cables, size=12, anchor="middle", weight="bold"))
     marks.append(drawing.box(x + 12, y + 100, _UNIT_WIDTH - 24, 44, fill=drawing.FILLS["compute"], round_by=3))
@@ -144,9 +145,17 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float) -> list[str]:
     marks.append(drawing.text(middle, y + 119, f"{len(nodes)} nodes", size=13, anchor="middle", weight="bold"))
     marks.append(drawing.text(middle, y + 136, names, size=10, anchor="middle"))
     managed = inventory.compute_managers and (single or unit == fabric.management_block // _blocks_per_unit(fabric))
-    note = f"and {fabric.management_ports} UFM cables" if managed else "port r of every node to leaf r"
+    note = f"and {fabric.management_ports} UFM cables" if managed else _hanging(fabric)
     marks.append(drawing.text(middle, y + 164, note, size=11, anchor="middle"))
     return marks
+
+
+def _hanging(fabric: Fabric) -> str:
+    if fabric.links_per_rail == 1:
+        return "port r of every node to leaf r"
+    if fabric.rails == 1:
+        return f"all {fabric.links_per_rail} ports of a node to one leaf"
+    return f"{fabric.links_per_rail} cables of every node to each leaf"
 
 
 def _blocks_per_unit(fabric: Fabric) -> int:

@@ -70,6 +70,20 @@ def write(folder: Path, files: Mapping[str, File], *, force: bool = False) -> Wr
         ) from None
 
 
+def add(path: Path, content: bytes) -> None:
+    """Write one file beside those of an earlier write, whole or not at all; later writes keep it.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        _replace(path, File(content=content))
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written: {error.strerror or error}", help="name a folder that you may write to"
+        ) from None
+
+
 def _create(folder: Path, files: Mapping[str, File]) -> Written:
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))

@@ -4,6 +4,7 @@ import math
 
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue, Model
+from clusterwright.facility.node_ports import ETHERNET
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch_fabric import settings_for, shell_line
 from clusterwright.outputs.launch_megatron import (
@@ -76,14 +77,19 @@ def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
 def fabric_of(option: Option, catalogue: Catalogue) -> str:
     """Return the kind of network between the nodes, `none` where there is none beside Ethernet."""
     if option.facility is not None:
-        return catalogue.systems[option.instance].fabric_kind or "none"
+        return "roce" if option.facility.inventory.compute_network == ETHERNET else "infiniband"
     return catalogue.instances[option.instance].fabric_kind
 
 
 def nodes_of_job(option: Option) -> tuple[int, int, int]:
-    """Return (fewest nodes that torchrun starts with, most that train, nodes that Slurm allocates)."""
-    most = option.training_nodes
-    return option.failures.elastic_nodes or most, most, option.nodes
+    """Return (fewest hosts that torchrun starts with, most that train, hosts that Slurm allocates)."""
+    hosts, most = hosts_per_node(option), option.training_nodes
+    return (option.failures.elastic_nodes or most) * hosts, most * hosts, option.nodes * hosts
+
+
+def hosts_per_node(option: Option) -> int:
+    """Return how many hosts one node of a plan is: the compute trays of a system that is a whole rack, else 1."""
+    return 1 if option.facility is None else option.facility.inventory.hosts_per_node
 
 
 def max_restarts(option: Option) -> int:
@@ -118,7 +124,7 @@ def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, g
         job_name=plan.name,
         partition=plan.cluster.partition,
         nodes=f"{fewest}-{allocated}" if fewest < allocated else str(allocated),
-        gres=f"gpu:{gres_type}:{option.gpus_per_node}",
+        gres=f"gpu:{gres_type}:{option.gpus_per_node // hosts_per_node(option)}",
         keeps_running=fewest < allocated,
         shared=SHARED,
         fabric=fabric,
@@ -137,7 +143,7 @@ def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, g
         milestone_words=f" and one every {steps:,} steps" if steps else "",
         nnodes=f"{fewest}:{most}" if fewest < most else str(most),
         nnodes_words=_node_words(option),
-        gpus_per_node=option.gpus_per_node,
+        gpus_per_node=option.gpus_per_node // hosts_per_node(option),
         max_restarts=max_restarts(option),
     )
 

@@ -144,7 +144,7 @@ def accelerate_config(plan: Plan, option: Option) -> dict[str, Any]:
         },
         "gradient_accumulation_steps": layout.micro_batches,
         "mixed_precision": "fp16" if plan.workload.precision == "fp16" else "bf16",
-        "num_machines": option.training_nodes,
+        "num_machines": option.training_nodes * (option.facility.inventory.hosts_per_node if option.facility else 1),
         "num_processes": option.training_nodes * option.gpus_per_node,
         **(hybrid if layout.sharding_groups > 1 else {}),
         "rdzv_backend": "c10d",

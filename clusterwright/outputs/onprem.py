@@ -5,23 +5,33 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
+from clusterwright.facility.checklist import checks
 from clusterwright.facility.design import OnPremDesign, lay_out, wire
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
-from clusterwright.facility.inventory import FAMILIES, INBAND_SWITCH, OOB_SWITCH
-from clusterwright.facility.links import compute_links
+from clusterwright.facility.fabric_links import compute_network, compute_plane, storage_network
+from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH, Inventory
 from clusterwright.facility.netlist import netlist
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.acceptance import acceptance
-from clusterwright.outputs.bill_of_materials import PartPrice, Prices, bill_csv, bill_xlsx
+from clusterwright.outputs.bill_of_materials import bill_xlsx
+from clusterwright.outputs.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
+from clusterwright.outputs.checklist import checklist
+from clusterwright.outputs.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_xlsx, in_order, labels_csv
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
+from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
 from clusterwright.outputs.power_sheet import power_and_cooling
+from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
+from clusterwright.sizing.records import StorageNeed
 
 
 def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -38,9 +48,14 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if option.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
     inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
+    quotes = {quote.sku: quote for quote in plan.quotes}
     prices = {
         priced.line.sku: PartPrice(
-            unit_usd=priced.unit_usd, basis=priced.basis, source=priced.source, date=str(priced.price_date)
+            unit_usd=priced.unit_usd,
+            basis=priced.basis,
+            source=priced.source,
+            date=str(priced.price_date),
+            quote=quotes.get(priced.line.sku),
         )
         for priced in option.lines
     }
@@ -54,6 +69,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
+        need=option.storage,
     ) | {"acceptance.md": text(runbook)}
 
 
@@ -87,71 +103,68 @@ def _documents(
     made_on: dt.date,
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
+    need: StorageNeed | None = None,
 ) -> dict[str, File]:
     standing, cables = drawn
     known = prices or {}
     return {
         "README.md": text(_readme(design, standing, cables, title)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known)),
+        "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title)),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
         "racks.csv": text(racks_csv(standing)),
         "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
         "fabric.csv": text(fabric_csv(design)),
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
         **_fabric_graphs(design),
-        "cables.csv": text(cables_csv(cables)),
+        **_cable_files(cables, made_on),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
-        "power_and_cooling.md": text(power_and_cooling(design, standing, title=title)),
+        **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
+        "checklist.md": text(checklist(checks(design, standing, cables, catalogue, need=need), title=title)),
+        "procurement.md": text(procurement(design, catalogue, title=title)),
+        "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
+        "storage.md": text(storage_page(design, catalogue, title=title)),
     }
 
 
 def _fabric_graphs(design: OnPremDesign) -> dict[str, File]:
-    """Return the compute fabric as `ibnetdiscover` would print it (InfiniBand only), and as a Graphviz graph."""
+    """Return compute fabric and storage network as `ibnetdiscover` would print them, where they are InfiniBand.
+
+    The compute fabric is a Graphviz graph too.
+    """
     inventory = design.inventory
-    links = compute_links(
-        fabric=inventory.fabric,
-        family=inventory.compute_family,
-        hosts=inventory.hosts(),
-        managers=inventory.compute_manager_names(),
-    )
-    graph = netlist(links=links, radix=inventory.fabric.radix)
-    files = {"fabric.dot": text(graph.dot())}
-    if inventory.compute_family in FAMILIES.values():
-        files["fabric.ibnetdiscover"] = text(graph.text())
+    radix, infiniband = inventory.fabric.radix, inventory.compute_network == INFINIBAND_NETWORK
+    files = {"fabric.dot": text(netlist(links=compute_network(inventory), radix=radix).dot())}
+    for plane in inventory.each_plane() if infiniband else ():
+        # A plane is a subnet of its own, and so a file of its own.
+        name = "fabric.ibnetdiscover" if plane.count == 1 else f"fabric-p{plane.number + 1}.ibnetdiscover"
+        files[name] = text(netlist(links=compute_plane(inventory, plane), radix=radix).text())
+    if infiniband:
+        storage = netlist(links=storage_network(inventory), radix=inventory.storage_fabric.radix)
+        files["storage.ibnetdiscover"] = text(storage.text())
+    return files
+
+
+def _cable_files(cables: Sequence[Cable], made_on: dt.date) -> dict[str, File]:
+    """Return the cable list and its labels; the workbook only where it can be worked with."""
+    ordered = in_order(cables)
+    files = {"cables.csv": text(cables_csv(ordered)), "labels.csv": text(labels_csv(ordered))}
+    if len(ordered) <= MOST_IN_WORKBOOK:
+        files["cables.xlsx"] = File(content=cables_xlsx(ordered, made_on=made_on))
     return files
 
 
 def _netbox(
     design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
 ) -> dict[str, File]:
-    gbit_per_s = {family: round(rate * 8 / 1e9) for rate, family in FAMILIES.items()}
     inventory = design.inventory
     rates = {
-        "compute": gbit_per_s.get(inventory.compute_family, 0),
-        "storage": gbit_per_s.get(inventory.storage_family, 0),
+        "compute": round(inventory.compute_port_bytes_per_s * 8 / 1e9),
+        "storage": round(media()[inventory.storage_family][0].port_bytes_per_s_one_way * 8 / 1e9),
         "in-band": 100,
         "out-of-band": 1,
     }
     return netbox_files(standing, cables, catalogue, rates)
-
-
-def cables_csv(cables: Iterable[Cable]) -> str:
-    """Return the cable schedule: one row per link, with both ends, kind, length and label."""
-    header = (
-        "cable", "network", "tier", "from_rack", "from_u", "from_device", "from_port", "to_rack", "to_u", "to_device",
-        "to_port", "kind", "part", "from_transceiver", "to_transceiver", "length_m", "label",
-    )  # fmt: skip
-    return csv_text(
-        header,
-        (
-            (
-                cable.id, cable.network, cable.tier, cable.from_rack, cable.from_u, cable.from_device, cable.from_port,
-                cable.to_rack, cable.to_u, cable.to_device, cable.to_port, cable.kind, cable.sku, cable.from_optic,
-                cable.to_optic, cable.length_m, cable.label,
-            )
-            for cable in cables
-        ),
-    )  # fmt: skip
 
 
 def racks_csv(standing: Iterable[Rack]) -> str:
@@ -179,17 +192,17 @@ def fabric_csv(design: OnPremDesign) -> str:
     """Return switches, ports and cables of every tier of every network."""
     inventory = design.inventory
     rows: list[Sequence[str | float | None]] = []
-    for network, switch, fabric in (
-        ("compute", inventory.compute_switch, inventory.fabric),
-        ("storage", inventory.storage_switch, inventory.storage_fabric),
+    for network, switch, fabric, planes in (
+        ("compute", inventory.compute_switch, inventory.fabric, inventory.planes),
+        ("storage", inventory.storage_switch, inventory.storage_fabric, 1),
     ):
         storage = network == "storage"
         # Slots of the storage network may stay empty, so only the cables between its switches are exact in the counts.
-        down = design.cables[network] - fabric.leaf_spine_cables - fabric.spine_core_cables
+        leaf_spine, spine_core = planes * fabric.leaf_spine_cables, planes * fabric.spine_core_cables
         tiers = (
-            ("leaf", fabric.leaf, down, fabric.leaf_spine_cables),
-            ("spine", fabric.spine, fabric.leaf_spine_cables, fabric.spine_core_cables),
-            ("core", fabric.core, fabric.spine_core_cables, 0),
+            ("leaf", planes * fabric.leaf, design.cables[network] - leaf_spine - spine_core, leaf_spine),
+            ("spine", planes * fabric.spine, leaf_spine, spine_core),
+            ("core", planes * fabric.core, spine_core, 0),
         )
         for tier, count, below, above in tiers:
             free = count * fabric.radix - below - above
@@ -245,20 +258,32 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "",
         "| file | what it is |",
         "|---|---|",
-        "| `bill_of_materials.xlsx`, `.csv` | every part with its price; type quotes into the yellow column |",
+        (
+            "| `bill_of_materials.xlsx`, `.csv`, `.md` | every part with its price; a vendor fills the quote columns, "
+            "`clusterwright build … --quotes FILE` reads them |"
+        ),
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
-        "| `cables.csv` | every link from port to port, with kind, length and label |",
+        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+        (
+            f"| `cables.csv`{', `cables.xlsx`' if len(cables) <= MOST_IN_WORKBOOK else ''} | every link from port to "
+            "port, rack by rack, with kind and length, to tick off |"
+        ),
+        "| `labels.csv` | what to print on both ends of every link, by lines of a wrap-around label |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
-        "| `power_and_cooling.md` | load per rack, feeds, heat, air and energy |",
+        "| `floor_plan.svg` | rows, hot and cold aisles, every rack by kind with its power |",
+        "| `checklist.md` | the check-list of the data centre: pass, fail or unknown with number and limit |",
+        "| `procurement.md` | spares, and how long each kind of part takes to come |",
+        "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
+        "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
         "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
         "",
         "## What was decided",
         "",
         (
-            f"- Compute fabric: {tiers_text(fabric)} {inventory.compute_switch} in "
+            f"- Compute fabric: {_planes(inventory)}{tiers_text(fabric)} {inventory.compute_switch} in "
             f"{fabric.levels} level{'s' if fabric.levels > 1 else ''}; {fabric.units} scalable unit"
             f"{'s' if fabric.units > 1 else ''} of {fabric.nodes_per_unit} nodes. {_purchase(fabric)}"
         ),
@@ -270,7 +295,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
             f"{fullest.power_w / 1e3:.1f} of {design.site.rack_power_w / 1e3:.1f} kW ({fullest.name})."
         ),
         f"- Cables: {len(cables):,} links ({drawn}); the longest is {longest.length_m:g} m.",
-        f"- Spares: {design.rules.spare_share:.0%} of transceivers and cables (assumed).",
+        f"- Spares: {spares_in_words(design.rules.spares)}; `procurement.md` has them and the lead times.",
         *(f"- {note}" for note in inventory.notes),
         "",
         "## What to check",
@@ -278,12 +303,17 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         f"- Power is unknown for: {unknown}. It is not in the sums.",
         (
             f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, "
-            f"{rows.row_pitch_m:g} m from row to row, with overhead trays in both directions at "
+            f"{rows.rack_depth_m:g} m deep, with cold aisles of {rows.cold_aisle_m:g} m and hot aisles of "
+            f"{rows.hot_aisle_m:g} m between rows, and overhead trays in both directions at "
             f"{rows.tray_height_m:g} m. Measure before you order."
         ),
         "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",
     ]
     return "\n".join(lines)
+
+
+def _planes(inventory: Inventory) -> str:
+    return f"{inventory.planes} planes, each with " if inventory.planes > 1 else ""
 
 
 def _purchase(fabric: Fabric) -> str:

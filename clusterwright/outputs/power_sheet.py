@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 
+from clusterwright.catalog.records import Catalogue
 from clusterwright.facility import power
 from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.devices import node_power_w
+from clusterwright.facility.power_chain import rack_va
+from clusterwright.facility.rack_limits import compute_limits
 from clusterwright.facility.racks import Rack
+from clusterwright.outputs.power_chain_sheet import chain_sections, row
 
 
-def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], *, title: str) -> str:
-    """Return load by role and rack, feeds, heat, air, water and energy, with the formulas.
+def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue, *, title: str) -> str:
+    """Return load by role and rack, the chain from feed to node, heat, air, water, energy and floor, with the formulas.
 
     Args:
         design: with its power summary.
         standing: its racks.
+        catalogue: for what is known of the system.
         title: name of the cluster.
     """
     summary, site = design.power, design.site
@@ -26,17 +32,17 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], *, title: 
         "| quantity | value | how |",
         "|---|---:|---|",
         *_loads(design),
-        _row("Facility load", _kw(summary.facility_w), f"IT load x PUE {site.pue:g}" if site.pue else "PUE is unknown"),
-        _row("Apparent power", f"{summary.apparent_va / 1e3:,.1f} kVA", "IT load / power factor 0.95 (assumed)"),
-        _row("Heat", f"{summary.heat_btu_per_h:,.0f} BTU/h", "3.412 x W"),
-        _row("Air", f"{summary.airflow_cfm:,.0f} CFM", f"1.76 x W / {site.air_rise_c:g} C rise, sea level"),
-        _row(
+        row("Facility load", _kw(summary.facility_w), f"IT load x PUE {site.pue:g}" if site.pue else "PUE is unknown"),
+        row("Apparent power", f"{summary.apparent_va / 1e3:,.1f} kVA", "IT load / power factor 0.95 (assumed)"),
+        row("Heat", f"{summary.heat_btu_per_h:,.0f} BTU/h", "3.412 x W"),
+        row("Air", f"{summary.airflow_cfm:,.0f} CFM", f"1.76 x W / {site.air_rise_c:g} C rise, sea level"),
+        row(
             "Water, if all heat went into it",
             f"{summary.water_l_per_min:,.0f} L/min",
             f"14.3 x kW / {site.water_rise_c:g} C rise",
         ),
-        _row("IT energy of a year", f"{summary.annual_it_kwh:,.0f} kWh", "full load for 8,760 h"),
-        _row(
+        row("IT energy of a year", f"{summary.annual_it_kwh:,.0f} kWh", "full load for 8,760 h"),
+        row(
             "Facility energy of a year",
             "unknown" if summary.annual_facility_kwh is None else f"{summary.annual_facility_kwh:,.0f} kWh",
             "IT energy x PUE",
@@ -44,7 +50,10 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], *, title: 
         "",
         "## Racks",
         "",
-        f"A rack may draw {site.rack_power_w / 1e3:,.1f} kW and is {site.rack_height_u:g} U high.",
+        (
+            f"A rack may draw {site.rack_power_w / 1e3:,.1f} kW and is {site.rack_height_u:g} U high."
+            f"{_binding(design, catalogue)}"
+        ),
         "",
         "| racks | kind | power each | of the limit | heat each | air each | PDUs | weight each |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
@@ -55,37 +64,45 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], *, title: 
         "## Feeds",
         "",
         *_feeds(design, standing),
+        *chain_sections(design, standing, catalogue),
     ]
     return "\n".join(lines)
+
+
+def _binding(design: OnPremDesign, catalogue: Catalogue) -> str:
+    """Return what bounds a compute rack where it is not the site's own figure."""
+    system = catalogue.systems[design.system]
+    node_w = node_power_w(system, catalogue, design.rules)
+    bound = compute_limits(system=system, node_w=node_w or 0.0, site=design.site, rules=design.rules).power_w
+    if bound.key == ("site", "rack_power"):
+        return ""
+    words = bound.words.format(f"{bound.value / 1e3:,.1f}")
+    return f" Of compute racks another limit binds: {words}."
 
 
 def _loads(design: OnPremDesign) -> list[str]:
     summary, inventory = design.power, design.inventory
     switches = (
-        inventory.fabric.switches
+        inventory.compute_switches
         + inventory.storage_fabric.switches
         + inventory.inband.switches
         + inventory.oob_switches
     )
-    boxes = inventory.storage_data_boxes + inventory.storage_compute_boxes
+    boxes = inventory.storage.boxes
     limit = design.site.power_limit_w
     total = "sum" if limit is None else f"sum; the hall has {_kw(limit)}"
     return [
-        _row("Compute", _kw(summary.compute_w), f"{inventory.nodes:,} x {inventory.system_name}{_capped(design)}"),
-        _row("Network", _kw(summary.network_w), f"{switches:,} switches"),
-        _row("Storage", _kw(summary.storage_w), f"{boxes} boxes"),
-        _row("Management", _kw(summary.management_w), "fabric managers and servers"),
-        _row("**IT load**", f"**{_kw(summary.it_w)}**", total),
+        row("Compute", _kw(summary.compute_w), f"{inventory.nodes:,} x {inventory.system_name}{_capped(design)}"),
+        row("Network", _kw(summary.network_w), f"{switches:,} switches"),
+        row("Storage", _kw(summary.storage_w), f"{boxes} boxes"),
+        row("Management", _kw(summary.management_w), "fabric managers and servers"),
+        row("**IT load**", f"**{_kw(summary.it_w)}**", total),
     ]
 
 
 def _capped(design: OnPremDesign) -> str:
     cap = design.rules.power_cap_w
     return "" if cap is None else f", each GPU capped at {cap:g} W (to be set on every node: nvidia-smi -pl {cap:.0f})"
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _kw(watts: float | None) -> str:
@@ -101,7 +118,7 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
     for (kind, pdus, watts, limit_w, kilograms), names in sets.items():
         shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)} racks)"  # noqa: PLR2004 - fits a cell
         rows.append(
-            _row(
+            row(
                 shown,
                 kind,
                 _kw(watts),
@@ -116,18 +133,17 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
 
 
 def _feeds(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
-    rules = design.rules
-    va = power.three_phase_va(line_to_line_v=rules.feed_line_to_line_v, breaker_a=rules.feed_breaker_a)
+    feed = design.site.feed
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
-    left = fullest.pdus - 1
-    asked = power.apparent_va(power_w=fullest.power_w)
+    left = max(1, fullest.pdus - 1)
+    asked = rack_va(fullest.power_w, feed, design.rules)
     each = asked / left
-    holds = "holds" if each <= va else "does NOT hold: use larger feeds or fewer nodes per rack"
+    holds = "holds" if each <= feed.va * (1 + 1e-9) else "does NOT hold: use larger feeds or fewer nodes per rack"
+    formula = "V x A x 0.8" if feed.direct else "1.732 x V x A x 0.8"
+    kind = "DC" if feed.direct else "V three-phase"
+    volts = f"{feed.line_v:g} V {kind}" if feed.direct else f"{feed.line_v:g} {kind}"
     return [
-        (
-            f"- A PDU at {rules.feed_line_to_line_v:g} V three-phase and {rules.feed_breaker_a:g} A carries "
-            f"{va / 1e3:.1f} kVA all the time (1.732 x V x A x 0.8)."
-        ),
+        f"- A PDU at {volts} and {feed.breaker_a:g} A carries {feed.va / 1e3:.1f} kVA all the time ({formula}).",
         (
             f"- A full compute rack needs {asked / 1e3:.1f} kVA. With {fullest.pdus} PDUs, losing one leaves {left} "
             f"with {each / 1e3:.1f} kVA each: it {holds}."

@@ -27,6 +27,7 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
     if option.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
     system = catalogue.systems[option.facility.system]
+    hosts = option.facility.inventory.hosts_per_node
     sockets, cores, threads = system.cpu_sockets, system.cpu_cores_per_socket, system.cpu_threads_per_core
     if sockets is None or cores is None or threads is None or system.memory_bytes is None:
         raise MissingFactError(
@@ -37,12 +38,12 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         cluster_name=plan.cluster.name,
         controller_host=CONTROLLER_HOST,
         host_prefix=plan.cluster.host_prefix,
-        node_count=option.nodes,
-        sockets=sockets,
+        node_count=option.nodes * hosts,
+        sockets=sockets // hosts,
         cores_per_socket=cores,
         threads_per_core=threads,
-        memory_mib=int(system.memory_bytes * JOB_MEMORY_SHARE / 2**20),
-        gpus_per_node=system.gpus,
+        memory_mib=int(system.memory_bytes / hosts * JOB_MEMORY_SHARE / 2**20),
+        gpus_per_node=system.gpus // hosts,
         gres_type=catalogue.accelerators[system.accelerator].gres_type,
         partition=plan.cluster.partition,
         topology=two_level_topology([node + 1 for node in unit] for unit in option.facility.fabric.unit_nodes()),

@@ -18,7 +18,7 @@ from clusterwright.plan.cloud_file_systems import asked_of
 from clusterwright.plan.cloud_limits import cloud_findings
 from clusterwright.plan.fronts import front_of_target
 from clusterwright.plan.loading import loading_of
-from clusterwright.plan.owned import owned_design
+from clusterwright.plan.owned import HallLimit, hall_limit, owned_design
 from clusterwright.plan.target_network import with_levels
 from clusterwright.sizing.offload import Offload
 from clusterwright.sizing.records import SizedPoint, TrainingJob
@@ -122,18 +122,23 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     wrong = cloud_findings(blueprint, target)
     if wrong:
         raise RuleError(tuple(wrong))
-    target = replace(target, node=with_levels(target.node, catalogue))
-    front = front_of_target(blueprint, job, target)
+    target = replace(target, node=with_levels(blueprint, target.node, catalogue))
+    front, target = _front_in_hall(blueprint, catalogue, job, target)
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
     meeting = _within_capacity(target, meeting)
-    # Where no size meets the goal, the fastest that can be had is shown with what is missing.
-    points = meeting or sorted(front, key=lambda point: point.calendar_days_high)
+    # Where no size meets the goal, the fastest that can be had is shown with what is missing. So it is where the hall
+    # holds none of those that meet it.
+    met = {point.nodes for point in meeting}
+    slower = [point for point in front if point.nodes not in met]
+    if meeting and target.system is None:
+        slower = []
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
-    for point in points:
-        if choices and not meeting:
+    for point in (*meeting, *sorted(slower, key=lambda point: point.calendar_days_high)):
+        meets = point.nodes in met
+        if choices and not meets:
             break
         if target.system is not None and _beyond(point, choices):
             left.append(point)
@@ -142,6 +147,9 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
             bill, design, file_system = _bill(blueprint, catalogue, target, point)
         except RuleError as error:
             refused += error.findings
+            continue
+        if design is not None and design.findings:
+            refused += design.findings
             continue
         left.append(point)
         choices.append(
@@ -153,13 +161,46 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
                 file_system=file_system,
                 key=key_of(target, point),
                 term=None if target.system else TERM_OF_CAPACITY[asked.capacity],
-                meets_goal=bool(meeting),
+                meets_goal=meets,
             )
         )
     if not choices:
         # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
         raise RuleError((refused[0],))
     return Considered(points=tuple(left), choices=tuple(choices))
+
+
+def _front_in_hall(
+    blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget
+) -> tuple[tuple[SizedPoint, ...], ResolvedTarget]:
+    """Return the sizes that the hall holds, and the target with that limit; rented hardware has none.
+
+    Raises:
+        RuleError: not even one node fits, or the job needs more nodes than fit (`HAL005`), or as `front_of_target`.
+    """
+    limit = None if target.system is None else hall_limit(blueprint, catalogue, target.system, target.node)
+    if limit is None:
+        return front_of_target(blueprint, job, target), target
+    within = replace(target, hall_nodes=limit.nodes, hall_keys=limit.words)
+    try:
+        return front_of_target(blueprint, job, within), within
+    except RuleError:
+        needed = min(point.nodes for point in front_of_target(blueprint, job, target))
+        if needed <= limit.nodes:
+            raise
+        raise RuleError((_hall_too_small(limit, needed, target),)) from None
+
+
+def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget) -> Finding:
+    return Finding(
+        id="HAL005",
+        path=("site", "hall") if "hall" in limit.words else ("site", *limit.words.split(".")[1:2]),
+        message=(
+            f"the job needs at least {needed} × {target.node.id}, the hall holds {limit.nodes} with their networks "
+            f"({limit.words})"
+        ),
+        help=f"raise {limit.words} until {needed} nodes fit, or choose a system with more memory per node",
+    )
 
 
 def _within_capacity(target: ResolvedTarget, points: list[SizedPoint]) -> list[SizedPoint]:
@@ -190,7 +231,13 @@ def _bill(
             need=point.storage,
             asked=asked_of(asked),
         )
-        bill = cloud_bill(cloud=target.target, region=asked.region, point=point, file_system=file_system)
+        bill = cloud_bill(
+            cloud=target.target,
+            region=asked.region,
+            scheduler=asked.scheduler,
+            point=point,
+            file_system=file_system,
+        )
         return bill, None, file_system
     design = owned_design(blueprint, catalogue, target.system, point)
     return design.bill, design, None

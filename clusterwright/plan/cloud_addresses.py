@@ -2,16 +2,23 @@
 
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from itertools import combinations
 
-from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.clouds import AzureNetwork, CloudTarget
 from clusterwright.catalog.records import Instance
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
 
 #: The InfiniBand network of Azure (Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25).
 RDMA_NETWORK = IPv4Network("172.16.0.0/16")
-#: What AKS gives to pods and services (`podCidr`, `serviceCidr` of the cluster layer), outside the network.
-AKS_NETWORKS = {"pods": IPv4Network("10.128.0.0/14"), "services": IPv4Network("10.132.0.0/20")}
+#: What the stack of Azure makes where the blueprint gives no range (`vnetAddressSpace`), and what AKS then has for
+#: services (`serviceCidr` of the cluster layer), outside the network. Pods take addresses of the nodes' subnet, and yet
+#: the SDK sends a range of pods (`pod_cidr` of `ContainerServiceNetworkProfileArgs`), which is kept clear too.
+AZURE_NETWORK = IPv4Network("10.40.0.0/16")
+AKS_SERVICES = IPv4Network("10.132.0.0/20")
+AKS_PODS = IPv4Network("10.244.0.0/16")
+#: What neither network nor services of AKS may overlap (Microsoft, "Configure Azure CNI networking").
+AKS_RESERVED = (IPv4Network("172.30.0.0/16"), IPv4Network("172.31.0.0/16"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,37 +68,60 @@ RULES = {
 }
 
 
-#: Addresses of a node whose pods have addresses of the network too: its own and those that vpc-cni keeps for pods
-#: (`MINIMUM_IP_TARGET` in `stacks/aws/kubernetes/gpu_cluster/kubernetes/managed_add_ons.py`).
-PER_NODE = {("aws", "kubernetes"): 1 + 12}
+#: Addresses of a node whose pods have addresses of the network too: its own and those kept for pods, by vpc-cni
+#: (`MINIMUM_IP_TARGET` in `stacks/aws/kubernetes/gpu_cluster/kubernetes/managed_add_ons.py`) or in advance by AKS
+#: (`MAX_PODS` in `stacks/azure/kubernetes/gpu_cluster/kubernetes/control_plane.py`).
+PER_NODE = {("aws", "kubernetes"): 1 + 12, ("azure", "kubernetes"): 1 + 30}
+#: Nodes beside the GPU nodes in their subnet, which have as many pods (`systemNodeCount`); on AWS they are among the
+#: machines for which addresses are kept.
+SYSTEM_NODES = {("azure", "kubernetes"): 2}
+
+
+def addresses_of_nodes(target: str, scheduler: str, nodes: int) -> int:
+    """Return the addresses that nodes take in their subnet, with those of their pods and of the system nodes."""
+    kind = (target, scheduler)
+    return (nodes + SYSTEM_NODES.get(kind, 0)) * PER_NODE.get(kind, 1)
 
 
 def overlap_findings(cloud: str, asked: CloudTarget, instance: Instance) -> list[Finding]:
-    """Return `ADR002` where the network would overlap the one that InfiniBand reserves on Azure, or those of AKS."""
-    if asked.network.cidr is None or cloud != "azure":
+    """Return `ADR002` for every two ranges on Azure that overlap and may not.
+
+    These are the network, given or the stack's own; the services of AKS, given or not, and its pods; and what AKS and
+    InfiniBand reserve. The finding stands at the range that the blueprint gives.
+    """
+    if cloud != "azure" or not isinstance(asked.network, AzureNetwork):
         return []
-    network, path = IPv4Network(asked.network.cidr), ("targets", cloud, "network", "cidr")
+    ranges: list[tuple[str, IPv4Network, str | None]] = []
+    if asked.network.existing is None or asked.network.existing.virtual_network_id is None:
+        ranges.append(("the network", IPv4Network(asked.network.cidr or AZURE_NETWORK), asked.network.cidr and "cidr"))
     if asked.scheduler == "kubernetes":
-        for use, other in AKS_NETWORKS.items():
-            if network.overlaps(other):
-                return [
-                    Finding(
-                        id="ADR002",
-                        path=path,
-                        message=f"azure: {network} overlaps {other}, which the {use} of Kubernetes have",
-                        help="choose another network, for example 10.40.0.0/16",
-                    )
-                ]
-    if instance.fabric_kind != "infiniband" or not network.overlaps(RDMA_NETWORK):
-        return []
-    return [
-        Finding(
-            id="ADR002",
-            path=path,
-            message=f"{network} overlaps {RDMA_NETWORK}, which the InfiniBand network of {instance.id} reserves",
-            help="choose another network, for example 10.40.0.0/16",
+        given = asked.network.service_cidr
+        ranges.append(("the services of Kubernetes", IPv4Network(given or AKS_SERVICES), given and "service_cidr"))
+        ranges.append(("the pods of Kubernetes", AKS_PODS, None))
+        ranges += [("what AKS keeps for itself", each, None) for each in AKS_RESERVED]
+    if instance.fabric_kind == "infiniband":
+        ranges.append((f"the InfiniBand network of {instance.id}", RDMA_NETWORK, None))
+    found = []
+    for (name, one, key), (other_name, other, other_key) in combinations(ranges, 2):
+        if not one.overlaps(other):
+            continue
+        named = (name, one, other_name, other) if key else (other_name, other, name, one)
+        found.append(
+            Finding(
+                id="ADR002",
+                path=("targets", cloud, "network", key or other_key or "cidr"),
+                message=f"{named[0]}, {named[1]}, overlaps {named[2]}, {named[3]}",
+                help=f"choose another range, for example {_free_of([each for _, each, _ in ranges], one.prefixlen)}",
+            )
         )
-    ]
+    return found
+
+
+def _free_of(taken: list[IPv4Network], prefix: int) -> IPv4Network:
+    """Return a private range of this length, or of a /16 if it is longer than a network may be, clear of others."""
+    wanted = min(max(prefix, 16), 24)
+    candidates = IPv4Network("10.0.0.0/8").subnets(new_prefix=wanted)
+    return next(each for each in candidates if not any(each.overlaps(one) for one in taken))
 
 
 def address_findings(option: Option) -> list[Finding]:
@@ -100,7 +130,7 @@ def address_findings(option: Option) -> list[Finding]:
         return []
     rule, network = RULES[option.target], IPv4Network(option.network_cidr)
     path = ("targets", option.target, "network", "cidr")
-    of_nodes = option.nodes * PER_NODE.get((option.target, option.scheduler), 1)
+    of_nodes = addresses_of_nodes(option.target, option.scheduler, option.nodes)
     needed = rule.needed(nodes=of_nodes, file_system_gib=option.file_system.capacity_gib)
     smallest = rule.smallest(needed)
     if smallest is None:
@@ -135,12 +165,16 @@ def _wrong(option: Option, rule: AddressRule, network: IPv4Network, needed: int)
     if given >= needed:
         return f"is too small for the subnets beside the nodes', which need a /{rule.longest_prefix}"
     each = PER_NODE.get((option.target, option.scheduler), 1)
-    servers = needed - option.nodes * each
-    if not servers:
+    servers = needed - addresses_of_nodes(option.target, option.scheduler, option.nodes)
+    if not servers and each == 1:
         return f"gives {given:,} addresses to nodes, but {option.nodes:,} nodes need one each"
+    system = SYSTEM_NODES.get((option.target, option.scheduler))
+    beside = f", {system} of them for system work" if system else ""
+    who = "nodes and file servers" if servers else "nodes"
     return (
-        f"gives {given:,} addresses to nodes and file servers, but {needed:,} are needed: {needed - servers:,} for "
-        f"nodes, {'one' if each == 1 else f'{each} with pods'} each, and {servers:,} for file servers"
+        f"gives {given:,} addresses to {who}, but {needed:,} are needed: {needed - servers:,} for "
+        f"nodes{beside}, {'one' if each == 1 else f'{each} with pods'} each"
+        f"{f', and {servers:,} for file servers' if servers else ''}"
     )
 
 

@@ -2,16 +2,16 @@
 
 from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.catalog.offerings import listed_regions, verdict, zones_of
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
+from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import Finding
 
 
 def place_warnings(blueprint: Blueprint, catalogue: Catalogue, target: ResolvedTarget) -> list[Finding]:
     """Return what is in doubt of a target's region and zone.
 
-    `PLC002`: sources differ whether the region has the type, or only one knows; `PLC004`: no source lists the type in
-    the zone, or knows the zone; `PLC005`: facts of the type that are not verified.
+    `PLC002`: sources differ whether the region has the type, or only one knows; `PLC004`: the only source lists no such
+    zone, or no type in it, or no source knows the region's zones; `PLC005`: facts of the type that are not verified.
     """
     if target.target not in CLOUDS or target.instance is None:
         return []
@@ -28,17 +28,8 @@ def place_warnings(blueprint: Blueprint, catalogue: Catalogue, target: ResolvedT
                 help=_elsewhere(listed_regions(catalogue, instance)),
             )
         )
-    zones = zones_of(catalogue, instance, asked.region)
-    if asked.zone is not None and zones and asked.zone not in zones:
-        unlisted = f"the only source on zones does not list {instance.id} in {asked.zone}"
-        found.append(
-            Finding(
-                id="PLC004",
-                path=(*path, "zone"),
-                message=unlisted if target.target == "gcp" else f"no source knows zone {asked.zone}",
-                help=f"known are {', '.join(zones)}",
-            )
-        )
+    if asked.zone is not None:
+        found += _zone_warnings(catalogue, instance, asked.region, asked.zone)
     if not instance.verified:
         why = f": {instance.note}" if instance.note else ""
         found.append(
@@ -50,6 +41,23 @@ def place_warnings(blueprint: Blueprint, catalogue: Catalogue, target: ResolvedT
             )
         )
     return found
+
+
+def _zone_warnings(catalogue: Catalogue, instance: Instance, region: str, zone: str) -> list[Finding]:
+    """Return `PLC004` for a zone on which sources leave a doubt; what they agree on is an error already."""
+    says, listed = zone_verdict(catalogue, instance.cloud, region, zone), zones_with(instance, region)
+    ask = "ask the cloud before you rely on it"
+    if says.silent:
+        message, advice = f"no source knows the zones of {region}", ask
+    elif says.doubtful:
+        message = f"the only source that knows {region}, {says.left_out_by[0]}, has no zone {zone}"
+        advice = f"known are {', '.join(says.known) or 'none'}"
+    elif listed and zone not in listed:
+        message = f"the only source on zones does not list {instance.id} in {zone}"
+        advice = f"known are {', '.join(listed)}"
+    else:
+        return []
+    return [Finding(id="PLC004", path=("targets", instance.cloud, "zone"), message=message, help=advice)]
 
 
 def _doubt(catalogue: Catalogue, listed: tuple[str, ...], left_out: tuple[str, ...]) -> str:

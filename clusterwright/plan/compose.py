@@ -103,6 +103,7 @@ def compose(
             owned=any(option.facility is not None for option in options),
             rented=any(option.facility is None for option in options),
         ),
+        quotes=economics.quotes,
     )
 
 
@@ -147,6 +148,7 @@ def option(
         reservation=(asked.reservation or "") if target.target in CLOUDS else "",
         scheduler=asked.scheduler if target.target in CLOUDS else "",
         network_cidr=(asked.network.cidr or "") if target.target in CLOUDS else "",
+        service_cidr=(asked.network.service_cidr or "") if target.target == "azure" else "",
         existing_network=existing_ids(target.target, asked) if target.target in CLOUDS else None,
         state=state_backend(asked.state) if target.target in CLOUDS else None,
         time_to_live_hours=_rented_for(blueprint.cluster.time_to_live, target.target, unit_s=3600),

@@ -17,6 +17,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
+from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
 from clusterwright.plan.cloud_addresses import address_findings
 from clusterwright.plan.cloud_limits import capacity_warnings, time_findings
@@ -28,6 +29,7 @@ from clusterwright.plan.loading import waiting
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.traffic import traffic_of
@@ -44,6 +46,7 @@ def decide(
     catalogue: Catalogue,
     *,
     whole: Blueprint | None = None,
+    quotes: tuple[QuotedPrice, ...] = (),
     progress: Progress = lambda _: None,
 ) -> Plan:
     """Size, bill, cost and choose.
@@ -53,6 +56,7 @@ def decide(
         resolved: its names, looked up.
         catalogue: the facts.
         whole: the blueprint with all its targets, where `blueprint` holds only some of them.
+        quotes: prices of vendors for parts to buy; they win over every other price.
         progress: called with a few words before each longer piece of work.
 
     Raises:
@@ -63,7 +67,7 @@ def decide(
     if not isinstance(blueprint.workload, Train):
         raise TypeError("only training blueprints are resolved")
     job = training_job(blueprint, resolved)
-    economics = economics_of(blueprint)
+    economics = replace(economics_of(blueprint), quotes=quotes)
     targets: list[list[Considered]] = []
     refused: list[Unusable] = list(resolved.unusable)
     failures: list[Finding] = []
@@ -114,6 +118,12 @@ def decide(
                     *place_warnings(blueprint, catalogue, choice.resolved),
                     *capacity_warnings(entry, choice.resolved),
                 )
+            ),
+            *(
+                warning
+                for entry in options
+                if entry.facility is not None
+                for warning in storage_warnings(entry.facility.inventory)
             ),
             *without_effect(whole or blueprint, options),
         ),

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from clusterwright.errors import InputError
 from clusterwright.plan.explain_money import money_numbers, prices
 from clusterwright.plan.explain_sizing import sizing_numbers
+from clusterwright.plan.explain_storage import storage_numbers
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Plan
 
@@ -62,4 +63,4 @@ def explanations(plan: Plan, target: str) -> tuple[Explanation, ...]:
     if option is None:
         known = ", ".join(entry.target for entry in plan.options)
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
-    return (*sizing_numbers(plan, option), *money_numbers(plan, option), *prices(option))
+    return (*sizing_numbers(plan, option), *storage_numbers(option), *money_numbers(plan, option), *prices(option))

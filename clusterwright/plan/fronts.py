@@ -113,8 +113,8 @@ def front_of(blueprint: Blueprint, job: TrainingJob, node: NodeType, *, bounds: 
 def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None, str]:
     """Return the largest cluster that a target may have, and what sets the limit; None and nothing without a limit.
 
-    A limit is set by the blueprint (`max_nodes`), by the placement that keeps rented nodes close, or by the capacity
-    block or request that they come from.
+    A limit is set by the blueprint (`max_nodes`), by the hall that owned nodes stand in, by the placement that keeps
+    rented nodes close, or by the capacity block or request that they come from.
     """
     asked = getattr(blueprint.targets, target.target)
     limits = hardware_limits(target)
@@ -124,8 +124,10 @@ def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None
 
 
 def hardware_limits(target: ResolvedTarget) -> list[tuple[int, str]]:
-    """Return the most nodes that rented hardware can have, each with what sets the limit."""
+    """Return the most nodes that hardware can have, each with what sets the limit."""
     limits: list[tuple[int, str]] = []
+    if target.hall_nodes is not None:
+        limits.append((target.hall_nodes, target.hall_keys))
     capacity, placement, instance = target.capacity, target.placement, target.instance
     if instance is None:
         return limits

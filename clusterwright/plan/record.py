@@ -10,6 +10,7 @@ from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.file_system import FileSystem
 from clusterwright.plan.deployment import ExistingIds, StateBackend
+from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime, StorageNeed
 from clusterwright.sizing.traffic import Traffic
@@ -128,8 +129,8 @@ class Option:
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
         region, zone, capacity, reservation, scheduler: of clouds, else empty.
-        network_cidr: addresses of the network to create, empty for the stack's own; existing_network: what the account
-            holds already, None for nothing.
+        network_cidr: addresses of the network to create, service_cidr: of Kubernetes services on Azure, empty for the
+            stack's own; existing_network: what the account holds already, None for nothing.
         state: where Pulumi keeps the stacks' state, None for a local folder.
         time_to_live_hours: after which rented nodes are stopped; stop_when_idle_minutes: without work after which they
             are; None for never.
@@ -161,6 +162,7 @@ class Option:
     reservation: str
     scheduler: str
     network_cidr: str
+    service_cidr: str
     existing_network: ExistingIds | None
     state: StateBackend | None
     time_to_live_hours: float | None
@@ -252,6 +254,7 @@ class Plan:
         findings: rules that failed; empty when every goal is met.
         warnings: what is allowed and may still go wrong, or has no effect; they change no exit code.
         not_counted: what the dollars leave out, in words.
+        quotes: prices of vendors that parts were priced with.
     """
 
     schema: Literal[1]
@@ -272,6 +275,7 @@ class Plan:
     findings: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
     not_counted: tuple[str, ...]
+    quotes: tuple[QuotedPrice, ...] = ()
 
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""

@@ -11,6 +11,36 @@ from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, Economics
 
 
+def candidates_of(plan: Plan) -> list[Candidate]:
+    """Return a plan's options as candidates; keys are the targets' names."""
+    return [
+        Candidate(
+            key=option.target,
+            target=option.target,
+            bill=option.bill,
+            nodes=option.nodes,
+            gpus=option.gpus,
+            calendar_days=option.calendar_days,
+            term=None if option.target == "onprem" else option.term,
+        )
+        for option in plan.options
+    ]
+
+
+def economics_of_plan(plan: Plan) -> Economics:
+    """Return what a plan's money was counted with."""
+    return Economics(
+        horizon_months=plan.economics.horizon_months,
+        utilisation=plan.economics.utilisation,
+        discount_rate=plan.economics.discount_rate,
+        hours_per_month=plan.economics.hours_per_month,
+        as_of=dt.date.fromisoformat(plan.as_of),
+        power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
+        pue=plan.economics.pue,
+        quotes=plan.quotes,
+    )
+
+
 def ledger(plan: Plan, book: PriceBook) -> Ledger:
     """Return the cash flow of a plan's options; keys are the targets' names.
 
@@ -18,30 +48,7 @@ def ledger(plan: Plan, book: PriceBook) -> Ledger:
         plan: priced on its `as_of` day.
         book: the price book.
     """
-    return Ledger(
-        [
-            Candidate(
-                key=option.target,
-                target=option.target,
-                bill=option.bill,
-                nodes=option.nodes,
-                gpus=option.gpus,
-                calendar_days=option.calendar_days,
-                term=None if option.target == "onprem" else option.term,
-            )
-            for option in plan.options
-        ],
-        Economics(
-            horizon_months=plan.economics.horizon_months,
-            utilisation=plan.economics.utilisation,
-            discount_rate=plan.economics.discount_rate,
-            hours_per_month=plan.economics.hours_per_month,
-            as_of=dt.date.fromisoformat(plan.as_of),
-            power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
-            pue=plan.economics.pue,
-        ),
-        book,
-    )
+    return Ledger(candidates_of(plan), economics_of_plan(plan), book)
 
 
 @cache

@@ -60,6 +60,7 @@ def _rented(
     question: Question, front: Sequence[SizedPoint], _: Sequence[bool | None]
 ) -> Iterator[tuple[int, Candidate | str]]:
     place = question.place
+    asked = getattr(question.scenario.blueprint.targets, place.target, None)
     for index, point in enumerate(front):
         try:
             file_system = choose_file_system(cloud=place.target, need=point.storage)
@@ -71,7 +72,13 @@ def _rented(
             Candidate(
                 key="",
                 target=place.target,
-                bill=cloud_bill(cloud=place.target, region=place.region, point=point, file_system=file_system),
+                bill=cloud_bill(
+                    cloud=place.target,
+                    region=place.region,
+                    scheduler=asked.scheduler if asked else "slurm",
+                    point=point,
+                    file_system=file_system,
+                ),
                 nodes=point.nodes,
                 gpus=point.gpus,
                 calendar_days=point.calendar_days,

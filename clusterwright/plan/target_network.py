@@ -4,24 +4,35 @@ from dataclasses import replace
 
 from clusterwright.blueprint.hardware import speaks_of
 from clusterwright.blueprint.networks import node_with_choices
+from clusterwright.blueprint.onprem_fabric import fabric_kind
 from clusterwright.blueprint.problems import Problem
-from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.schema import Blueprint, OnPremTarget
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import InputError
-from clusterwright.facility.inventory import rail_levels
+from clusterwright.facility.compute_fabric import rail_levels
+from clusterwright.facility.fabric_choice import FabricChoice
 from clusterwright.facility.site import DesignRules
 
 
-def design_rules(node: NodeType) -> DesignRules:
-    """Return the rules of an on-premises design with the network and power cap that a node was sized with."""
+def fabric_choice(blueprint: Blueprint, node_type: str) -> FabricChoice:
+    """Return what the blueprint asks of the compute fabric of a node type to buy, if it speaks of that."""
+    asked = blueprint.targets.onprem
+    if asked is None or not speaks_of(asked, node_type):
+        return FabricChoice()
+    return FabricChoice(**asked.fabric.model_dump())
+
+
+def design_rules(blueprint: Blueprint, node: NodeType) -> DesignRules:
+    """Return the rules of an on-premises design: the fabric that is asked for, and what a node was sized with."""
     return DesignRules(
+        fabric=fabric_choice(blueprint, node.id),
         leaf_oversubscription=node.network.leaf_oversubscription,
         spine_oversubscription=node.network.spine_oversubscription,
         power_cap_w=node.power_cap_w,
     )
 
 
-def with_levels(node: NodeType, catalogue: Catalogue) -> NodeType:
+def with_levels(blueprint: Blueprint, node: NodeType, catalogue: Catalogue) -> NodeType:
     """Return a node to buy with the accelerators below a leaf and below spines, where its network makes them matter.
 
     Without oversubscription, and with collectives that do not care for leaves, levels change nothing and stay unknown.
@@ -33,7 +44,7 @@ def with_levels(node: NodeType, catalogue: Catalogue) -> NodeType:
     narrow = max(network.leaf_oversubscription, network.spine_oversubscription) > 1
     if node.id not in catalogue.systems or not (narrow or network.leafwise or network.in_network):
         return node
-    leaf, spine = rail_levels(catalogue.systems[node.id], rules=design_rules(node), catalogue=catalogue)
+    leaf, spine = rail_levels(catalogue.systems[node.id], rules=design_rules(blueprint, node), catalogue=catalogue)
     return replace(
         node, network=replace(network, leaf_gpus=float(leaf * node.gpus), spine_gpus=float(spine * node.gpus))
     )
@@ -50,7 +61,10 @@ def node_as_asked(blueprint: Blueprint, target: str, node: NodeType, catalogue: 
         return node
     problems: list[Problem] = []
     path = ("targets", target)
+    if isinstance(asked, OnPremTarget):
+        kind = fabric_kind(problems, (*path, "fabric"), asked.fabric, catalogue)
+        node = replace(node, network_kind=kind or node.network_kind)
     chosen = node_with_choices(problems, path, node, network=asked.network, power_cap_w=asked.power_cap)
     if problems:
         raise InputError(problems[0].message, help=problems[0].help)
-    return with_levels(chosen, catalogue)
+    return with_levels(blueprint, chosen, catalogue)

@@ -17,13 +17,19 @@ _OF_HOSTS = ("host_prefix",)
 
 
 def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Finding]:
-    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF006`).
+    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF007`).
 
     Args:
         blueprint: as loaded, with all its targets.
         options: what was planned of it.
     """
-    return [*_checkpoints(blueprint), *_staging(blueprint), *_failures(blueprint, options), *_cluster(blueprint)]
+    return [
+        *_checkpoints(blueprint),
+        *_staging(blueprint),
+        *_failures(blueprint, options),
+        *_cluster(blueprint),
+        *_services(blueprint),
+    ]
 
 
 def _given(section: BaseModel, name: str) -> bool:
@@ -98,3 +104,14 @@ def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
         for name in names:
             if _given(blueprint.cluster, name):
                 yield _warning(6, ("cluster", name), reason, f"remove {name}, or add such a target")
+
+
+def _services(blueprint: Blueprint) -> Iterator[Finding]:
+    azure = blueprint.targets.azure
+    if azure is not None and azure.scheduler != "kubernetes" and azure.network.service_cidr is not None:
+        yield _warning(
+            7,
+            ("targets", "azure", "network", "service_cidr"),
+            f"{azure.scheduler} has no services with addresses of their own",
+            "set scheduler to kubernetes, or remove service_cidr",
+        )

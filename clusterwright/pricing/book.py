@@ -132,6 +132,16 @@ class PriceBook:
         """Return every product, region and term with a chosen price."""
         return tuple(Product(**row) for row in self._rows("pricing/sql/product.sql", {}))
 
+    def query(self, path: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the rows of a statement over the price points, for example `pricing/sql/gpu_price_in_force.sql`.
+
+        Args:
+            path: of the statement; its head says what one row is, and which parameters it takes.
+            parameters: by name; those that the statement does not name are left out.
+        """
+        text = statement(path)
+        return self._rows(path, {name: value for name, value in parameters.items() if f"${name}" in text})
+
     def audit(self) -> tuple[AuditFinding, ...]:
         """Run every audit of `pricing/audits`; an empty result means that the price points are fit for use."""
         return tuple(

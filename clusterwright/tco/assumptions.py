@@ -1,14 +1,14 @@
 """Values that no document gives: `tco/assumptions.csv`, and the economic parameters that follow from them."""
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from clusterwright.assets import root
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.tco.records import Assumption, Economics, Parameter
+from clusterwright.tco.records import Assumption, Candidate, Economics, Parameter
 
 #: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
 _PARAMETERS = (
@@ -23,6 +23,8 @@ _PARAMETERS = (
     "staff_fte_per_gpu",
     "staff_usd_per_fte_year",
 )
+#: Parameters without an assumption, with their units: no amount unless they are given.
+_OPTIONAL = {"capital_charge_fraction_per_year": "share of the mean capital tied up and year"}
 _RESALE_POINTS = (
     (36.0, "resale_fraction_36_months"),
     (60.0, "resale_fraction_60_months"),
@@ -96,7 +98,31 @@ def parameters(
         InputError: an override names neither.
     """
     given = dict(economics.overrides)
-    names = {*known, *skus, "resale_fraction"}
+    _check_names(given, {*known, *skus, *_OPTIONAL, "resale_fraction"})
+    if economics.power_price_usd_per_kwh is not None:
+        given["power_price_usd_per_kwh"] = economics.power_price_usd_per_kwh
+    if economics.pue is not None:
+        given["pue"] = economics.pue
+    return (
+        *(_parameter(key, given, known) for key in _PARAMETERS),
+        *(_given(key, given[key], unit) for key, unit in _OPTIONAL.items() if key in given),
+        _resale(economics.horizon_months, given, known),
+    )
+
+
+def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tuple[Parameter, ...]:
+    """Return the parameters that hold for one candidate alone.
+
+    Raises:
+        InputError: an override names no parameter of the cash flow.
+    """
+    units = {key: known[key].unit for key in _PARAMETERS} | _OPTIONAL | {"resale_fraction": "share of purchase"}
+    given = dict(candidate.overrides)
+    _check_names(given, units)
+    return tuple(_given(key, value, units[key]) for key, value in given.items())
+
+
+def _check_names(given: Iterable[str], names: Collection[str]) -> None:
     for key in given:
         if key not in names:
             close = get_close_matches(key, sorted(names), n=1)
@@ -104,11 +130,6 @@ def parameters(
                 f"there is no assumption {key!r}",
                 help=f"did you mean {close[0]!r}?" if close else "the names are in tco/assumptions.csv",
             )
-    if economics.power_price_usd_per_kwh is not None:
-        given["power_price_usd_per_kwh"] = economics.power_price_usd_per_kwh
-    if economics.pue is not None:
-        given["pue"] = economics.pue
-    return (*(_parameter(key, given, known) for key in _PARAMETERS), _resale(economics.horizon_months, given, known))
 
 
 def _parameter(key: str, given: Mapping[str, float], known: Mapping[str, Assumption]) -> Parameter:

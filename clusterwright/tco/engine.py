@@ -1,7 +1,7 @@
 """Cost: one cash flow for all candidates in DuckDB, and every metric a query over it. Definitions: `docs/tco.md`."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +9,11 @@ from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
 from clusterwright.pricing.statements import files, statement
-from clusterwright.tco.assumptions import assumptions, parameters
+from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
+from clusterwright.tco.levelised import Levelisation, LevelisedCost
 from clusterwright.tco.priced_lines import price_lines
 from clusterwright.tco.records import (
+    Assumption,
     Breakeven,
     Candidate,
     CandidateCost,
@@ -22,6 +24,8 @@ from clusterwright.tco.records import (
     PricedLine,
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
+from clusterwright.tco.returns import Flow
+from clusterwright.tco.uncertainty import MOST_ROWS, Drawn, DrawnCost, DrawnOption
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -64,7 +68,7 @@ class Ledger:
         self.lines: dict[str, tuple[PricedLine, ...]] = {
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
-        self._connection = self._fill()
+        self._connection = self._fill(known)
 
     def costs(self) -> tuple[CandidateCost, ...]:
         """Return what each candidate costs, in the order they were given."""
@@ -94,13 +98,45 @@ class Ledger:
         rows = self._rows("tco/sql/cash_flow_row.sql", {"key": key or ""})
         return tuple(CashFlowRow(month=row.pop("month_end"), **row) for row in rows)
 
+    def net_flow(self, key: str, other_key: str) -> tuple[Flow, ...]:
+        """Return what a candidate saves against another, by month: what the other pays less what it pays itself."""
+        rows = self._rows("tco/sql/net_flow.sql", {"key": key, "other_key": other_key})
+        return tuple((row["month_end"], row["usd"]) for row in rows)
+
+    def levelised(self, levelisations: Mapping[str, Levelisation]) -> dict[str, LevelisedCost]:
+        """Return what a useful GPU-hour of each candidate costs with its purchases charged at a fixed rate a year."""
+        rows = [{"key": key} | asdict(levelisation) for key, levelisation in levelisations.items()]
+        text = statement("tco/sql/stg_levelisation.sql")
+        self._connection.execute(f"create or replace table levelisation as {text}", {"rows": rows})
+        found = self._rows("tco/sql/levelised_cost.sql")
+        return {row.pop("key"): LevelisedCost(**row) for row in found}
+
+    def drawn(self, draws: Mapping[str, Any]) -> Drawn:
+        """Return the present value of every candidate in every draw of the uncertain inputs.
+
+        The cash flow is a sum of products of inputs, so that a draw scales the present value of each category; draws
+        never meet months.
+
+        Args:
+            draws: a column of factors (1 is the base) per input of `tco/uncertainty.csv`, and `number`.
+        """
+        self._connection.register("draw", dict(draws))
+        self._create("drawn_cost")
+        found = Drawn(
+            options=tuple(DrawnOption(**row) for row in self._rows("tco/sql/drawn_option.sql")),
+            costs=tuple(DrawnCost(**row) for row in self._rows("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
+        )
+        self._connection.execute("drop table drawn_cost")
+        self._connection.unregister("draw")
+        return found
+
     def audit(self) -> tuple[Row, ...]:
         """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
         return tuple(
             {"audit": path.stem, **row} for path in files("tco/audits") for row in self._rows(f"tco/audits/{path.name}")
         )
 
-    def _fill(self) -> "DuckDBPyConnection":
+    def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
         import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
 
         connection = duckdb.connect(config={"threads": 1})
@@ -113,7 +149,20 @@ class Ledger:
                 if candidate.key not in unknown
                 for row in _line_rows(candidate, self.lines[candidate.key])
             ],
-            "parameter": [row for parameter in self.parameters for row in _parameter_rows(parameter)],
+            "parameter": [
+                *(row for parameter in self.parameters for row in _parameter_rows(parameter)),
+                *(
+                    row
+                    for candidate in self.candidates
+                    for parameter in own_parameters(candidate, known)
+                    for row in _parameter_rows(parameter, candidate.key)
+                ),
+            ],
+            "surcharge": [
+                {"key": candidate.key} | asdict(surcharge) | {"of_categories": list(surcharge.of_categories)}
+                for candidate in self.candidates
+                for surcharge in candidate.surcharges
+            ],
         }
         for name, rows in tables.items():
             connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
@@ -199,12 +248,13 @@ def _line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
     ]
 
 
-def _parameter_rows(parameter: Parameter) -> list[Row]:
+def _parameter_rows(parameter: Parameter, candidate_key: str = "") -> list[Row]:
     values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
     kept = asdict(parameter)
     return [
         {
             "scenario": scenario,
+            "candidate_key": candidate_key,
             "key": parameter.key,
             "value": value,
             "basis": kept["basis"],

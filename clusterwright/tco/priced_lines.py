@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from clusterwright.facility.bill import BillLine
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.pricing.records import PriceInForce, PriceRequest
 from clusterwright.tco.records import Assumption, Candidate, Economics, PricedLine
 
@@ -32,8 +33,8 @@ def price_lines(
 ) -> tuple[tuple[PricedLine, ...], ...]:
     """Return the priced bill of each candidate, in order.
 
-    A documented price in force on the day is used; else the assumption for the sku, but never for spot or a commitment;
-    else the line is unknown and says why.
+    A vendor's quote is used; else a documented price in force on the day; else the assumption for the sku, but never
+    for spot or a commitment; else the line is unknown and says why.
     """
     terms = [[term_of(line, candidate, economics) for line in candidate.bill.lines] for candidate in candidates]
     requests = tuple(
@@ -45,6 +46,7 @@ def price_lines(
     )
     prices = dict(zip(requests, book.in_force(requests, as_of), strict=True))
     overrides = dict(economics.overrides)
+    quotes = {quote.sku: quote for quote in economics.quotes}
     return tuple(
         tuple(
             _priced(
@@ -53,6 +55,7 @@ def price_lines(
                 price=prices[PriceRequest(sku=line.sku, region=line.region, term=term)],
                 assumption=known.get(line.sku) if term in _PLAIN_TERMS else None,
                 override=overrides.get(line.sku),
+                quote=quotes.get(line.sku),
                 hours_per_month=economics.hours_per_month,
             )
             for line, term in zip(candidate.bill.lines, line_terms, strict=True)
@@ -68,10 +71,25 @@ def _priced(
     price: PriceInForce | None,
     assumption: Assumption | None,
     override: float | None,
+    quote: QuotedPrice | None,
     hours_per_month: float,
 ) -> PricedLine:
     if override is not None:
         return _line(line, term, (override, override, override), "given", note="given by the user", source="blueprint")
+    if quote is not None and (line.charge, line.unit) == ("once", quote.unit):
+        return PricedLine(
+            line=line,
+            term=term,
+            unit_usd=quote.usd,
+            unit_usd_low=quote.usd,
+            unit_usd_high=quote.usd,
+            basis="documented",
+            price_date=quote.quoted_on,
+            last_seen=dt.date.fromisoformat(quote.quoted_on),
+            source=quote.source,
+            confidence="high",
+            note=quote.note,
+        )
     if price is not None:
         point = price.point
         factor = _factor(line, point.charge, point.unit, hours_per_month)

@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.pricing.quoted import QuotedPrice
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")
@@ -25,6 +26,7 @@ class Economics:
         reference_days: calendar days of one run that the number of runs in the horizon is counted with; None takes the
             longest among the owned candidates, or among all if none is owned.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
+        quotes: prices of vendors for parts that are bought; they win over every other price.
     """
 
     horizon_months: float = 36.0
@@ -37,6 +39,25 @@ class Economics:
     hours_per_month: float = 730.0
     reference_days: float | None = None
     overrides: tuple[tuple[str, float], ...] = ()
+    quotes: tuple[QuotedPrice, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surcharge:
+    """A running cost that is a share of others, for example a support plan or the hours that failures take.
+
+    Attributes:
+        category, item: of the rows it becomes.
+        fraction: share (0 to 1 and more) of what the candidate pays in `of_categories` in the same month.
+        of_categories: categories of running costs; surcharges are not charged on each other.
+        source: where the share comes from.
+    """
+
+    category: str
+    item: str
+    fraction: float
+    of_categories: tuple[str, ...]
+    source: str = "blueprint"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +71,8 @@ class Candidate:
         nodes, gpus: size of the cluster.
         calendar_days: of one run of the blueprint on it.
         term: how its compute nodes are paid; None takes the term of the economics.
+        overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
+        surcharges: running costs that are shares of others.
     """
 
     key: str
@@ -59,6 +82,8 @@ class Candidate:
     gpus: int
     calendar_days: float
     term: str | None = None
+    overrides: tuple[tuple[str, float], ...] = ()
+    surcharges: tuple[Surcharge, ...] = ()
 
     @property
     def owned(self) -> bool:

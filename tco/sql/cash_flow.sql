@@ -1,10 +1,35 @@
 -- One row is one dated, tagged amount of one candidate in one scenario (base, or every assumption at its cheap `low` or
 -- dear `high` end). USD paid are positive. Month 0 is the purchase; month n is paid at the end of month n; a last part
--- of a month counts by its length. `held` costs run on while the cluster waits for work.
+-- of a month counts by its length. `held` costs run on while the cluster waits for work. One-time costs are no
+-- equipment: no support, spares or resale of them. Surcharges are shares of other running costs of the same month.
 with
+scenario as (
+    select distinct scenario as scenario_name
+    from parameter
+),
+
+owner_parameter as (
+    select
+        parameter.scenario,
+        work.key as owner_key,
+        parameter.key,
+        parameter.value,
+        parameter.basis,
+        parameter.source,
+        parameter.price_date,
+        parameter.confidence
+    from work
+    inner join parameter on parameter.candidate_key in ('', work.key)
+    where work.owned and work.priced
+    qualify row_number() over (
+        partition by parameter.scenario, work.key, parameter.key order by parameter.candidate_key desc
+    ) = 1
+),
+
 rate as (
     select
         scenario,
+        owner_key,
         max(value) filter (where key = 'power_price_usd_per_kwh') as power_price_usd_per_kwh,
         max(value) filter (where key = 'pue') as pue,
         max(value) filter (where key = 'load_power_fraction') as load_power_fraction,
@@ -15,9 +40,10 @@ rate as (
         max(value) filter (where key = 'support_fraction_per_year') as support_fraction_per_year,
         max(value) filter (where key = 'staff_fte_per_gpu') as staff_fte_per_gpu,
         max(value) filter (where key = 'staff_usd_per_fte_year') as staff_usd_per_fte_year,
+        max(value) filter (where key = 'capital_charge_fraction_per_year') as capital_charge_fraction_per_year,
         max(value) filter (where key = 'resale_fraction') as resale_fraction
-    from parameter
-    group by scenario
+    from owner_parameter
+    group by scenario, owner_key
 ),
 
 period as (
@@ -30,14 +56,14 @@ period as (
 scenario_line as (
     select
         priced_line.*,
-        rate.scenario,
-        case rate.scenario
+        scenario.scenario_name as scenario,
+        case scenario.scenario_name
             when 'low' then priced_line.unit_usd_low
             when 'high' then priced_line.unit_usd_high
             else priced_line.unit_usd
         end as scenario_unit_usd
     from priced_line
-    cross join rate
+    cross join scenario
 ),
 
 purchase as (
@@ -100,6 +126,7 @@ equipment as (
         key,
         sum(usd) as usd
     from purchase
+    where category <> 'one_time'
     group by scenario, key
 ),
 
@@ -112,10 +139,9 @@ owner as (
         work.it_power_w / 1000.0 as it_power_kw,
         coalesce(equipment.usd, 0.0) as equipment_usd
     from work
-    cross join rate
+    inner join rate on work.key = rate.owner_key
     left join equipment
         on work.key = equipment.key and rate.scenario = equipment.scenario
-    where work.owned and work.priced
 ),
 
 owner_once as (
@@ -205,6 +231,17 @@ owner_rate as (
         * power_price_usd_per_kwh
         * $hours_per_month as usd_per_month
     from owner
+    union all
+    select
+        scenario,
+        key,
+        'capital' as category,
+        'Charge on the capital tied up, half of the purchase on average' as item,
+        'fixed' as fixed_or_variable,
+        'capital_charge_fraction_per_year' as parameter_key,
+        equipment_usd / 2.0 * capital_charge_fraction_per_year / 12.0 as usd_per_month
+    from owner
+    where capital_charge_fraction_per_year is not null
 ),
 
 owner_row as (
@@ -245,13 +282,53 @@ owner_cost as (
         owner_row.fixed_or_variable,
         true as held,
         owner_row.usd,
-        parameter.basis,
-        parameter.source,
-        parameter.price_date,
-        parameter.confidence
+        owner_parameter.basis,
+        owner_parameter.source,
+        owner_parameter.price_date,
+        owner_parameter.confidence
     from owner_row
-    inner join parameter
-        on owner_row.scenario = parameter.scenario and owner_row.parameter_key = parameter.key
+    inner join owner_parameter
+        on
+            owner_row.scenario = owner_parameter.scenario
+            and owner_row.key = owner_parameter.owner_key
+            and owner_row.parameter_key = owner_parameter.key
+),
+
+charged as (
+    select * from rent
+    union all
+    select * from owner_cost
+    where capex_or_opex = 'opex'
+),
+
+surcharged as (
+    select
+        charged.scenario,
+        charged.key,
+        charged.month_end,
+        surcharge.category,
+        surcharge.item,
+        'opex' as capex_or_opex,
+        charged.fixed_or_variable,
+        charged.held,
+        sum(charged.usd) * surcharge.fraction as usd,
+        'given' as basis,
+        surcharge.source,
+        '' as price_date,
+        'high' as confidence
+    from charged
+    inner join surcharge
+        on charged.key = surcharge.key and list_contains(surcharge.of_categories, charged.category)
+    group by
+        charged.scenario,
+        charged.key,
+        charged.month_end,
+        surcharge.category,
+        surcharge.item,
+        surcharge.source,
+        surcharge.fraction,
+        charged.fixed_or_variable,
+        charged.held
 )
 
 select * from purchase
@@ -259,3 +336,5 @@ union all
 select * from rent
 union all
 select * from owner_cost
+union all
+select * from surcharged

@@ -1,9 +1,11 @@
--- One row is one economic value in one scenario, with where it comes from.
+-- One row is one economic value in one scenario, with where it comes from;
+-- of one candidate, or of all if none is named.
 select
     unnest(
         cast(
             $rows as struct(
                 scenario varchar,
+                candidate_key varchar,
                 key varchar,
                 value double,
                 basis varchar,

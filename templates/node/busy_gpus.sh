@@ -3,7 +3,7 @@
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
 
-# Percent, one a line.
+# Percent, a line for each.
 utilisation() {
     if command -v nvidia-smi >/dev/null; then
         nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits
@@ -15,7 +15,7 @@ for card in json.load(sys.stdin).values():
         # NeuronCores; a first report may lack them.
         python3 -c 'import json, sys
 busy = set()
-for line in [next(sys.stdin) for _ in range(3)]:
+for line in [next(sys.stdin) for _ in "123"]:
     for one in json.loads(line)["neuron_runtime_data"]:
         cores = one["report"]["neuroncore_counters"]
         assert not (one["error"] or cores["error"])
@@ -40,6 +40,6 @@ while true; do
     else
         say "utilisation of the accelerators cannot be read"
     fi
-    # Else reports fall behind.
+    # Or reports fall behind.
     sleep $((300 - SECONDS % 300))
 done

@@ -3,7 +3,7 @@
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.catalog.offerings import known_regions, listed_regions, verdict, zones_of
+from clusterwright.catalog.offerings import known_regions, listed_regions, region_of, verdict, zone_verdict, zones_with
 
 EC2, LINT = "aws-describe-instance-types", "cfn-lint"
 
@@ -49,9 +49,43 @@ def test_refused_only_where_two_sources_agree() -> None:
 
 
 def test_zones() -> None:
-    """Google's zones are those with the type; AWS zones are the region's, since letters differ between accounts."""
+    """On Google Cloud those with the type; AWS has other letters in every account: nothing is said there."""
     catalogue = load()
-    assert zones_of(catalogue, catalogue.instances["a3-highgpu-8g"], "us-west1") == ("us-west1-a", "us-west1-b")
-    zones = zones_of(catalogue, catalogue.instances["p5.48xlarge"], "us-east-1")
-    assert zones == tuple(f"us-east-1{letter}" for letter in "abcdef")
-    assert zones_of(catalogue, catalogue.instances["Standard_ND96isr_H100_v5"], "eastus") == ()
+    assert zones_with(catalogue.instances["a3-highgpu-8g"], "us-west1") == ("us-west1-a", "us-west1-b")
+    assert zones_with(catalogue.instances["p5.48xlarge"], "us-east-1") == ()
+
+
+@pytest.mark.parametrize(
+    ("cloud", "region", "zone", "refused", "doubtful"),
+    [
+        ("aws", "us-east-1", "us-east-1f", False, False),
+        ("aws", "us-east-1", "us-east-1z", True, False),
+        # moto has a and c of three zones: what either knows exists.
+        ("aws", "us-west-1", "us-west-1c", False, False),
+        ("aws", "us-nowhere-1", "us-nowhere-1a", False, True),
+        ("gcp", "us-central1", "us-central1-f", False, False),
+        ("gcp", "us-central1", "us-central1-d", True, False),
+        ("gcp", "us-east1", "us-east1-a", True, False),
+        ("gcp", "us-east5", "us-east5-f", False, True),
+        ("azure", "eastus", "3", False, False),
+        ("azure", "northcentralus", "1", True, False),
+        ("azure", "westus", "1", True, False),
+        ("azure", "malaysiawest", "1", False, True),
+    ],
+)
+def test_zones_that_sources_know(cloud: str, region: str, zone: str, *, refused: bool, doubtful: bool) -> None:
+    """Refused where two sources know the region and neither has the zone; in doubt with one or none."""
+    says = zone_verdict(load(), cloud, region, zone)
+    assert (says.refused, says.doubtful) == (refused, doubtful)
+
+
+def test_no_listed_place_of_a_type_is_refused() -> None:
+    """Wherever a source lists a type, its zone exists, and Azure's regions without zones are no surprise."""
+    catalogue = load()
+    for instance in catalogue.instances.values():
+        for place in instance.regions if instance.cloud == "gcp" else ():
+            region = region_of("gcp", place)
+            assert region == place or not zone_verdict(catalogue, "gcp", region, place).refused
+    without = {entry.id for entry in catalogue.regions.values() if entry.cloud == "azure" and not entry.zones}
+    assert {"northcentralus", "westus", "ukwest", "canadaeast"} <= without
+    assert not without & {"eastus", "westeurope", "westus2", "swedencentral"}

@@ -21,6 +21,11 @@ def set_to(layer: str, key: str, value: Any) -> Change:  # noqa: ANN401 - config
     return change
 
 
+def set_everywhere(key: str, value: Any) -> Change:  # noqa: ANN401 - configuration values
+    """Return a change that sets one value in every layer that has it."""
+    return lambda config: [layer.update({key: value}) for layer in config.values() if key in layer]
+
+
 def without(layer: str, key: str) -> Change:
     """Return a change that takes one value away."""
     return lambda config: config[layer].pop(key)
@@ -145,6 +150,33 @@ MISTAKES = (
     ),
     Mistake(
         "azure", "zone with letters", set_to("nodes", "zone", "eastus-1"), "PRE009", "FAIL", "eastus-1", "eastus-1"
+    ),
+    Mistake(
+        "aws",
+        "zone nobody knows",
+        set_everywhere("availabilityZone", "us-east-1z"),
+        "PRE008",
+        "FAIL",
+        "has no zone 'us-east-1z'",
+        "us-east-1z",
+    ),
+    Mistake(
+        "gcp",
+        "zone nobody knows",
+        set_everywhere("zone", "us-central1-d"),
+        "PRE008",
+        "FAIL",
+        "has no zone 'us-central1-d'",
+        "us-central1-d",
+    ),
+    Mistake(
+        "azure",
+        "region without zones",
+        set_everywhere("location", "northcentralus"),
+        "PRE008",
+        "FAIL",
+        "has no availability zones",
+        "zone",
     ),
     Mistake("gcp", "zone without region", set_to("nodes", "zone", "b"), "PRE009", "FAIL", "zone 'b'", "b"),
     Mistake(

@@ -231,11 +231,11 @@ def test_precision_that_the_accelerator_lacks(  # noqa: PLR0917 - one column eac
 
 def test_a_system_without_a_design_shows_the_place(command: Command, small: Path) -> None:
     """A rack-scale system, which the rules of single servers do not fit, is refused where the blueprint names it."""
-    small.write_text(SMALL.replace("dgx-h100", "gb200-nvl72").replace("global_batch: 512", "global_batch: 576"))
+    small.write_text(SMALL.replace("dgx-h100", "gb300-nvl72").replace("global_batch: 512", "global_batch: 576"))
     ended = command("plan", small)
     assert ended.code == 2
     assert "is a whole rack" in ended.err
-    assert f"--> {small}:16:13\n   16 |     system: gb200-nvl72\n      |             ^^^^^^^^^^^\n" in ended.err
+    assert f"--> {small}:16:13\n   16 |     system: gb300-nvl72\n      |             ^^^^^^^^^^^\n" in ended.err
 
 
 def test_an_impossible_architecture_shows_the_model(command: Command, small: Path, tmp_path: Path) -> None:

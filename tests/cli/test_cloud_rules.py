@@ -25,6 +25,7 @@ def _write(tmp_path: Path, *replacements: tuple[str, str]) -> Path:
     [
         ("us-east-1", "eu-west-1", 2, "13:13", "error[PLC001]: no source lists p5.48xlarge in 'eu-west-1'"),
         ("max_nodes: 8", "zone: us-east-2a", 2, "14:11", "error[PLC003]: zone 'us-east-2a' is not in region"),
+        ("max_nodes: 8", "zone: us-east-1z", 2, "14:11", "error[PLC006]: 'us-east-1' has no zone 'us-east-1z', say"),
         (
             "max_nodes: 8",
             "network: {existing: {vpc_id: vpc-01234567}}",
@@ -75,13 +76,13 @@ def test_stack_is_not_written_of_what_cannot_be(command: Command, tmp_path: Path
 
 def test_warnings_change_no_exit_code(command: Command, tmp_path: Path) -> None:
     """They are shown on stderr in the blueprint's text, and are in the plan's JSON."""
-    path = _write(tmp_path, ("us-east-1", "us-gov-west-1"), ("max_nodes: 8", "max_nodes: 8\n    zone: us-gov-west-1z"))
+    path = _write(tmp_path, ("us-east-1", "us-gov-east-1"))
     path.write_text(path.read_text() + "data: {local_nvme: 30 TB}\n")
     ended = command("plan", path, "--json")
     assert ended.code == 0
-    assert [warning["id"] for warning in json.loads(ended.out)["warnings"]] == ["PLC004", "EFF003"]
-    assert "warning[PLC004]: no source knows zone us-gov-west-1z\n  --> " in ended.err
-    assert "cloud.yaml:15:11\n" in ended.err
+    assert [warning["id"] for warning in json.loads(ended.out)["warnings"]] == ["PLC002", "EFF003"]
+    assert "warning[PLC002]: the only source, cfn-lint 1.58.0, does not list p5.48xlarge" in ended.err
+    assert "cloud.yaml:13:13\n" in ended.err
     assert "error" not in ended.err
 
 

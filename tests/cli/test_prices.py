@@ -110,3 +110,56 @@ def test_rates(command: Command, quotes: Path) -> None:
     assert [row["usd"] for row in shown["prices"]] == [pytest.approx(308000)]
     assert command("prices", "rate", "EURO", "1", "--day", "2026-10-03", "--source", "x").code == 2
     assert command("prices", "rate", "EUR", "1.1", "--day", "tomorrow", "--source", "x").code == 2
+
+
+def test_cheapest(command: Command) -> None:
+    """The first row of a ranking is the cheapest; JSON holds the same rows, and `--sql` the statement."""
+    rows = json.loads(command("prices", "cheapest", "h100", "--term", "on_demand", "--json").out)["rows"]
+    prices = [row["usd_per_gpu_hour"] for row in rows]
+    assert prices == sorted(prices)
+    assert {row["term"] for row in rows} == {"on_demand"}
+    text = command("prices", "cheapest", "h100", "--term", "on_demand", "--most", "1").out
+    assert rows[0]["sku"] in text
+    assert f"{len(rows) - 1} more" in text
+    assert command("prices", "cheapest", "--sql").out.startswith("-- One row is one chosen price")
+
+
+def test_history_as_a_chart(command: Command) -> None:
+    """The cut of p5.48xlarge in June 2025 to 56 %: 40 blocks, then 22."""
+    out = command("prices", "history", "aws/p5.48xlarge", "--term", "on_demand", "--region", "us-east-1", "--chart").out
+    before, after = (line for line in out.splitlines() if "█" in line)
+    assert before.split() == ["2023-07-31", "12.29", "█" * 40]
+    assert after.split() == ["2025-06-05", "6.88", "█" * 22, "-44.0", "%"]
+
+
+@pytest.mark.parametrize("about", ["discounts", "volatility"])
+def test_other_questions_have_answers(command: Command, about: str) -> None:
+    """Each prints a table with the products that it is about."""
+    ended = command("prices", about)
+    assert ended.code == 0
+    assert "gcp/a3-highgpu-8g" in ended.out
+
+
+def test_unknown_names_and_terms(command: Command) -> None:
+    """What does not exist is said with what does; what has no price ends with 3."""
+    assert "no product and no accelerator is called 'abacus'" in command("prices", "cheapest", "abacus").err
+    assert "terms: on_demand" in command("prices", "cheapest", "--term", "free").err
+    nothing = command("prices", "cheapest", "b300", "--as-of", "2020-01-01")
+    assert (nothing.code, nothing.out) == (3, "")
+
+
+def test_holes_are_filled_by_the_file_that_coverage_prints(command: Command, quotes: Path) -> None:
+    """`coverage --csv`, a price written into it, `import`: the hole is gone."""
+    hole = {"sku": "aws/p5.48xlarge", "term": "spot"}
+
+    def known() -> bool:
+        rows = json.loads(command("prices", "coverage", "h100", "--json", "--as-of", "2026-11-02").out)["rows"]
+        return next(row["prices"] > 0 for row in rows if {key: row[key] for key in hole} == hole)
+
+    assert not known()
+    printed = command("prices", "coverage", "h100", "--csv").out.splitlines()
+    line = next(row for row in printed if row.startswith("aws/p5.48xlarge,,spot,"))
+    filled = quotes.with_name("filled.csv")
+    filled.write_text(f"{printed[0]}\n{line.replace('node,,USD,,', 'node,30,USD,2026-11-01,mine')}\n", encoding="utf-8")
+    assert command("prices", "import", filled, "--source", "own", "--seen-on", "2026-11-01").code == 0
+    assert known()

@@ -1,16 +1,13 @@
 """The rendered on-premises files, accepted by a real slurmctld that knows every node but needs none."""
 
 import re
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from clusterwright.checks.documents.slurm import Controller, running
 from clusterwright.outputs.slurm_cluster import SlurmCluster, slurm_texts, two_level_topology
 
 pytestmark = pytest.mark.engine
@@ -29,96 +26,6 @@ POD = SlurmCluster(
     partition="gpu",
     topology=two_level_topology([range(1, 33), range(33, 65), range(65, 97), range(97, 128)]),
 )
-#: Errors that slurmctld always logs on a machine without mail, PMIx and an earlier state.
-HARMLESS = re.compile(
-    r"MailProg|pmix|PMIx|state file|NOTE: Trying backup|cannot create context for mpi"
-    r"|High latency for \d+ calls to gettimeofday",  # a slow clock of the machine says nothing about our files
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Controller:
-    """A running slurmctld."""
-
-    folder: Path
-
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a Slurm command against it."""
-        environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "SLURM_CONF": str(self.folder / "slurm.conf")}
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-
-    def submit(self, *request: str) -> subprocess.CompletedProcess[str]:
-        """Ask whether a job could ever run."""
-        return self.run("sbatch", "--test-only", *request, "--wrap=true")
-
-    @property
-    def log(self) -> list[str]:
-        """Lines of its log."""
-        return (self.folder / "slurmctld.log").read_text().splitlines()
-
-
-def proof_variant(text: str, folder: Path, port: int) -> str:
-    """Return slurm.conf for a proof without munge, cgroups and machines: only these lines differ from production."""
-    changes = {
-        "SlurmctldHost": "localhost(127.0.0.1)",
-        "SlurmUser": "root",
-        "AuthType": "auth/none",
-        "CredType": "cred/none",
-        "StateSaveLocation": f"{folder}/state",
-        "SlurmdSpoolDir": f"{folder}/spool",
-        "SlurmctldPidFile": f"{folder}/slurmctld.pid",
-        "SlurmctldLogFile": f"{folder}/slurmctld.log",
-        "ProctrackType": "proctrack/pgid",
-        "TaskPlugin": "task/none",
-    }
-    for key, value in changes.items():
-        text, count = re.subn(rf"^{key}=.*$", f"{key}={value}", text, flags=re.MULTILINE)
-        assert count == 1, key
-    # Nodes in the cloud state are taken for usable without a slurmd.
-    text, count = re.subn(r"State=UNKNOWN$", "State=CLOUD", text, flags=re.MULTILINE)
-    assert count == 1
-    # Both are needed: NoInAddrAny alone leaves slurmctld open to every interface.
-    loopback = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny"
-    return "\n".join(
-        [text, "SuspendProgram=/bin/true", "ResumeProgram=/bin/true", f"SlurmctldPort={port}", loopback, ""]
-    )
-
-
-def free_port() -> int:
-    """Return a TCP port on loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def running(texts: dict[str, str], folder: Path) -> Iterator[Controller]:
-    """Run slurmctld on rendered files until the block ends."""
-    port = free_port()
-    (folder / "state").mkdir()
-    for name in ("gres.conf", "topology.conf"):
-        (folder / name).write_text(texts[name])
-    (folder / "slurm.conf").write_text(proof_variant(texts["slurm.conf"], folder, port))
-    controller = Controller(folder=folder)
-    process = subprocess.Popen(
-        ["slurmctld", "-D", "-f", str(folder / "slurm.conf")],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        deadline = time.monotonic() + 20
-        while controller.run("scontrol", "ping").returncode != 0:
-            assert process.poll() is None, process.communicate()[1]
-            assert time.monotonic() < deadline, "\n".join(controller.log)
-            time.sleep(0.1)
-        listening = [line.split()[3] for line in controller.run("ss", "-ltnH", f"sport = :{port}").stdout.splitlines()]
-        assert listening == [f"127.0.0.1:{port}"]
-        yield controller
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +34,14 @@ def controller(tmp_path_factory: pytest.TempPathFactory, require_engine: Callabl
     require_engine("slurmctld", "sbatch", "scontrol", "ss")
     with running(slurm_texts(POD), tmp_path_factory.mktemp("pod")) as started:
         yield started
+
+
+def test_the_controller_listens_on_loopback_only(controller: Controller) -> None:
+    """A proof opens nothing to the network."""
+    port = re.search(r"SlurmctldPort=(\d+)", (controller.folder / "slurm.conf").read_text())
+    assert port is not None
+    listening = controller.run("ss", "-ltnH", f"sport = :{port[1]}").stdout.splitlines()
+    assert [line.split()[3] for line in listening] == [f"127.0.0.1:{port[1]}"]
 
 
 def test_all_nodes_with_all_gpus_are_accepted(controller: Controller) -> None:
@@ -178,12 +93,7 @@ def test_a_job_of_one_unit_stays_in_one_unit(controller: Controller) -> None:
 
 def test_slurmctld_neither_warns_nor_corrects(controller: Controller) -> None:
     """The log has no topology warning, no reset of processors, and no error but the known harmless ones."""
-    suspicious = [
-        line
-        for line in controller.log
-        if re.search(r"warning|error|fatal|resetting", line, re.IGNORECASE) and not HARMLESS.search(line)
-    ]
-    assert suspicious == []
+    assert controller.suspicious() == []
 
 
 def test_the_log_check_sees_a_wrong_topology(tmp_path: Path, require_engine: Callable[..., None]) -> None:

@@ -1,19 +1,27 @@
 """File system sizes that providers take, and the bill of a cloud target."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusterwright.catalog.cloud_parts import _all_parts, cloud_parts
+from clusterwright.catalog.load import load
 from clusterwright.catalog.lustre import lustre_tiers
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, RuleError
-from clusterwright.facility.cloud_bill import CLOUDS, cloud_bill
+from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.file_system import choose_file_system
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.records import SizedPoint, StorageNeed
+from clusterwright.tco.assumptions import assumptions
 
 from .examples import sized_point, storage_need
 
 TIB = 2.0**40
+CLOUDS = ("aws", "azure", "gcp")
+BUCKETS = {"aws": "aws/s3-standard", "azure": "azure/blob-hot-lrs", "gcp": "gcp/storage-standard"}
+NODES = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-highgpu-8g"}
 
 
 def _need(capacity_tib: float, gb_per_s: float) -> StorageNeed:
@@ -46,7 +54,7 @@ def test_file_systems_by_hand(
     assert not chosen.on_request
 
 
-@given(cloud=st.sampled_from(sorted(CLOUDS)), capacity_tib=st.floats(0.001, 2000), gb_per_s=st.floats(0.001, 400))
+@given(cloud=st.sampled_from(CLOUDS), capacity_tib=st.floats(0.001, 2000), gb_per_s=st.floats(0.001, 400))
 def test_file_system_meets_need(*, cloud: str, capacity_tib: float, gb_per_s: float) -> None:
     """Whatever is chosen is of a valid size and meets capacity and throughput."""
     chosen = choose_file_system(cloud=cloud, need=_need(capacity_tib, gb_per_s))
@@ -60,7 +68,7 @@ def test_on_request_is_last() -> None:
     assert not choose_file_system(cloud="azure", need=_need(200, 1)).on_request
     large = choose_file_system(cloud="azure", need=_need(200, 60))
     assert large.on_request
-    lines = cloud_bill(cloud="azure", region="eastus", point=sized_point(), file_system=large).lines
+    lines = cloud_bill(cloud="azure", region="eastus", scheduler="slurm", point=sized_point(), file_system=large).lines
     assert "support request" in next(line.note for line in lines if line.sku == large.tier.sku)
 
 
@@ -79,15 +87,22 @@ def test_tiers_refuse_sizes_between_steps() -> None:
     assert [size for size in (0, 1200, 1300, 2400, 3600, 4800) if tier.accepts(size)] == [1200, 2400, 4800]
 
 
-@pytest.mark.parametrize("cloud", sorted(CLOUDS))
-def test_bill_lines(cloud: str) -> None:
+def _point(cloud: str, nodes: int) -> SizedPoint:
+    point = sized_point(nodes=nodes)
+    return replace(point, node=replace(point.node, id=NODES[cloud]))
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_bill_lines(cloud: str, scheduler: str) -> None:
     """Every line around the GPU nodes has a price key of the table, its unit and charge; only nodes come and go."""
-    point = sized_point(nodes=48)
+    point = _point(cloud, 48)
     file_system = choose_file_system(cloud=cloud, need=point.storage)
-    bill = cloud_bill(cloud=cloud, region="somewhere", point=point, file_system=file_system)
+    bill = cloud_bill(cloud=cloud, region="somewhere", scheduler=scheduler, point=point, file_system=file_system)
     nodes, disks, *rest = bill.lines
-    assert (nodes.sku, nodes.quantity, nodes.unit, nodes.charge) == (f"{cloud}/p5.48xlarge", 48, "node", "hourly")
-    assert (disks.quantity, disks.scales_with) == (48 * 200, "nodes")
+    assert (nodes.sku, nodes.quantity, nodes.unit, nodes.charge) == (f"{cloud}/{NODES[cloud]}", 48, "node", "hourly")
+    each = {("azure", "slurm"): 128, ("azure", "kubernetes"): 512}.get((cloud, scheduler), 200)
+    assert (disks.quantity, disks.scales_with) == (48 * each, "nodes")
     assert {line.scales_with for line in rest} == {"cluster"}
     for line in (disks, *rest):
         assert (line.unit, line.charge, line.category) == (
@@ -95,6 +110,24 @@ def test_bill_lines(cloud: str) -> None:
             skus()[line.sku].charge,
             skus()[line.sku].category,
         )
-    bucket = next(line for line in rest if line.sku == CLOUDS[cloud].bucket)
+    bucket = next(line for line in rest if line.sku == BUCKETS[cloud])
     assert bucket.quantity == pytest.approx((point.storage.dataset_bytes + point.storage.checkpoint_bytes_kept) / 2**30)
     assert bill.it_power_w is None
+
+
+def test_every_line_around_the_nodes_has_a_price() -> None:
+    """Whatever the stacks create by default has a documented or an assumed price; none is unknown."""
+    known = assumptions()
+    assert {part.sku for part in _all_parts()} <= known.keys()
+    for part in _all_parts():
+        assert (known[part.sku].unit, known[part.sku].charge) == (skus()[part.sku].unit, skus()[part.sku].charge)
+
+
+def test_every_instance_has_one_system_disk() -> None:
+    """No family of instance types is left without a system disk, and none has two."""
+    for instance in load().instances.values():
+        for scheduler in ("slurm", "kubernetes"):
+            if instance.cloud not in CLOUDS:
+                continue
+            parts = cloud_parts(cloud=instance.cloud, scheduler=scheduler, instance=instance.id)
+            assert sum(part.role == "node disk" for part in parts) == 1, instance.id

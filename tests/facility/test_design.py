@@ -1,5 +1,6 @@
 """The whole on-premises design: NVIDIA's bill for 127 nodes, limits of racks, and links port by port."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -11,9 +12,9 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling import Cable, tally
+from clusterwright.facility.compute_fabric import rail_levels
 from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.inventory import rail_levels
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, RowLayout, Site
 
@@ -204,21 +205,28 @@ def test_rack_too_small_for_one_node(site: Site, rule: str) -> None:
 
 def test_too_far() -> None:
     """A run that no cable reaches is refused."""
-    with pytest.raises(RuleError, match="CBL001"):
-        _design(40, site=Site(rows=RowLayout(rack_width_m=40)))
+    with pytest.raises(RuleError, match="CBL001") as caught:
+        _design(40, site=Site(rows=RowLayout(rack_width_m=40, cold_aisle_m=60, hot_aisle_m=60)))
+    assert caught.value.findings[0].help.startswith("no rows bring all cables within reach")
+    one_row = Site(rows=RowLayout(racks_per_row=200))
+    with pytest.raises(RuleError, match="CBL001") as caught:
+        _design(700, site=one_row)
+    found = re.search(r"rows of (\d+) racks", caught.value.findings[0].help)
+    assert found is not None
+    assert _design(700, site=Site(rows=RowLayout(racks_per_row=int(found[1])))).findings == ()
 
 
 def test_systems_that_do_not_fit_are_refused_by_name() -> None:
-    """Racks of their own and systems with unknown ports are refused, and so is nothing at all."""
-    with pytest.raises(InputError, match="GB200"):
-        _design(4, system="gb200-nvl72")
+    """Racks without a known unit and systems with unknown ports are refused, and so is nothing at all."""
+    with pytest.raises(InputError, match="GB300"):
+        _design(4, system="gb300-nvl72")
     catalogue = load()
     unknown = replace(catalogue.systems["dgx-h100"], fabric_ports=None)
     with pytest.raises(MissingFactError, match="compute ports"):
         design_onprem(system=unknown, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
-    ethernet = replace(catalogue.systems["dgx-h100"], fabric_kind="ethernet")
-    with pytest.raises(InputError, match="ethernet"):
-        design_onprem(system=ethernet, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
+    third = replace(catalogue.systems["dgx-h100"], fabric_ports=3, fabric_bytes_per_s_per_gpu_one_way=50e9 * 3 / 8)
+    with pytest.raises(RuleError, match="are no rails"):
+        design_onprem(system=third, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
     with pytest.raises(InputError, match="at least one"):
         _design(0)
 

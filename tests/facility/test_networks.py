@@ -59,6 +59,6 @@ def test_oob_switches() -> None:
 
 def test_storage_oversubscription() -> None:
     """The node side of a storage leaf stays below the published 4:3."""
-    fabric = size_storage_network(nodes=127, node_ports=2, boxes=4, radix=64, cage=2, rules=RULES)
+    fabric = size_storage_network(nodes=127, node_ports=2, box_slots=8, radix=64, cage=2, rules=RULES)
     assert (fabric.leaf, fabric.spine) == (8, 4)
     assert (fabric.radix - fabric.uplinks_per_leaf) / fabric.uplinks_per_leaf < 4 / 3

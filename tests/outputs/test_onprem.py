@@ -22,7 +22,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.site import Site
-from clusterwright.outputs.bill_of_materials import PartPrice, bill_csv
+from clusterwright.outputs.bill_tables import PartPrice, bill_csv
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem import documents
 from clusterwright.outputs.power_sheet import power_and_cooling
@@ -76,7 +76,17 @@ def test_two_runs_give_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "power_and_cooling.md", "fabric.csv", "racks.csv", "bill_of_materials.csv"]
+    "name",
+    [
+        "README.md",
+        "power_and_cooling.md",
+        "checklist.md",
+        "procurement.md",
+        "fabric.csv",
+        "racks.csv",
+        "bill_of_materials.csv",
+        "storage.md",
+    ],
 )
 def test_golden(name: str) -> None:
     """Seven nodes on one switch read as they were read and found right."""
@@ -160,7 +170,7 @@ def test_power_page_with_a_cap() -> None:
     """The page says what it was made for, and what must be set for it to hold."""
     design = replace(_design(7), rules=replace(_design(7).rules, power_cap_w=500.0))
     standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=load())
-    page = power_and_cooling(design, standing, title="trial")
+    page = power_and_cooling(design, standing, load(), title="trial")
     assert "each GPU capped at 500 W" in page
     assert "nvidia-smi -pl 500" in page
 
@@ -181,7 +191,8 @@ def test_workbook_sums() -> None:
     assert bill[count + 2][7] == sum(line.sku not in PRICES for line in design.bill.lines)
     assert bill[count + 3][7] == pytest.approx(40 * 300_000 / known)
     formulas = openpyxl.load_workbook(io.BytesIO(content))["Bill of materials"]
-    assert formulas["H2"].value == '=IF(ISNUMBER(G2),E2*G2,"unknown")'
+    quoted = '=IF(AND(ISNUMBER(M2),N2="USD"),E2*M2,IF(ISNUMBER(G2),E2*G2,"unknown"))'
+    assert formulas["H2"].value == quoted
 
 
 def test_nothing_of_a_source_becomes_a_formula() -> None:

@@ -1,6 +1,7 @@
 """The plan counts addresses as the stacks do: what the plan lets through, the stacks take, and the other way round."""
 
 import importlib.util
+import re
 from ipaddress import IPv4Network
 from types import ModuleType
 from typing import Any
@@ -8,9 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from clusterwright import assets
-from clusterwright.plan.cloud_addresses import RULES
+from clusterwright.plan.cloud_addresses import (
+    AKS_PODS,
+    AKS_SERVICES,
+    AZURE_NETWORK,
+    PER_NODE,
+    RDMA_NETWORK,
+    RULES,
+    SYSTEM_NODES,
+)
 
 
 def _module(cloud: str, name: str) -> ModuleType:
@@ -49,3 +59,33 @@ def test_azure(prefix: int) -> None:
 def test_gcp() -> None:
     """A sixteenth of the range, without what Google keeps, controller and login machine."""
     assert RULES["gcp"].kept == GCP.RESERVED_ADDRESSES_PER_SUBNET + GCP.HEAD_MACHINES
+
+
+def test_addresses_that_pods_take() -> None:
+    """As many as the stacks of managed Kubernetes set aside for each node, and as many system nodes."""
+    sources = {
+        "aws": ("managed_add_ons", "MINIMUM_IP_TARGET"),
+        "azure": ("control_plane", "MAX_PODS"),
+    }
+    for cloud, (module, name) in sources.items():
+        folder = assets.root() / "stacks" / cloud / "kubernetes"
+        source = (folder / "gpu_cluster" / "kubernetes" / f"{module}.py").read_text()
+        (number,) = re.findall(rf"\b{name}\"?(?: =|:) \"?(\d+)\b", source)
+        assert PER_NODE[cloud, "kubernetes"] == 1 + int(number)
+    declared = YAML(typ="safe").load(assets.root() / "stacks" / "azure" / "kubernetes" / "cluster" / "Pulumi.yaml")
+    assert declared["config"]["systemNodeCount"]["default"] == SYSTEM_NODES["azure", "kubernetes"]
+
+
+def test_ranges_of_azure() -> None:
+    """Those that the stack has where the blueprint gives none."""
+    stacks = assets.root() / "stacks" / "azure"
+    declared = {
+        key: value.get("default")
+        for path in (stacks / "base" / "foundation" / "Pulumi.yaml", stacks / "kubernetes" / "cluster" / "Pulumi.yaml")
+        for key, value in YAML(typ="safe").load(path)["config"].items()
+    }
+    assert declared["vnetAddressSpace"] == str(AZURE_NETWORK)
+    assert declared["serviceCidr"] == str(AKS_SERVICES)
+    assert AZURE.RDMA_NETWORK == RDMA_NETWORK
+    page = (assets.root() / "tests" / "stacks" / "golden" / "azure-kubernetes-cluster.txt").read_text()
+    assert f'"podCidr": "{AKS_PODS}"' in page

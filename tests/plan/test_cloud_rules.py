@@ -176,10 +176,11 @@ def test_what_may_go_wrong(
     [
         ("aws", (), [], ""),
         ("aws", ("zone=us-east-1f",), [], ""),
-        ("aws", ("zone=us-east-1z",), ["PLC004"], "no source knows zone us-east-1z"),
         ("aws", ("instance=p5e.48xlarge", "region=us-west-2"), ["PLC002"], "and cfn-lint 1.58.0 does not list"),
         ("aws", ("region=us-gov-east-1",), ["PLC002"], "the only source, cfn-lint 1.58.0, does not list p5.48xlarge"),
         ("azure", ("region=ukwest",), ["PLC002"], "the only source"),
+        ("azure", ("region=malaysiawest", "zone=1"), ["PLC002", "PLC004"], ""),
+        ("gcp", ("region=us-east5", "zone=us-east5-f"), ["PLC004"], "the only source that knows us-east5"),
         ("gcp", ("zone=us-central1-f",), ["PLC004"], "does not list a3-highgpu-8g in us-central1-f"),
         ("gcp", (V5P,), ["PLC005"], "not every fact of ct5p-hightpu-4t is verified"),
     ],
@@ -216,6 +217,39 @@ def test_networks_that_overlap_infiniband(tmp_path: Path) -> None:
     assert cloud_findings(blueprint, target_of(blueprint)) == []
     blueprint = blueprint_of(tmp_path, "aws", "network.cidr=172.16.0.0/16")
     assert cloud_findings(blueprint, target_of(blueprint)) == []
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "said"),
+    [
+        (("network.cidr=10.132.0.0/16",), "cidr", "overlaps the services of Kubernetes, 10.132.0.0/20"),
+        (("network.service_cidr=10.40.0.0/20",), "service_cidr", "overlaps the network, 10.40.0.0/16"),
+        (("network.service_cidr=172.16.4.0/22",), "service_cidr", "overlaps the InfiniBand network"),
+        (("network.cidr=10.8.0.0/14", "network.service_cidr=10.9.0.0/16"), "cidr", "services of Kubernetes, 10.9.0.0"),
+        (("network.cidr=10.132.0.0/16", "network.service_cidr=10.200.0.0/20"), "", ""),
+        (("network.cidr=172.30.0.0/16",), "cidr", "overlaps what AKS keeps for itself"),
+        # Pods have addresses of the nodes' subnet: no range of an overlay is in the way.
+        (("network.cidr=10.128.0.0/16",), "", ""),
+    ],
+)
+def test_ranges_of_aks_that_overlap(tmp_path: Path, overrides: tuple[str, ...], key: str, said: str) -> None:
+    """Every range of the blueprint or of the stack is held against every other, at the one that the user gave."""
+    blueprint = blueprint_of(tmp_path, "azure", "scheduler=kubernetes", *overrides)
+    findings = [one for one in cloud_findings(blueprint, target_of(blueprint)) if one.id == "ADR002"]
+    assert [one.path[-1] for one in findings] == ([key] if key else [])
+    assert all(said in one.message for one in findings)
+    for one in findings:
+        fixed = one.help.rpartition(" ")[2]
+        kept = [entry for entry in overrides if not entry.startswith(f"network.{key}=")]
+        again = blueprint_of(tmp_path, "azure", "scheduler=kubernetes", *kept, f"network.{key}={fixed}")
+        assert not [each for each in cloud_findings(again, target_of(again)) if each.id == "ADR002"]
+
+
+def test_services_need_kubernetes(tmp_path: Path) -> None:
+    """Slurm has none: the key is said to do nothing."""
+    blueprint = blueprint_of(tmp_path, "azure", "network.service_cidr=10.200.0.0/20")
+    still: Any = SimpleNamespace(failures=SimpleNamespace(elastic_nodes=None))
+    assert ids(without_effect(blueprint, [still])) == ["EFF007"]
 
 
 def _file_system(capacity_gib: int) -> Any:  # noqa: ANN401 - stands in for FileSystem
@@ -266,6 +300,17 @@ def test_what_is_wrong_with_a_network_is_said() -> None:
         "10.40.0.0/24 is too small for the subnets beside the nodes', which need a /20",
         "10.0.0.0/8 is larger than a network of aws may be (/16)",
     ]
+
+
+@pytest.mark.parametrize(("nodes", "smallest"), [(64, None), (65, "10.40.0.0/19")])
+def test_pods_of_aks_take_addresses_too(nodes: int, smallest: str | None) -> None:
+    """Half of a /20 has 2,048 addresses, 7 are kept; each of the nodes and two system nodes takes 31 in advance."""
+    asked = option("azure", nodes=nodes - 1, network_cidr="10.40.0.0/20", file_system=_file_system(4096))
+    asked.scheduler = "kubernetes"
+    found = address_findings(asked)
+    assert ids(found) == ([] if smallest is None else ["ADR001"])
+    assert all("of them for system work, 31 with pods each" in one.message for one in found)
+    assert all(one.help.endswith(f"the smallest that fits is {smallest}") for one in found)
 
 
 @given(
@@ -356,7 +401,7 @@ def test_a_cluster_is_chosen_that_ends_while_its_capacity_lasts(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("overrides", "found"),
     [
-        (("network.cidr=10.128.0.0/16", "scheduler=kubernetes"), "the pods of Kubernetes"),
+        (("network.cidr=10.244.0.0/16", "scheduler=kubernetes"), "the pods of Kubernetes"),
         (("network.cidr=10.132.0.0/16", "scheduler=kubernetes"), "the services of Kubernetes"),
         (("network.cidr=10.133.0.0/16", "scheduler=kubernetes"), ""),
         (("network.cidr=10.128.0.0/16",), ""),

@@ -73,6 +73,8 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         "usd_per_gpu_hour": option.usd_per_gpu_hour,
         "priced_share": option.priced_share,
     }
+    if option.facility is not None:
+        expected["storage_boxes"] = float(option.facility.inventory.storage.boxes)
     for number, value in expected.items():
         assert calculated(known[number].equation[-1])[0] == pytest.approx(value, rel=2e-4, abs=0.06), number
     assert known.keys() - expected.keys() == {line.line.sku for line in option.lines}

@@ -21,3 +21,18 @@ def test_every_rule_is_in_the_table() -> None:
 
 def _effects(code: str) -> set[int]:
     return {int(number) for number in re.findall(r"yield _warning\(\s*(\d+),", code)}
+
+
+def test_every_rule_of_the_hall_is_in_its_table() -> None:
+    """Ids in the code of halls and racks, and those of the table in docs/hall.md, are the same."""
+    rule = r"(?:HAL|RCK|PWR|CLG|CBL)\d{3}"
+    package = assets.root() / "clusterwright"
+    code = {
+        found
+        for layer in ("facility", "plan")
+        for path in (package / layer).rglob("*.py")
+        for found in re.findall(rf'id="({rule})"', path.read_text())
+    }
+    lines = (assets.root() / "docs" / "hall.md").read_text().splitlines()
+    table = [found for line in lines if line.startswith("| `") for found in re.findall(rf"`({rule})`", line)]
+    assert sorted(table) == sorted(code)

@@ -103,7 +103,7 @@ def test_a_plan_of_the_same_target_agrees() -> None:
 
 
 def test_on_demand_cost_is_the_price_times_the_hours() -> None:
-    """The nodes of p5.48xlarge make up most of the run; the rest is storage, network and the controller."""
+    """The nodes of p5.48xlarge make up most of the run; of the rest, small services have no dated document."""
     for point in made(asked("p5.48xlarge")).points:
         price = price_book().price("aws/p5.48xlarge", region="us-east-1", as_of=price_book().newest_day)
         assert price is not None
@@ -111,17 +111,18 @@ def test_on_demand_cost_is_the_price_times_the_hours() -> None:
         assert point.run_usd is not None
         assert nodes_usd < point.run_usd < 1.2 * nodes_usd
         assert point.usd_per_gpu_hour == pytest.approx(point.run_usd / (point.gpus * 24 * point.calendar_days))
-        assert point.priced_share == pytest.approx(1.0)
+        assert point.priced_share is not None
+        assert 0.999 < point.priced_share < 1.0
 
 
 def test_what_is_not_priced_says_so() -> None:
     """Racks without a design and instance types without a documented price have no cost, never zero, and say why."""
     wide = scenario("workload.global_batch=1728")
-    for point in made(asked("gb200-nvl72", "p5e.48xlarge", of=wide)).points:
+    for point in made(asked("gb300-nvl72", "p5e.48xlarge", of=wide)).points:
         assert point.run_usd is None
         assert point.capex_usd is None
         assert not point.unbeaten
-        assert ("whole rack" in point.cost_note) == (point.node_type == "gb200-nvl72")
+        assert ("whole rack" in point.cost_note) == (point.node_type == "gb300-nvl72")
         assert point.cost_note
 
 
@@ -230,7 +231,7 @@ def test_a_range_bounds_the_search() -> None:
 
 def test_the_default_range_ends_at_16384_accelerators() -> None:
     """Without a range, clusters have up to 16,384 accelerators, or as many as one placement holds."""
-    found, _ = questions(scenario(), CATALOGUE, ["p5.48xlarge", "gb200-nvl72", "p5.4xlarge"], NodeRange(), price_book())
+    found, _ = questions(scenario(), CATALOGUE, ["p5.48xlarge", "gb300-nvl72", "p5.4xlarge"], NodeRange(), price_book())
     assert [(question.bounds.most or 0) * question.place.node.gpus for question in found] == [
         MOST_GPUS, MOST_GPUS // 72 * 72, MOST_GPUS,
     ]  # fmt: skip
@@ -476,7 +477,7 @@ def test_a_precision_that_an_accelerator_lacks_is_a_reason_not_an_end() -> None:
 
 def test_a_system_that_cannot_be_sized_is_a_reason() -> None:
     """What is bought has a reason too where no layout divides: 1,024 sequences over racks of 72 accelerators."""
-    result = answers(asked("gb200-nvl72", of=scenario("workload.global_batch=1024", "workload.model=mixtral-8x7b")))[0]
+    result = answers(asked("gb300-nvl72", of=scenario("workload.global_batch=1024", "workload.model=mixtral-8x7b")))[0]
     assert not result.points
     assert result.not_sized is not None
     assert "no layout" in result.not_sized.reason

@@ -95,7 +95,7 @@ def test_cash_flow() -> None:
         "resale_fraction": 0.4,
     }  # fmt: skip
     parameter = [
-        {"scenario": "base", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
+        {"scenario": "base", "candidate_key": "", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
         for key, value in rates.items()
     ]
     priced = {"committed": False, "quantity": 2.0} | {name: TAGS[name] for name in _SOURCED}
@@ -115,6 +115,16 @@ def test_cash_flow() -> None:
             "parameter": parameter,
             "priced_line": lines,
             "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+            "surcharge": [
+                {
+                    "key": "theirs",
+                    "category": "support",
+                    "item": "Support plan",
+                    "fraction": 0.1,
+                    "of_categories": ["disk"],
+                    "source": "contract",
+                },
+            ],
         },
         horizon_months=1.5,
         hours_per_month=730.0,
@@ -133,6 +143,7 @@ def test_cash_flow() -> None:
         **_monthly("mine", "Energy drawn more while it works", 0.5 * 0.5 * 1.5 * 0.1 * 730),
         **_monthly("theirs", "node", 2 * 3.0 * 730 * 0.5),
         **_monthly("theirs", "disk", 14.0),
+        **_monthly("theirs", "Support plan", 1.4),
     }
     tags = {item: (row["capex_or_opex"], row["fixed_or_variable"], row["held"]) for (_, item, _), row in rows.items()}
     assert tags["server"] == ("capex", "fixed", True)

@@ -61,10 +61,36 @@ def prove(*, fabric: Fabric, links: list[Link], names: TreeNames) -> Proof:
     Raises:
         ClusterwrightError: an engine is missing or fails.
     """
-    plan = netlist(links=links, radix=fabric.radix)
+    return prove_netlist(fabric=fabric, plan=netlist(links=links, radix=fabric.radix), names=names)
+
+
+def prove_netlist(
+    *,
+    fabric: Fabric,
+    plan: Netlist,
+    names: TreeNames,
+    ends: int | None = None,
+    kind: str = "node",
+    text: str | None = None,
+) -> Proof:
+    """Route a fabric that was read from a file, as `prove` does with a planned one.
+
+    Args:
+        fabric: the plan in counts.
+        plan: the fabric, by names of the plan.
+        names: of its switches.
+        ends: ports that hang on leaves, where the tree has slots that stay empty; None if the counts say it.
+        kind: of the ends that send to each other in the shifts.
+        text: of the file that the fabric was read from, for the simulator to read itself.
+
+    Raises:
+        ClusterwrightError: an engine is missing or fails.
+    """
+    planned = fabric.nodes * fabric.ports_per_node + fabric.management_ports if ends is None else ends
+    full = planned == fabric.nodes * fabric.ports_per_node and _is_full(fabric)
     top = names.core if fabric.core else names.spine
     tops = {top(index) for index in range(fabric.core or fabric.spine)}
-    routes = route(plan, [switch.guid for switch in plan.switches if switch.name in tops])
+    routes = route(plan, [switch.guid for switch in plan.switches if switch.name in tops], text=text)
     net = wiring(plan, routes)
     leaves = np.unique(net.home[net.home >= 0])
     walks = [walk(net, int(leaf)) for leaf in leaves]
@@ -72,15 +98,17 @@ def prove(*, fabric: Fabric, links: list[Link], names: TreeNames) -> Proof:
     index_of[leaves] = np.arange(leaves.size)
     home_index = index_of[net.home]
     uplinks, downlinks = _spread(net, leaves, up=True), _spread(net, np.flatnonzero(net.level == 1), up=False)
-    shifts = list(_shifts(fabric, plan))
+    shifts = list(_shifts(fabric, plan, kind))
     links_at_most = net.next_switch.size
     busiest = max((load_of(walks, home_index, a, b, links_at_most) for a, b in shifts), default=0)
     findings = [
-        *_counts(fabric, plan, routes),
+        *_counts(fabric, plan, routes, planned),
         *_reachable(plan, walks),
         *_rails(fabric, plan, walks, home_index),
-        *_even(fabric, uplinks, downlinks),
-        *_shared(fabric, busiest),
+        # Tables name a link for ways that nobody takes too; where leaves hold different numbers of ports that share is
+        # no fixed number, so a network with free slots is held to its shifts alone.
+        *(_even(fabric, uplinks, downlinks, full=full) if ends is None else ()),
+        *_shared(fabric, busiest, full=full),
     ]
     return Proof(
         engine=f"OpenSM {routes.version}",
@@ -101,8 +129,7 @@ def _finding(id_: str, message: str, help_: str) -> Finding:
     return Finding(id=id_, path=("targets", "onprem", "network"), message=message, help=help_)
 
 
-def _counts(fabric: Fabric, plan: Netlist, routes: Routes) -> Iterator[Finding]:
-    planned = fabric.nodes * fabric.rails + fabric.management_ports
+def _counts(fabric: Fabric, plan: Netlist, routes: Routes, planned: int) -> Iterator[Finding]:
     found = sum(1 for adapter in plan.adapters if adapter.port_guid in routes.lid_of)
     used = sum(1 for switch in plan.switches if switch.guid in routes.out_port)
     if found != planned or used != fabric.switches:
@@ -112,7 +139,7 @@ def _counts(fabric: Fabric, plan: Netlist, routes: Routes) -> Iterator[Finding]:
             f"{fabric.switches:,}",
             "look for a device without a cable",
         )
-    cables = fabric.node_leaf_cables + fabric.leaf_spine_cables + fabric.spine_core_cables
+    cables = planned + fabric.leaf_spine_cables + fabric.spine_core_cables
     if len(routes.links) != cables or len(plan.wires) != cables:
         yield _finding(
             "FAB002",
@@ -142,10 +169,11 @@ def _reachable(plan: Netlist, walks: list[Walk]) -> Iterator[Finding]:
 
 def _rails(fabric: Fabric, plan: Netlist, walks: list[Walk], home_index: Integers) -> Iterator[Finding]:
     """Nodes of one leaf group reach each other on one rail through one switch."""
-    nodes = [index for index, adapter in enumerate(plan.adapters) if _is_node(plan, index)]
+    nodes = [index for index, adapter in enumerate(plan.adapters) if adapter.kind == "node"]
     order = {device: number for number, device in enumerate(dict.fromkeys(plan.adapters[i].device for i in nodes))}
     group = np.array([order[plan.adapters[i].device] // fabric.nodes_per_leaf for i in nodes])
-    rail = np.array([plan.adapters[i].port for i in nodes])
+    # Ports count over all planes; rails are those of this fabric.
+    rail = np.array([own // fabric.links_per_rail for own in _order_of_ports(plan, nodes)])
     own = np.array(nodes)
     wrong = 0
     for member in np.unique(group) if fabric.levels > 1 else []:
@@ -162,8 +190,11 @@ def _rails(fabric: Fabric, plan: Netlist, walks: list[Walk], home_index: Integer
         )
 
 
-def _is_node(plan: Netlist, index: int) -> bool:
-    return plan.adapters[index].kind == "node"
+def _order_of_ports(plan: Netlist, nodes: list[int]) -> list[int]:
+    """Return each node port's place (from 0) among the ports that its node has in this fabric."""
+    ports = sorted({plan.adapters[i].port for i in nodes})
+    place = {port: number for number, port in enumerate(ports)}
+    return [place[plan.adapters[i].port] for i in nodes]
 
 
 def _spread(net: Wiring, switches: Integers, *, up: bool) -> tuple[int, int] | None:
@@ -182,21 +213,21 @@ def _spread(net: Wiring, switches: Integers, *, up: bool) -> tuple[int, int] | N
 def _is_full(fabric: Fabric) -> bool:
     """Tell whether every leaf has equally many nodes on each uplink and nothing else: routes can be perfectly even."""
     alike = fabric.nodes == fabric.leaf // fabric.rails * fabric.nodes_per_leaf and fabric.management_ports == 0
-    return alike and fabric.nodes_per_leaf % max(1, fabric.uplinks_per_leaf) == 0
+    return alike and fabric.ports_per_leaf % max(1, fabric.uplinks_per_leaf) == 0
 
 
-def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | None) -> Iterator[Finding]:
+def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | None, *, full: bool) -> Iterator[Finding]:
     """Compare with a fabric whose leaves are all full: each port there has the same share, here at most that."""
     if up is None or down is None:
         return
     trunk = fabric.uplinks_per_leaf // fabric.spine_per_group
     # The ports of each other leaf are dealt out over the uplinks, so that one may get one more than the next.
     expected = (
-        ("uplink of a leaf", up, (fabric.leaf - 1) * ceil(fabric.nodes_per_leaf / fabric.uplinks_per_leaf)),
-        ("link of a spine towards a leaf", down, ceil(fabric.nodes_per_leaf / trunk)),
+        ("uplink of a leaf", up, (fabric.leaf - 1) * ceil(fabric.ports_per_leaf / fabric.uplinks_per_leaf)),
+        ("link of a spine towards a leaf", down, ceil(ceil(fabric.ports_per_leaf / trunk) * _uneven(fabric))),
     )
     for what, (fewest, most), share in expected:
-        if most > share or (_is_full(fabric) and fewest != most):
+        if most > share or (full and fewest != most):
             yield _finding(
                 "FAB006",
                 f"one {what} carries the routes to {most} ports, another to {fewest}; {share} are expected",
@@ -204,10 +235,21 @@ def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | No
             )
 
 
-def _shared(fabric: Fabric, busiest: int) -> Iterator[Finding]:
+def _uneven(fabric: Fabric) -> float:
+    """Return the share of a link over the mean of its trunk that OpenSM may take without a fault.
+
+    Where a leaf is oversubscribed by no whole number some uplinks take more ports than others, and their trunks follow.
+    Measured: 22 instead of 21 over full leaves, 25 instead of 19 where leaves are empty. A trunk on the wrong spine
+    takes twice its share.
+    """
+    busiest = max(fabric.down_ports(leaf) for leaf in range(fabric.leaf))
+    return 1.4 if busiest > fabric.uplinks_per_leaf and busiest % fabric.uplinks_per_leaf else 1.0
+
+
+def _shared(fabric: Fabric, busiest: int, *, full: bool) -> Iterator[Finding]:
     down = fabric.radix - fabric.uplinks_per_leaf if fabric.levels > 1 else fabric.radix
     oversubscribed = max(1, -(-down // fabric.uplinks_per_leaf)) if fabric.uplinks_per_leaf else 1
-    allowed = oversubscribed if _is_full(fabric) else oversubscribed + 1
+    allowed = oversubscribed if full else oversubscribed + 1
     if busiest > allowed:
         yield _finding(
             "FAB007",
@@ -216,12 +258,13 @@ def _shared(fabric: Fabric, busiest: int) -> Iterator[Finding]:
         )
 
 
-def _shifts(fabric: Fabric, plan: Netlist) -> Iterator[tuple[Integers, Integers]]:
+def _shifts(fabric: Fabric, plan: Netlist, kind: str) -> Iterator[tuple[Integers, Integers]]:
     """Yield flows (sources, destinations): every node sends on each rail to the node s further, round the cluster."""
     at = {(adapter.device, adapter.port): index for index, adapter in enumerate(plan.adapters)}
-    hosts = list(dict.fromkeys(adapter.device for index, adapter in enumerate(plan.adapters) if _is_node(plan, index)))
+    hosts = list(dict.fromkeys(adapter.device for adapter in plan.adapters if adapter.kind == kind))
     # A port without a cable is no port of the netlist; its flows are left out.
-    grid = np.array([[at.get((host, rail), -1) for rail in range(fabric.rails)] for host in hosts])
+    ports = sorted({adapter.port for adapter in plan.adapters if adapter.kind == kind})
+    grid = np.array([[at.get((host, port), -1) for port in ports] for host in hosts])
     by_units = range(fabric.nodes_per_leaf, len(hosts), fabric.nodes_per_leaf)
     for shift in sorted({*(one for one in _SHIFTS if one < len(hosts)), *by_units}):
         sources, destinations = grid.ravel(), np.roll(grid, -shift, axis=0).ravel()

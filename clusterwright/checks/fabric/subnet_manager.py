@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.facility.fabric import INFINIBAND_LIDS
+from clusterwright.facility.fabric_limits import INFINIBAND_LIDS
 from clusterwright.facility.netlist import Netlist
 
 PROGRAMS = ("ibsim", "opensm")
@@ -62,12 +62,13 @@ def missing_engine() -> str:
     return f"not installed: {', '.join(absent)} (Debian packages opensm, ibsim-utils, libumad2sim0)"
 
 
-def route(netlist: Netlist, roots: Sequence[int]) -> Routes:
+def route(netlist: Netlist, roots: Sequence[int], *, text: str | None = None) -> Routes:
     """Start the fabric in the simulator, let OpenSM route it once, and read its tables.
 
     Args:
         netlist: the fabric.
         roots: node GUIDs of the top switches; none for a single switch.
+        text: of the same fabric, if there is a file of it; written by the netlist if None.
 
     Raises:
         InputError: more ports than LIDs; ClusterwrightError: an engine is missing or did not finish.
@@ -83,7 +84,7 @@ def route(netlist: Netlist, roots: Sequence[int]) -> Routes:
         )
     with tempfile.TemporaryDirectory(prefix="fabric-") as name:
         folder = Path(name)
-        (folder / "fabric.net").write_text(netlist.text())
+        (folder / "fabric.net").write_text(netlist.text() if text is None else text)
         (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in roots))
         (folder / "nodes").write_text("".join(f"{adapter.port_guid:#x}\n" for adapter in netlist.adapters))
         started = time.monotonic()

@@ -5,7 +5,7 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
-from clusterwright.facility.cloud_bill import CLOUDS, NODE_DISK_GIB
+from clusterwright.facility.cloud_bill import NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
 from clusterwright.outputs.launch import SHARED
 from clusterwright.plan.record import Option, Plan
@@ -77,7 +77,7 @@ def cluster_toolkit(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
                             "source": _LOGIN,
                             "use": ["network"],
                             "settings": {
-                                "machine_type": CLOUDS["gcp"].controller,
+                                "machine_type": controller_of("gcp"),
                                 "enable_login_public_ips": False,
                             },
                         },
@@ -86,7 +86,7 @@ def cluster_toolkit(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
                             "source": _CONTROLLER,
                             "use": ["network", "partition", "login", "shared"],
                             "settings": {
-                                "machine_type": CLOUDS["gcp"].controller,
+                                "machine_type": controller_of("gcp"),
                                 "enable_controller_public_ips": False,
                             },
                         },

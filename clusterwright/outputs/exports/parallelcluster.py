@@ -4,7 +4,7 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
-from clusterwright.facility.cloud_bill import CLOUDS, CONTROLLER_DISK_GIB, NODE_DISK_GIB
+from clusterwright.facility.cloud_bill import CONTROLLER_DISK_GIB, NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
 from clusterwright.outputs.launch import SHARED
 from clusterwright.plan.deployment import AwsExistingIds
@@ -42,7 +42,7 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
     subnet = existing.node_subnet_id if existing and existing.node_subnet_id else SUBNET_TO_SET
     encrypted = {"RootVolume": {"Size": CONTROLLER_DISK_GIB, "Encrypted": True}}
     managed = {"AdditionalIamPolicies": [{"Policy": _SSM_POLICY}]}
-    controller = CLOUDS["aws"].controller
+    controller = controller_of("aws")
     return Exported(
         document={
             "Region": option.region,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue
-from clusterwright.facility.cloud_bill import CLOUDS
+from clusterwright.facility.cloud_bill import controller_of
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
@@ -73,7 +73,7 @@ def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]
         "plannedNodes": option.nodes,
         "partition": plan.cluster.partition,
         "nodeType": node_type,
-        "controllerInstanceType": CLOUDS["aws"].controller,
+        "controllerInstanceType": controller_of("aws"),
     }
 
 

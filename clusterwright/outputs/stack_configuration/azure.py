@@ -4,7 +4,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue, Instance
-from clusterwright.facility.cloud_bill import CLOUDS
+from clusterwright.facility.cloud_bill import controller_of
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
 from clusterwright.plan.deployment import AzureExistingIds
 from clusterwright.plan.record import Option, Plan
@@ -102,7 +102,7 @@ def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, A
 
 
 def _slurm(plan: Plan, _option: Option) -> dict[str, Any]:
-    return {"controllerInstanceType": CLOUDS["azure"].controller, "partition": plan.cluster.partition}
+    return {"controllerInstanceType": controller_of("azure"), "partition": plan.cluster.partition}
 
 
 def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
@@ -111,6 +111,7 @@ def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
     return {
         "sharedStorageGib": file_system.capacity_gib,
         "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        "serviceCidr": option.service_cidr or None,
         # The foundation leaves the end of its network free.
         "apiServerCidr": _last_part(option.network_cidr) if option.network_cidr else None,
     }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue
-from clusterwright.facility.cloud_bill import CLOUDS
+from clusterwright.facility.cloud_bill import controller_of
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
 from clusterwright.plan.deployment import GcpExistingIds
 from clusterwright.plan.record import Option, Plan
@@ -82,7 +82,7 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
         "nodeCount": option.nodes,
         "partition": plan.cluster.partition,
         "sharedPath": _SHARED_PATH,
-        "controllerInstanceType": CLOUDS["gcp"].controller,
+        "controllerInstanceType": controller_of("gcp"),
     }
 
 

@@ -1,0 +1,77 @@
+"""What a blueprint may ask of a compute fabric to be built: kind, switch, topology, planes, growth."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from clusterwright.blueprint.fields import Identifier, Section
+from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.catalog import lookup
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError
+
+_TOPOLOGIES = ("rail", "plain")
+#: Kind of a fabric by the network of its switches.
+_KIND_OF_NETWORK = {"infiniband": "infiniband", "ethernet": "roce"}
+
+
+def _topology(value: Any) -> Any:  # noqa: ANN401 - YAML holds anything
+    if value in _TOPOLOGIES:
+        return value
+    raise PydanticCustomError(
+        "topology",
+        "a {found} topology has no leaf per rail and no levels that the rules here could size",
+        {"found": str(value), "help": "ask for rail (a leaf per rail) or plain (a fat-tree)"},
+    )
+
+
+Topology = Annotated[Literal["rail", "plain"], BeforeValidator(_topology)]
+
+
+class OnPremFabric(Section):
+    """The compute fabric to build; what is left out follows from the system."""
+
+    kind: Literal["infiniband", "roce"] | None = Field(
+        None, description="roce is Ethernet; that of the switch, else of the system, by default"
+    )
+    switch: Identifier | None = Field(None, description="a switch of the catalogue, for example sn5600")
+    topology: Topology = Field("rail", description="rail: a leaf per rail; plain: all ports of a node on one leaf")
+    rail_groups: Literal["all-units", "per-unit"] | None = Field(
+        None, description="three levels in which the leaves of a rail share spines, over all units or in each"
+    )
+    planes: Annotated[int, Field(ge=1, le=8)] = Field(
+        1, description="equal fabrics: Ethernet ports are split over them, InfiniBand rails are shared out"
+    )
+    buy_for_units: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        None, description="growth: scalable units whose leaves, spines and their cables are bought now"
+    )
+
+
+def fabric_kind(problems: list[Problem], path: Path, asked: OnPremFabric, catalogue: Catalogue) -> str | None:
+    """Return the kind of network that is asked for, `infiniband` or `roce`; None where the system decides.
+
+    Args:
+        problems: gets an unknown switch, one for management, and one that is not of the kind asked for.
+        path: of the section in the blueprint.
+        asked: the section.
+        catalogue: for the switch.
+    """
+    if asked.switch is None:
+        return asked.kind
+    try:
+        switch = lookup.switch(catalogue, asked.switch)
+    except InputError as error:
+        problems.append(Problem(path=(*path, "switch"), message=error.message, help=error.help))
+        return asked.kind
+    kind = _KIND_OF_NETWORK.get(switch.network)
+    if kind is None or asked.kind not in {None, kind}:
+        what = "is a management switch" if kind is None else f"is for {kind}, the fabric is to be {asked.kind}"
+        problems.append(
+            Problem(
+                path=(*path, "switch"),
+                message=f"{switch.name} {what}",
+                help="choose one such as qm9700 for infiniband, or sn5600 for roce",
+            )
+        )
+    return kind

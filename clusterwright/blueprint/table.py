@@ -1,0 +1,152 @@
+"""CSV tables that people keep beside a blueprint or send back, read with the place of every cell."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from clusterwright.blueprint.problems import BlueprintError, Position, Problem
+from clusterwright.errors import InputError
+
+#: A text that starts with one of these may be run as a formula by spreadsheet programs.
+FORMULA_STARTS = ("=", "+", "-", "@")
+_OTHER_ENDS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+#: Problems told at once; a file of another kind has one in every line.
+_MOST = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """One cell's text, blanks around it gone and those within it single, and where it stands."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One line of a table: its number in the file, and its cells by column."""
+
+    line: int
+    cells: dict[str, Cell]
+
+    def text(self, column: str) -> str:
+        """Return a cell's text, empty where the table lacks the column."""
+        cell = self.cells.get(column)
+        return "" if cell is None else cell.text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """A table of a file.
+
+    Attributes:
+        name: of the file; text: of the whole file, for messages.
+        header: cells of the first line, as they are written; rows: all others that are not empty.
+        problems: lines with more or fewer cells than the header.
+    """
+
+    name: str
+    text: str
+    header: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+    problems: tuple[Problem, ...] = ()
+
+    def error(self, problems: Sequence[Problem]) -> BlueprintError:
+        """Return the error that shows problems in the table's text; of very many, the first ones."""
+        shown = sorted(problems, key=lambda one: (one.position.line, one.position.column) if one.position else (0, 0))
+        if len(shown) > _MOST:
+            last = Problem(path=(), message=f"and {len(shown) - _MOST} more", position=shown[_MOST].position)
+            shown = [*shown[:_MOST], last]
+        return BlueprintError(name=self.name, text=self.text, problems=tuple(shown))
+
+
+def read_table(path: Path, *, what: str) -> Table:
+    """Return the table of a CSV file, with commas or semicolons.
+
+    Args:
+        path: of the file.
+        what: it holds, for messages.
+
+    Raises:
+        InputError: the file cannot be read or is empty.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", help=f"give a CSV file of {what}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path.name} is not UTF-8: byte {error.start}", help="save it as CSV UTF-8 in the spreadsheet program"
+        ) from None
+    return table_of(text, name=path.name, what=what)
+
+
+def table_of(text: str, *, name: str, what: str) -> Table:
+    """Return the table in a text; parameters and errors as in `read_table`."""
+    # One kind of line end, so that lines count as editors count them.
+    text = _OTHER_ENDS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = text.split("\n")
+    if not lines or not lines[0].strip():
+        raise InputError(f"{name} is empty", help=f"its first line names the columns of {what}")
+    delimiter = ";" if ";" in lines[0] and "," not in lines[0] else ","
+    problems: list[Problem] = []
+    rows: list[Row] = []
+    header: tuple[Cell, ...] = ()
+    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter)
+    for values in _values(reader, name):
+        line = reader.line_num
+        cells = tuple(
+            Cell(text=" ".join(value.split()), position=at)
+            for value, at in zip_longest(values, _places(lines[line - 1], line, delimiter, len(values)), fillvalue=None)
+            if value is not None and at is not None
+        )
+        if not header:
+            header = cells
+        elif any(cell.text for cell in cells):
+            if len(cells) != len(header):
+                whole = Position(line=line, column=1, length=len(lines[line - 1]))
+                message = f"the line has {len(cells)} cells, the header {len(header)}"
+                problems.append(Problem(path=(), message=message, position=whole))
+                continue
+            named = zip((cell.text for cell in header), cells, strict=True)
+            rows.append(Row(line=line, cells=dict(named)))
+    return Table(name=name, text=text, header=header, rows=tuple(rows), problems=tuple(problems))
+
+
+def _values(reader: Iterator[list[str]], name: str) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise InputError(f"{name} is no CSV table: {error}", help="save it as CSV in the spreadsheet program") from None
+
+
+def _places(line: str, number: int, delimiter: str, cells: int) -> list[Position]:
+    """Return where each cell of a line stands; at the line's start if a quoted cell went over several lines."""
+    starts, quoted = [0], False
+    for index, letter in enumerate(line):
+        if letter == '"':
+            quoted = not quoted
+        elif letter == delimiter and not quoted:
+            starts.append(index + 1)
+    if len(starts) != cells or quoted:
+        return [Position(line=number, column=1, length=1)] * cells
+    ends = [*(start - 1 for start in starts[1:]), len(line)]
+    return [
+        Position(line=number, column=start + 1, length=max(1, end - start))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def is_formula(text: str) -> bool:
+    """Tell whether spreadsheet programs would run a text; a number with its sign is none."""
+    if not text.startswith(FORMULA_STARTS):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False

@@ -1,0 +1,154 @@
+"""compare --finance: every target and term, returns, and how sure the ranking is, for a terminal and as JSON."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from clusterwright.cli.answer import exit_code, load_and_decide
+from clusterwright.cli.show import table
+from clusterwright.errors import InputError
+from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.record import Plan
+from clusterwright.plan.words import NAME_OF_TARGET, money, percent
+from clusterwright.pricing.book import PriceBook
+
+_SHOWN_SWINGS = 8
+
+
+def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, as_json: bool) -> int:
+    """Print a plan in the terms of finance; return the exit code.
+
+    Raises:
+        InputError: draws or seed are out of range.
+    """
+    if seed < 0:
+        raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
+    loaded, plan = load_and_decide(path, set_values)
+    found = finances(plan, PriceBook.open(), draws=draws, seed=seed)
+    if as_json:
+        print(json.dumps(_document(plan, found), indent=1, allow_nan=False))  # noqa: T201 - the result
+    else:
+        print(_text(plan, found))  # noqa: T201
+    return exit_code(loaded, plan)
+
+
+def _document(plan: Plan, found: Finances) -> dict[str, Any]:
+    names = (
+        "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
+    )  # fmt: skip
+    return {
+        "schema": 1,
+        "name": plan.name,
+        "as_of": plan.as_of,
+        "economics": asdict(plan.economics),
+        "options": [{name: getattr(cost, name) for name in names} for cost in found.costs],
+        "returns": [asdict(entry) for entry in found.returns],
+        "uncertainty": {
+            "draws": found.draws,
+            "seed": found.seed,
+            "inputs": [asdict(entry) for entry in found.inputs],
+            "options": [asdict(entry) for entry in found.drawn],
+            "compared_with": found.compared_with,
+            "base_saving_usd": found.base_saving_usd,
+            "tornado": [asdict(entry) for entry in found.swings],
+            "heat_map": [asdict(entry) for entry in found.heat],
+        },
+    }
+
+
+def _name(key: str) -> str:
+    target, _, term = key.partition("/")
+    return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
+
+
+def _text(plan: Plan, found: Finances) -> str:
+    months = f"{plan.economics.horizon_months:g} months"
+    lines = [
+        f"{plan.name}: every target and term with a documented price, the same work for all in {months}",
+        (
+            f"({percent(plan.economics.utilisation)} utilisation, {percent(plan.economics.discount_rate)} discount "
+            f"rate, {plan.economics.hours_per_month:g} hours a month, prices as of {plan.as_of})"
+        ),
+        "",
+        _options(found, months),
+        "",
+        f"  {found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
+        f"  Commitments and blocks are taken as if they could be had for all {months}.",
+    ]
+    if found.returns:
+        lines += ["", "Owning as an investment, against", _returns(found)]
+    if found.swings:
+        lines += ["", *_sensitivity(found)]
+    return "\n".join(lines)
+
+
+def _options(found: Finances, months: str) -> str:
+    drawn = {entry.key: entry for entry in found.drawn}
+    columns = [
+        ("Where and how", "left"), (months, ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""),
+        ("cheapest in", ""), ("regret", ""),
+    ]  # fmt: skip
+    rows = [
+        [
+            _name(cost.key),
+            money(cost.horizon_usd),
+            money(cost.npv_usd),
+            money(drawn[cost.key].npv_usd_p10),
+            money(drawn[cost.key].npv_usd_p50),
+            money(drawn[cost.key].npv_usd_p90),
+            percent(drawn[cost.key].probability_cheapest),
+            money(drawn[cost.key].regret_usd),
+        ]
+        for cost in found.costs
+    ]
+    return table(columns, rows)
+
+
+def _returns(found: Finances) -> str:
+    columns = [
+        ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""), ("utilisation", ""),
+        ("node price", ""), ("", "left"),
+    ]  # fmt: skip
+    rows = [
+        [
+            _name(entry.rented_key),
+            money(entry.npv_usd),
+            "none" if entry.irr_per_year is None else percent(entry.irr_per_year),
+            _month(entry.payback_months),
+            _month(entry.discounted_payback_months),
+            "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
+            "none" if entry.breakeven_rent_factor is None else percent(entry.breakeven_rent_factor),
+            entry.reason,
+        ]
+        for entry in found.returns
+    ]
+    note = (
+        "  utilisation: above it owning costs less (0 %: at any)\n"
+        "  node price: share of the rented nodes' price at which both cost the same"
+    )
+    return table(columns, rows) + "\n" + note
+
+
+def _month(months: float | None) -> str:
+    return "never" if months is None else f"month {months:.1f}"
+
+
+def _sensitivity(found: Finances) -> list[str]:
+    against = _name(found.compared_with)
+    swings = [
+        [entry.key.replace("_", " "), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
+        for entry in found.swings[:_SHOWN_SWINGS]
+        if entry.width_usd
+    ]
+    prices = sorted({cell.cloud_price for cell in found.heat})
+    used = sorted({cell.utilisation for cell in found.heat})
+    saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
+    heat = [[percent(share), *(money(saving[share, price]) for price in prices)] for share in used]
+    return [
+        f"What owning saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
+        table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
+        "",
+        "The same by utilisation (rows) and price of the rented nodes (columns, of today's)",
+        table([("", "left"), *((percent(price), "") for price in prices)], heat),
+    ]

@@ -1,0 +1,93 @@
+"""What `prices fetch` does and prints."""
+
+import datetime as dt
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from clusterwright.cli.lookups import day_of
+from clusterwright.cli.price_store import SCHEMA_VERSION, ingested_text
+from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+
+
+def fetch(
+    name: str,
+    *,
+    regions: list[str],
+    files: list[Path],
+    url: str,
+    seen_on: str | None,
+    store: Path | None,
+    as_json: bool,
+) -> int:
+    """Read a feed into the store and print what came of it; return 1 if a price is in quarantine.
+
+    Raises:
+        InputError: the feed, a region or a day is missing or wrong; FeedError: a document cannot be had or read.
+    """
+    from clusterwright.feeds.download import Fetcher
+    from clusterwright.feeds.fetch import feed_named, fetch_feed, read_files
+    from clusterwright.pricing.store import PriceStore
+
+    feed = feed_named(name)
+    if files and (regions or url):
+        raise InputError("files are read whole", help="leave out --region and --url beside --from")
+    if seen_on is not None and not files:
+        raise InputError("what is fetched is seen today", help="give --seen-on with --from only")
+    now = dt.datetime.now(dt.UTC)
+    at = now if seen_on is None else dt.datetime.combine(day_of(seen_on), dt.time(), tzinfo=dt.UTC)
+    if at > now:
+        raise InputError(f"{seen_on} is yet to come", help="give the day on which the prices were seen")
+    with ExitStack() as stack:
+        if files:
+            opened = stack.enter_context(PriceStore.open(store))
+            found = read_files(opened, feed, files, at=at)
+        else:
+            told = stack.enter_context(_Progress())
+            fetcher = stack.enter_context(Fetcher(told=told))
+            opened = stack.enter_context(PriceStore.open(store))
+            found = fetch_feed(opened, feed, fetcher, regions=regions, url=url)
+        place = opened.path
+    if as_json:
+        shown = {"schema": SCHEMA_VERSION, "fetched": [asdict(entry) for entry in found]}
+        print(json.dumps(shown, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
+    else:
+        for entry in found:
+            print(f"{entry.feed}: {entry.files:,} files from {entry.url}")  # noqa: T201
+            print(ingested_text(entry.ingested, place))  # noqa: T201
+    return EXIT_RULE_FAILED if any(entry.ingested.quarantined for entry in found) else EXIT_FINE
+
+
+class _Progress:
+    """A bar on a terminal, nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, url: str, done: int, total: int | None) -> None:
+        if self._bar is None:
+            return
+        if url not in self._tasks:
+            for task in self._tasks.values():
+                self._bar.remove_task(task)
+            shown = url.partition("?")[0].rpartition("/")[2]
+            self._tasks = {url: self._bar.add_task(shown, total=total)}
+        self._bar.update(self._tasks[url], completed=done, total=total)

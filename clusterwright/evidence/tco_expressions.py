@@ -1,0 +1,109 @@
+"""Figures that a case derives from others: plain arithmetic over names, nothing else."""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from clusterwright.errors import InputError
+
+_OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "abs": abs, "ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "round": round,
+}  # fmt: skip
+_MOST_NODES = 200
+_MOST_POWER = 1000.0
+
+
+def calculate(text: str, figures: Mapping[str, float | None]) -> float | None:
+    """Return the value of an expression such as `own.total_usd / rent.total_usd - 1`.
+
+    Numbers, names of figures, + - * / ** and parentheses, and abs, ceil, floor, max, min, round.
+
+    Args:
+        text: the expression.
+        figures: by name; an expression over one that is None is None.
+
+    Raises:
+        InputError: it is no such expression, names no figure, or has no value.
+
+    >>> calculate("(own.usd - 2) ** 2 / 4", {"own.usd": 6.0})
+    4.0
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InputError(f"{text!r} is not an expression", help="for example own.total_usd / rent.total_usd") from None
+    if sum(1 for _ in ast.walk(tree)) > _MOST_NODES:
+        raise InputError(f"an expression of more than {_MOST_NODES} parts is too long", help="split it in two")
+    try:
+        value = _value(tree.body, figures)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise InputError(f"{text!r} has no value: {error}", help="check what it divides by") from None
+    if value is None:
+        return None
+    if isinstance(value, complex) or not math.isfinite(value):
+        raise InputError(f"{text!r} has no finite value", help="check what it divides by")
+    return float(value)
+
+
+def _value(node: ast.AST, figures: Mapping[str, float | None]) -> Any:  # noqa: ANN401 - numbers, or None
+    name = _dotted(node)
+    if name is not None:
+        return known(name, figures)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return node.value
+    parts: list[ast.AST]
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        call, parts = _OPERATORS[type(node.op)], [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
+        call, parts = _OPERATORS[type(node.op)], [node.operand]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        if node.func.id not in _FUNCTIONS:
+            raise InputError(f"there is no function {node.func.id!r}", help=f"known: {', '.join(_FUNCTIONS)}")
+        call, parts = _FUNCTIONS[node.func.id], list(node.args)
+    else:
+        raise InputError(
+            f"{ast.unparse(node)!r} is not arithmetic over figures", help="use numbers, names, + - * / ** and ()"
+        )
+    values = [_value(part, figures) for part in parts]
+    if any(value is None for value in values):
+        return None
+    if call is operator.pow and abs(values[1]) > _MOST_POWER:
+        raise InputError(f"a power of {values[1]:g} is too large", help=f"at most {_MOST_POWER:g}")
+    return call(*(float(value) for value in values)) if call is not round else round(values[0], *map(int, values[1:]))
+
+
+def _dotted(node: ast.AST) -> str | None:
+    """Return a name such as `own.vs.rent.saving_usd`, None for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        before = _dotted(node.value)
+        return None if before is None else f"{before}.{node.attr}"
+    return None
+
+
+def known(name: str, figures: Mapping[str, float | None]) -> float | None:
+    """Return a figure by name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name in figures:
+        return figures[name]
+    close = get_close_matches(name, figures, n=1)
+    raise InputError(
+        f"there is no figure {name!r}",
+        help=f"did you mean {close[0]!r}?" if close else "clusterwright validate tco CASE --all lists them",
+    )

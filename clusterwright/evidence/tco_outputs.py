@@ -1,0 +1,216 @@
+"""Every figure of a case, by name, from the engine's cash flow. `docs/tco-cases.md` defines the names."""
+
+import math
+from collections.abc import Mapping
+from itertools import permutations
+
+from clusterwright.errors import ClusterwrightError
+from clusterwright.evidence.tco_candidates import candidates, gpus_had, nameplate_kw, servers, utilisation
+from clusterwright.evidence.tco_case import Option, TcoCase
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco import finance, returns
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.levelised import Levelisation
+from clusterwright.tco.records import Breakeven, CandidateCost
+
+#: Figures by name; None is none, with the reason in the second mapping.
+Figures = dict[str, float | None]
+_ALMOST = 1e-9
+
+
+def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
+    """Return every figure of a case by name, and why those that are None are.
+
+    Raises:
+        InputError: a value cannot be calculated with.
+        ClusterwrightError: the cash flow does not reconcile, which is a bug.
+    """
+    found: Figures = {}
+    reasons: dict[str, str] = {}
+    totals: dict[str, float] = {}
+    horizons = dict.fromkeys(option.horizon_months or case.horizon_months for option in case.options.values())
+    for horizon_months in horizons:
+        options, economics = candidates(case, horizon_months)
+        ledger = Ledger(options, economics, book)
+        broken = ledger.audit()
+        if broken:
+            raise ClusterwrightError(f"the cash flow of the case does not reconcile: {broken[0]}")
+        costs = {cost.key: cost for cost in ledger.costs()}
+        levelised = ledger.levelised({name: _levelisation(case, name, horizon_months) for name in costs})
+        for name, cost in costs.items():
+            option = case.options[name]
+            totals[name] = cost.horizon_usd or 0.0
+            found |= _prefixed(name, _option(case, option, cost, horizon_months))
+            found |= _prefixed(name, {f"cash_year_{year}_usd": usd for year, usd in _years(ledger, name).items()})
+            if option.owned:
+                cost_of_use = levelised[name]
+                found[f"{name}.fixed_charge_rate"] = cost_of_use.fixed_charge_rate
+                found[f"{name}.levelised_capital_usd_per_year"] = cost_of_use.capital_usd_per_year
+                found[f"{name}.levelised_usd_per_gpu_hour"] = cost_of_use.usd_per_useful_gpu_hour
+        breakevens = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
+        for mine, theirs in permutations(costs, 2):
+            told, why = _pair(case, ledger, costs[mine], costs[theirs], breakevens.get((mine, theirs)))
+            found |= _prefixed(f"{mine}.vs.{theirs}", told)
+            reasons |= {f"{mine}.vs.{theirs}.{name}": reason for name, reason in why.items()}
+    for mine, theirs in permutations(totals, 2):
+        saving = totals[theirs] - totals[mine]
+        found[f"{mine}.vs.{theirs}.saving_usd"] = saving
+        found[f"{mine}.vs.{theirs}.saving_fraction"] = saving / totals[theirs] if totals[theirs] else None
+    return found, reasons
+
+
+def _prefixed(prefix: str, values: Mapping[str, float | None]) -> Figures:
+    return {f"{prefix}.{name}": value for name, value in values.items()}
+
+
+def _useful_share(case: TcoCase, option: Option) -> float:
+    return utilisation(case, option) * option.availability * option.goodput
+
+
+def _levelisation(case: TcoCase, name: str, horizon_months: float) -> Levelisation:
+    option = case.options[name]
+    asked = option.levelised
+    rate = case.discount_rate if asked is None or asked.rate is None else asked.rate
+    years = horizon_months / 12.0 if asked is None or asked.years is None else asked.years
+    if asked is not None and asked.fixed_charge_rate is not None:
+        charge = asked.fixed_charge_rate
+    else:
+        written_off = (
+            finance.depreciation_fractions(asked.depreciation, bonus_fraction=asked.bonus_fraction)
+            if asked is not None and asked.depreciation is not None
+            else ()
+        )
+        tax_rate = asked.tax_rate if asked is not None else 0.0
+        charge = finance.fixed_charge_rate(rate, years, tax_rate=tax_rate, depreciation=written_off)
+    hours = option.gpus * case.hours_per_month * 12.0 * _useful_share(case, option)
+    return Levelisation(fixed_charge_rate=charge, useful_gpu_hours_per_year=hours)
+
+
+def _option(case: TcoCase, option: Option, cost: CandidateCost, horizon_months: float) -> Figures:
+    total = cost.horizon_usd or 0.0
+    categories = {part.category: part.usd for part in cost.horizon_breakdown}
+    hours = horizon_months * case.hours_per_month
+    used_gpu_hours = option.gpus * hours * utilisation(case, option)
+    useful_gpu_hours = option.gpus * hours * _useful_share(case, option)
+    capex = cost.capex_usd or 0.0
+    resale = categories.get("resale", 0.0)
+    found: Figures = {
+        "gpus": option.gpus,
+        "gpus_paid": gpus_had(option),
+        "servers": servers(option),
+        "nameplate_kw": nameplate_kw(option),
+        "gpu_hours": option.gpus * hours,
+        "used_gpu_hours": used_gpu_hours,
+        "capex_usd": capex,
+        "opex_usd": total - capex - resale,
+        "opex_usd_per_month": (total - capex - resale) / horizon_months,
+        "total_usd": total,
+        "monthly_usd": total / horizon_months,
+        "yearly_usd": total / horizon_months * 12.0,
+        "npv_usd": cost.npv_usd,
+        "depreciation_usd_per_month": (capex + resale) / horizon_months,
+        "usd_per_gpu_hour": total / used_gpu_hours,
+        "usd_per_available_gpu_hour": total / (option.gpus * hours),
+        "usd_per_useful_gpu_hour": total / useful_gpu_hours,
+        "usd_per_gpu_month": total / horizon_months / option.gpus,
+    }
+    for category, usd in categories.items():
+        found[f"total.{category}_usd"] = usd
+        found[f"monthly.{category}_usd"] = usd / horizon_months
+        found[f"yearly.{category}_usd"] = usd / horizon_months * 12.0
+    power = option.power
+    if power is not None and power.usd_per_kwh:
+        found["kwh_per_month"] = categories.get("energy", 0.0) / horizon_months / power.usd_per_kwh
+    return found | _work(option, total, useful_gpu_hours) | _books(option, categories.get("purchase", 0.0))
+
+
+def _work(option: Option, total_usd: float, useful_gpu_hours: float) -> Figures:
+    found: Figures = {}
+    if option.pflop_per_s_per_gpu is not None:
+        pflop_hours = useful_gpu_hours * option.pflop_per_s_per_gpu * option.mfu
+        found["usd_per_effective_pflop_hour"] = total_usd / pflop_hours
+        found["usd_per_effective_pflop_year"] = total_usd / pflop_hours * 8760.0
+    if option.tokens_per_s is not None:
+        tokens = option.tokens_per_s * 3600.0 * useful_gpu_hours / option.gpus
+        found["usd_per_million_tokens"] = total_usd / tokens * 1e6
+    return found
+
+
+def _books(option: Option, purchase_usd: float) -> Figures:
+    found: Figures = {}
+    if option.depreciation is not None:
+        fractions = finance.depreciation_fractions(
+            option.depreciation.method, bonus_fraction=option.depreciation.bonus_fraction
+        )
+        left = purchase_usd
+        for year, fraction in enumerate(fractions, start=1):
+            left -= fraction * purchase_usd
+            found[f"depreciation_year_{year}_usd"] = fraction * purchase_usd
+            found[f"book_value_year_{year}_usd"] = max(0.0, left)
+    if option.loan is not None:
+        principal = purchase_usd if option.loan.usd is None else option.loan.usd
+        payment = finance.loan_payment(principal, option.loan.rate_per_year, option.loan.months)
+        found["loan_usd_per_month"] = payment
+        found["loan_interest_usd"] = payment * option.loan.months - principal
+    return found
+
+
+def _years(ledger: Ledger, name: str) -> dict[int, float]:
+    years: dict[int, float] = {}
+    for row in ledger.cash_flow_rows(name):
+        year = max(1, math.ceil(row.month / 12.0 - _ALMOST))
+        years[year] = years.get(year, 0.0) + row.usd
+    return years
+
+
+def _pair(
+    case: TcoCase, ledger: Ledger, mine: CandidateCost, theirs: CandidateCost, breakeven: Breakeven | None
+) -> tuple[Figures, dict[str, str]]:
+    flows = ledger.net_flow(mine.key, theirs.key)
+    rates = returns.internal_rates(flows)
+    discounted = returns.payback_month(flows, case.discount_rate)
+    found: Figures = {
+        "npv_saving_usd": returns.present_value(flows, case.discount_rate),
+        "irr_per_year": rates.per_year,
+        "discounted_payback_months": discounted,
+        "saving_usd_per_month": ((theirs.horizon_usd or 0.0) - (mine.horizon_usd or 0.0))
+        / ledger.economics.horizon_months,
+    }
+    why = {"irr_per_year": rates.reason} if rates.reason else {}
+    if discounted is None:
+        why["discounted_payback_months"] = "the discounted money is not back within the horizon"
+    if breakeven is not None:
+        months = breakeven.months
+        found |= {
+            "breakeven_months": months,
+            "breakeven_hours": None if months is None else months * case.hours_per_month,
+            "payback_month": None if months is None else float(math.ceil(months - _ALMOST)),
+            "breakeven_utilisation": breakeven.utilisation,
+        }
+        none = [name for name in ("breakeven_months", "breakeven_hours", "payback_month") if found[name] is None]
+        why |= dict.fromkeys(
+            [*none, *(["breakeven_utilisation"] if not breakeven.utilisation else [])], breakeven.reason
+        )
+        found["breakeven_rent_usd_per_gpu_hour"] = _breakeven_rent(case, mine, theirs)
+        if found["breakeven_rent_usd_per_gpu_hour"] is None:
+            why["breakeven_rent_usd_per_gpu_hour"] = "the other option rents no GPUs, or its other costs are above"
+    return found, why
+
+
+def _breakeven_rent(case: TcoCase, mine: CandidateCost, theirs: CandidateCost) -> float | None:
+    """Return the price of a rented GPU-hour at which both cost the same; shares of it (support, lost work) follow."""
+    option = case.options[theirs.key]
+    categories = {part.category: part.usd for part in theirs.horizon_breakdown}
+    rent = categories.get("gpu", 0.0)
+    hours = (option.horizon_months or case.horizon_months) * case.hours_per_month
+    paid = hours * (utilisation(case, option) if option.rent and option.rent.pays == "used_hours" else 1.0)
+    if option.rent is None or not rent:
+        return None
+    factor = 1.0 + (option.goodput_loss or 0.0)
+    if option.support is not None:
+        shared = option.support if isinstance(option.support, float) else option.support.fraction
+        of = () if isinstance(option.support, float) else option.support.of
+        factor += shared if isinstance(option.support, float) or "gpu" in of else 0.0
+    others = (theirs.horizon_usd or 0.0) - rent * factor
+    price = ((mine.horizon_usd or 0.0) - others) / factor / (paid * gpus_had(option))
+    return price if price >= 0 else None

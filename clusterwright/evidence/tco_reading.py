@@ -1,0 +1,120 @@
+"""From a case file to a checked case: positions, "did you mean", every mistake at once."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from clusterwright.blueprint.document import Document, parse
+from clusterwright.blueprint.load import position
+from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
+from clusterwright.blueprint.problems import Path as KeyPath
+from clusterwright.errors import InputError
+from clusterwright.evidence.tco_case import Expected, Support, TcoCase
+
+_MAX_BYTES = 1_000_000
+#: Names of the forms that a value may have, which pydantic puts into its locations.
+_FORMS = (Support.__name__, Expected.__name__)
+_HELP = "docs/tco-cases.md shows a whole case"
+
+
+def read_case(path: Path) -> tuple[TcoCase, Document]:
+    """Read a TCO case.
+
+    Raises:
+        InputError: the file cannot be read.
+        BlueprintError: the text or the values are wrong; holds every problem.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}", help=_HELP) from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a case", help="name the YAML file inside it") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if len(raw) > _MAX_BYTES:
+        raise InputError(f"{path} is larger than {_MAX_BYTES:,} bytes; a case is a page of text")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        raise InputError(f"{path} is empty", help=_HELP)
+    document = parse(text, name=str(path))
+    if not isinstance(document.value, dict):
+        raise InputError(f"{path} holds a {type(document.value).__name__}, not a case", help=_HELP)
+    problems = document.problems
+    case = None
+    try:
+        case = TcoCase.model_validate(document.value)
+    except ValidationError as error:
+        problems += tuple(_problem(item, document) for item in _telling(error))
+    if problems or case is None:
+        raise BlueprintError(name=document.name, text=document.text, problems=problems)
+    return case, document
+
+
+def problem(document: Document, path: KeyPath, message: str, help_text: str | None = None) -> BlueprintError:
+    """Return the error that shows one mistake found later, placed in the document."""
+    one = Problem(path=path, message=message, help=help_text, position=position(document, path))
+    return BlueprintError(name=document.name, text=document.text, problems=(one,))
+
+
+def _telling(error: ValidationError) -> list[dict[str, Any]]:
+    """Return the errors without repetitions: of the forms that a value may have, the one that went deepest speaks."""
+    found: list[dict[str, Any]] = [dict(item) for item in error.errors(include_url=False)]
+    paths = [_path(item["loc"]) for item in found]
+    kept: dict[tuple[KeyPath, bool], dict[str, Any]] = {}
+    for item, path in zip(found, paths, strict=True):
+        deeper = any(len(other) > len(path) and other[: len(path)] == path for other in paths)
+        if not deeper or item["type"] == "value_error":
+            kept[path, item["type"] == "extra_forbidden"] = item
+    return list(kept.values())
+
+
+def _path(location: tuple[str | int, ...]) -> KeyPath:
+    """Return pydantic's location without the names of the forms that it tried."""
+    kept = [part for part in location if part not in _FORMS and not (isinstance(part, str) and "[" in part)]
+    return tuple(kept[:-1] if kept[-1:] == ["float"] else kept)
+
+
+def _problem(error: dict[str, Any], document: Document) -> Problem:
+    path = _path(error["loc"])
+    kind, context = error["type"], error.get("ctx", {})
+    shown = dotted(path)
+    if kind == "extra_forbidden":
+        message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
+    elif kind == "missing":
+        message, advice = f"{shown} is missing", _HELP
+    else:
+        text = str(error["msg"]).removeprefix("Value error, ")
+        given = error["input"]
+        seen = "" if isinstance(given, dict | list) or given is None or kind == "value_error" else f" (found {given!r})"
+        own = kind in ("value_error", "quantity")
+        message = f"{shown}: {text if own else text[0].lower() + text[1:]}{seen if kind != 'quantity' else ''}"
+        advice = context.get("help")
+    key = document.keys.get(path) if kind == "extra_forbidden" else None
+    return Problem(path=path, message=message, help=advice or None, position=key or position(document, path))
+
+
+def _did_you_mean(path: KeyPath) -> str:
+    models: list[Any] = [TcoCase]
+    for part in path[:-1]:
+        models = [step for model in models for step in _step(model, part)]
+    known = sorted({name for model in models for name in model.model_fields})
+    close = get_close_matches(str(path[-1]), known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+
+
+def _step(model: Any, part: str | int) -> list[Any]:  # noqa: ANN401 - typing forms
+    """Return the sections that may stand at a key; a key of a mapping or a place in a list leads to the same ones."""
+    field = model.model_fields.get(str(part))
+    return [model] if field is None else _forms(field.annotation)
+
+
+def _forms(annotation: Any) -> list[Any]:  # noqa: ANN401 - typing forms
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [form for argument in get_args(annotation) for form in _forms(argument)]

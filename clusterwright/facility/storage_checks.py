@@ -1,0 +1,112 @@
+"""Rules of thumb held against a storage design: the size of the data set, and what one node can draw."""
+
+from dataclasses import dataclass
+
+from clusterwright.catalog.media import media
+from clusterwright.catalog.storage import StorageTier, tier_of
+from clusterwright.errors import Finding
+from clusterwright.facility.fabric_counts import Fabric
+from clusterwright.facility.inventory import Inventory
+from clusterwright.facility.storage_design import StorageDesign
+
+#: What the storage network has to give every node (RA-11333-001, Storage; the same on NVIDIA's page for B200), bytes/s.
+NODE_BYTES_PER_S = 40e9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TierJudgement:
+    """The rule of thumb for a data set, held against what is planned.
+
+    Attributes:
+        tier: the rule; gives_bytes_per_s: of one node's drives, or of shared storage, by its scope; None is unknown.
+        enough: whether that is what the rule asks for; None where it is unknown.
+    """
+
+    tier: StorageTier
+    gives_bytes_per_s: float | None
+    enough: bool | None
+
+
+def judge_tier(design: StorageDesign, *, drives_read_bytes_per_s: float | None) -> TierJudgement:
+    """Return the rule of thumb for the data set, and whether what is planned gives what it asks for.
+
+    Args:
+        design: shared storage.
+        drives_read_bytes_per_s: of the local drives of one node, None if unknown.
+    """
+    tier = tier_of(design.cache.dataset_bytes)
+    gives = drives_read_bytes_per_s if tier.scope == "node" else design.gives_read_bytes_per_s
+    return TierJudgement(
+        tier=tier, gives_bytes_per_s=gives, enough=None if gives is None else gives >= tier.read_bytes_per_s
+    )
+
+
+def node_draws_bytes_per_s(inventory: Inventory) -> float:
+    """Return what one node can draw of its cluster's storage network while all others draw too, in bytes/s."""
+    return node_bytes_per_s(
+        ports=inventory.storage_ports * inventory.hosts_per_node,
+        port_bytes_per_s=media()[inventory.storage_family][0].port_bytes_per_s_one_way,
+        fabric=inventory.storage_fabric,
+    )
+
+
+def node_bytes_per_s(*, ports: int, port_bytes_per_s: float, fabric: Fabric) -> float:
+    """Return what one node can draw of the storage network while all others draw too, in bytes/s.
+
+    Its ports, narrowed by the leaf's downlinks over uplinks where there are switches above. Worked example: two ports
+    of 400 Gb/s behind 36 downlinks and 28 uplinks give 78 GB/s, within the 40 to 80 GB/s of NVIDIA's reference.
+
+    Args:
+        ports: of the node.
+        port_bytes_per_s: of each, one direction.
+        fabric: the storage network.
+    """
+    whole = ports * port_bytes_per_s
+    if not fabric.spine:
+        return whole
+    return whole * min(1.0, fabric.uplinks_per_leaf / (fabric.radix - fabric.uplinks_per_leaf))
+
+
+def storage_warnings(inventory: Inventory) -> list[Finding]:
+    """Return what may go wrong with shared storage and is no error.
+
+    `STO006`: the rule of thumb for such a data set asks for more bandwidth than is bought. `STO007`: a node draws less
+    of the storage network than NVIDIA asks for. Only storage that a blueprint speaks of is held against them.
+
+    Args:
+        inventory: with shared storage and its network.
+    """
+    design = inventory.storage
+    if not design.asked:
+        return []
+    found = []
+    dataset_bytes, draws = design.cache.dataset_bytes, node_draws_bytes_per_s(inventory)
+    tier, gives = tier_of(dataset_bytes), design.gives_read_bytes_per_s
+    if tier.scope == "cluster" and gives is not None and gives < tier.read_bytes_per_s:
+        found.append(
+            Finding(
+                id="STO006",
+                path=("targets", "onprem", "storage"),
+                message=(
+                    f"onprem: shared storage reads {gives / 1e9:,.0f} GB/s; a rule of thumb for data sets of "
+                    f"{dataset_bytes / 1e12:,.0f} TB asks for {tier.read_bytes_per_s / 1e9:,.0f} GB/s"
+                ),
+                help=(
+                    f"the job itself needs {design.read_bytes_per_s / 1e9:,.1f} GB/s at the level {design.level}; set "
+                    f"targets.onprem.storage.read_bandwidth to {tier.read_bytes_per_s / 1e9:,.0f} GB/s to follow it"
+                ),
+            )
+        )
+    if draws < NODE_BYTES_PER_S:
+        found.append(
+            Finding(
+                id="STO007",
+                path=("targets", "onprem", "storage"),
+                message=(
+                    f"onprem: a node draws {draws / 1e9:,.0f} GB/s of the storage network; NVIDIA's "
+                    f"reference architectures ask for {NODE_BYTES_PER_S / 1e9:,.0f} GB/s"
+                ),
+                help="choose a system with more or faster storage ports, or keep the data on local drives",
+            )
+        )
+    return found

@@ -1,0 +1,80 @@
+"""Azure's Retail Prices API: public, paged, all regions in one list.
+
+The list has 130,000 virtual machine prices in pages of 100 to 1,000, so that only sizes of the catalogue are asked for.
+Values in its filter are told apart by case. Prices of the commitments stand in it too: savings plans only in the
+preview version of the interface.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
+from clusterwright.feeds.pages import Shape, fetch_pages, read_page
+from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
+
+URL = "https://prices.azure.com/api/retail/prices"
+RULE = "pricing/feeds/azure_retail.sql"
+NAME = "azure"
+_VERSION = "2023-01-01-preview"
+_SHAPE = Shape(feed="Azure Retail Prices", items="Items", count="Count")
+#: Sizes named in one question: an address of some 2,000 characters is safe everywhere.
+_SIZES_AT_ONCE = 12
+
+
+def fetch(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
+    """Fetch the prices of the catalogue's sizes.
+
+    Raises:
+        FeedError: a page cannot be had, or is not a page of the list.
+    """
+    sizes = sorted(entry["instance_type"] for entry in wanted_instances(NAME))
+    paths: list[Path] = []
+    for number, start in enumerate(range(0, len(sizes), _SIZES_AT_ONCE)):
+        folder = asked.folder / f"part-{number:02d}"
+        folder.mkdir()
+        first = json_request(_question(asked.url, sizes[start : start + _SIZES_AT_ONCE], asked.regions))
+        paths += fetch_pages(fetcher, folder, first, shape=_SHAPE, following=_following)
+    return (_reading(paths, asked.url),)
+
+
+def read(paths: Sequence[Path]) -> Sequence[Reading]:
+    """Return saved pages as one document.
+
+    Raises:
+        FeedError: one is not a page of the list.
+    """
+    for path in paths:
+        read_page(path, _SHAPE)
+    return (_reading(paths, f"file:{paths[0].name}"),)
+
+
+def _reading(paths: Iterable[Path], url: str) -> Reading:
+    return Reading(
+        paths=tuple(paths), feed="azure-retail", url=url, rule=RULE, parameters={"wanted": wanted_instances(NAME)}
+    )
+
+
+def _question(url: str, sizes: Sequence[str], regions: Sequence[str]) -> str:
+    """Return the address of the first page: an OData filter, in which a quote is doubled."""
+
+    def any_of(name: str, values: Sequence[str]) -> str:
+        said = " or ".join(f"{name} eq '{value.replace(chr(39), chr(39) * 2)}'" for value in values)
+        return f"({said})"
+
+    terms = ["serviceName eq 'Virtual Machines'", any_of("armSkuName", sizes)]
+    if regions:
+        terms.append(any_of("armRegionName", regions))
+    return f"{url}?{urlencode({'api-version': _VERSION, '$filter': ' and '.join(terms)})}"
+
+
+def _following(page: Any, _request: Request) -> Request | None:  # noqa: ANN401 - JSON
+    after = page.get("NextPageLink")
+    if after is not None and not isinstance(after, str):
+        raise FeedError("a page of Azure Retail Prices has no address of the next one", help="nothing was stored")
+    return json_request(after) if after else None
+
+
+FEED = Feed(name=NAME, title="Azure Retail Prices: on demand, spot, reservations, savings plans", url=URL,
+            fetch=fetch, read=read)  # fmt: skip

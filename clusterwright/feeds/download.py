@@ -1,0 +1,289 @@
+"""Fetching documents politely: retries with growing waits, resume where the server can, limits, and no page of HTML."""
+
+import email.utils
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Answers that may be better the next time.
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
+_OK, _PARTIAL, _BEYOND, _REFUSED = 200, 206, 416, (401, 403)
+_GIB = 2**30
+
+
+class FeedError(ClusterwrightError):
+    """A provider's document cannot be had, or is not what it should be; nothing was stored."""
+
+    exit_code = EXIT_FACT_MISSING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manners:
+    """How a provider is asked.
+
+    Attributes:
+        attempts: for one document, each of which may resume the one before.
+        first_wait_s: before the second attempt; doubled each time, up to `most_wait_s`.
+        pause_s: least time between two requests.
+        timeout_s: without a byte.
+        most_bytes: of one document; more is no price list.
+    """
+
+    attempts: int = 6
+    first_wait_s: float = 1.0
+    most_wait_s: float = 60.0
+    pause_s: float = 0.1
+    timeout_s: float = 60.0
+    most_bytes: int = 16 * _GIB
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What to ask for.
+
+    Attributes:
+        url: of the document; it holds no key.
+        kind: `json` or `csv`, what the answer has to be.
+        headers: such as an API key, never shown.
+        body: JSON text to post; empty to get.
+    """
+
+    url: str
+    kind: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: str = ""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Part:
+    """What has arrived of a document: bytes in the file, and what names the version they are of."""
+
+    path: Path
+    validator: str = ""
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+
+class _AgainError(Exception):
+    """An attempt failed in a way that another one may not."""
+
+    def __init__(self, said: str, wait_s: float | None = None) -> None:
+        super().__init__(said)
+        self.wait_s = wait_s
+
+
+class Fetcher:
+    """A client of one run. Use it in a `with` block.
+
+    Args:
+        manners: how providers are asked.
+        sleep: waits; tests put their own.
+        told: is called with (URL, bytes so far, bytes in all or None) while a document arrives.
+    """
+
+    def __init__(
+        self,
+        *,
+        manners: Manners | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        told: Callable[[str, int, int | None], None] = lambda _url, _done, _all: None,
+    ) -> None:
+        try:
+            import httpx  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise FeedError(
+                "fetching prices needs the extra feeds", help="pip install 'clusterwright[feeds]', or give --from FILE"
+            ) from None
+        self._manners = manners or Manners()
+        self._sleep = sleep
+        self._told = told
+        self._client = httpx.Client(
+            timeout=self._manners.timeout_s,
+            follow_redirects=True,
+            # Bytes of the file itself, so that a range means the same the next time.
+            headers={"accept-encoding": "identity", "user-agent": "clusterwright prices"},
+        )
+        self._last = float("-inf")
+
+    def __enter__(self) -> Self:
+        """Return the fetcher itself."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        """Close its connections."""
+        self._client.close()
+
+    def fetch(self, request: Request, path: Path) -> Path:
+        """Write a document to a file and return the file; it exists only if all of the document is in it.
+
+        An attempt that breaks off is resumed where the server names a version of the document and takes ranges, else
+        begun again.
+
+        Raises:
+            FeedError: the document cannot be had after all attempts, is refused, too large, or of another kind.
+        """
+        import httpx  # noqa: PLC0415
+
+        part = _Part(path=path.with_name(path.name + ".part"))
+        part.path.unlink(missing_ok=True)
+        said = ""
+        for attempt in range(self._manners.attempts):
+            try:
+                self._once(request, part)
+            except _AgainError as error:
+                said, wait_s = str(error), error.wait_s
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise FeedError(f"{request.url!r} is no address: {error}", help="correct --url") from None
+            except httpx.TransportError as error:
+                said, wait_s = str(error) or type(error).__name__, None
+            else:
+                _refuse_other_kinds(request, part.path)
+                part.path.replace(path)
+                return path
+            if attempt + 1 < self._manners.attempts:
+                usual = min(self._manners.first_wait_s * 2**attempt, self._manners.most_wait_s)
+                self._sleep(usual if wait_s is None else min(wait_s, self._manners.most_wait_s))
+        raise FeedError(
+            f"{_place(request.url)} cannot be had after {self._manners.attempts} attempts: {said}",
+            help="nothing was stored; try again later, or give a downloaded file with --from",
+        )
+
+    def _once(self, request: Request, part: _Part) -> None:
+        since = time.monotonic() - self._last
+        if since < self._manners.pause_s:
+            self._sleep(self._manners.pause_s - since)
+        self._last = time.monotonic()
+        asked = dict(request.headers)
+        have = part.size if part.validator else 0
+        if have:
+            asked |= {"range": f"bytes={have}-", "if-range": part.validator}
+        method = "POST" if request.body else "GET"
+        if request.body:
+            asked["content-type"] = "application/json"
+        with self._client.stream(method, request.url, headers=asked, content=request.body or None) as answer:
+            have = _begin(request, answer, have)
+            part.validator = _validator(answer)
+            length = _length(answer)
+            self._receive(request, answer, part, have, length)
+
+    def _receive(self, request: Request, answer: "httpx.Response", part: _Part, have: int, length: int | None) -> None:
+        total = None if length is None else have + length
+        if total is not None and total > self._manners.most_bytes:
+            raise _too_large(request, self._manners.most_bytes)
+        done = have
+        with part.path.open("ab" if have else "wb") as file:
+            try:
+                for block in answer.iter_raw():
+                    done += len(block)
+                    if done > self._manners.most_bytes:
+                        raise _too_large(request, self._manners.most_bytes)
+                    file.write(block)
+                    self._told(request.url, done, total)
+            except OSError as error:
+                raise FeedError(f"{part.path.parent} cannot be written: {error.strerror}", help="make room") from None
+        if total is not None and done != total:
+            raise _AgainError(f"{done:,} of {total:,} bytes arrived")
+
+
+def _begin(request: Request, answer: "httpx.Response", have: int) -> int:
+    """Return how many bytes of the part stay; raise where the answer is none."""
+    status = answer.status_code
+    if status == _PARTIAL and answer.headers.get("content-range", "").startswith(f"bytes {have}-"):
+        return have
+    if status in (_PARTIAL, _BEYOND):
+        raise _AgainError(f"the server gave another range than asked for (HTTP {status})", 0.0)
+    if status in _PASSING:
+        raise _AgainError(f"HTTP {status}", _retry_after(answer.headers.get("retry-after", "")))
+    if status in _REFUSED:
+        raise FeedError(f"{_place(request.url)} refuses (HTTP {status})", help="check the key; see docs/prices.md")
+    if status != _OK:
+        raise FeedError(
+            f"{_place(request.url)} answers HTTP {status}", help="nothing was stored; check --region and --url"
+        )
+    said = answer.headers.get("content-type", "")
+    if said.startswith(("text/html", "image/", "video/", "audio/")):
+        raise _AgainError(f"{said.partition(';')[0]} instead of {request.kind.upper()}")
+    if answer.headers.get("content-encoding", "identity") not in ("", "identity"):
+        raise FeedError(f"{_place(request.url)} answers in {answer.headers['content-encoding']}, not in plain bytes")
+    return 0
+
+
+def _validator(answer: "httpx.Response") -> str:
+    """Return what names this version of a document, empty where ranges cannot be trusted; weak tags cannot."""
+    tag = str(answer.headers.get("etag", ""))
+    if tag and not tag.startswith("W/"):
+        return tag
+    return str(answer.headers.get("last-modified", ""))
+
+
+def _length(answer: "httpx.Response") -> int | None:
+    said = answer.headers.get("content-length", "")
+    return int(said) if said.isdecimal() else None
+
+
+def _retry_after(said: str) -> float | None:
+    """Return the seconds that a server asks to wait: a number, or a day and time."""
+    if said.isdecimal():
+        return float(said)
+    try:
+        return max(email.utils.parsedate_to_datetime(said).timestamp() - time.time(), 0.0)
+    except (TypeError, ValueError):
+        return None
+
+
+def _refuse_other_kinds(request: Request, path: Path) -> None:
+    """Look at the first bytes: pages of HTML come with code 200 and any type."""
+    with path.open("rb") as file:
+        start = file.read(512).removeprefix(b"\xef\xbb\xbf").lstrip()
+    wrong = ""
+    if not start:
+        wrong = "nothing"
+    elif start.startswith(b"<"):
+        wrong = "HTML or XML"
+    elif b"\0" in start:
+        wrong = "binary data"
+    elif request.kind == "json" and not start.startswith((b"{", b"[")):
+        wrong = "no JSON"
+    if wrong:
+        path.unlink()
+        raise FeedError(
+            f"{_place(request.url)} answers with {wrong} instead of {request.kind.upper()}",
+            help="nothing was stored; try again later, or give a downloaded file with --from",
+        )
+
+
+def _too_large(request: Request, most_bytes: int) -> FeedError:
+    return FeedError(
+        f"{_place(request.url)} is larger than {most_bytes / _GIB:,.1f} GiB, so it is no price list",
+        help="nothing was stored; check --url",
+    )
+
+
+def _place(url: str) -> str:
+    """Return an address without its query, which may be long."""
+    return url.partition("?")[0]
+
+
+def json_request(url: str, *, headers: Mapping[str, str] | None = None, body: Any = None) -> Request:  # noqa: ANN401 - JSON
+    """Return a request for JSON; a body is posted.
+
+    Args:
+        url: of the document.
+        headers: such as an API key.
+        body: what is posted as JSON; None to get.
+    """
+    import json  # noqa: PLC0415
+
+    return Request(url=url, kind="json", headers=headers or {}, body="" if body is None else json.dumps(body))

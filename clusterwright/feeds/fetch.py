@@ -1,0 +1,107 @@
+"""Fetching prices into the store: which feeds there are, and one run of one of them."""
+
+import datetime as dt
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.errors import InputError
+from clusterwright.feeds import azure
+from clusterwright.feeds.download import FeedError, Fetcher
+from clusterwright.feeds.reading import Asked, Feed, Reading
+from clusterwright.pricing.ingest import Document, Ingested, ingest
+from clusterwright.pricing.store import PriceStore
+
+FEEDS: dict[str, Feed] = {feed.name: feed for feed in (azure.FEED,)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetched:
+    """What came of one document of a feed."""
+
+    feed: str
+    url: str
+    files: int
+    ingested: Ingested
+
+
+def feed_named(name: str) -> Feed:
+    """Return a feed.
+
+    Raises:
+        InputError: there is no such feed.
+    """
+    if name not in FEEDS:
+        listed = "\n".join(f"  {feed.name:20} {feed.title}" for feed in FEEDS.values())
+        raise InputError(f"there is no feed {name!r}", help=f"feeds:\n{listed}")
+    return FEEDS[name]
+
+
+def read_files(store: PriceStore, feed: Feed, paths: Sequence[Path], *, at: dt.datetime) -> tuple[Fetched, ...]:
+    """Read documents that people saved into the store.
+
+    Args:
+        store: open for writing.
+        feed: whose they are.
+        paths: of the files.
+        at: when they were fetched.
+
+    Raises:
+        FeedError: a file is not what the feed gives.
+        InputError: a file cannot be read.
+        StoreError: the store cannot be written.
+    """
+    return tuple(_stored(store, reading, at=at) for reading in feed.read(paths))
+
+
+def fetch_feed(
+    store: PriceStore, feed: Feed, fetcher: Fetcher, *, regions: Sequence[str] = (), url: str = ""
+) -> tuple[Fetched, ...]:
+    """Fetch a feed's documents and read them into the store, each as one transaction once it is complete.
+
+    Args:
+        store: open for writing.
+        feed: to fetch.
+        fetcher: open.
+        regions: whose prices are asked for; none for all, where the feed can.
+        url: another address than the provider's own; empty for that.
+
+    Raises:
+        FeedError: a document cannot be had, or is not what the feed gives.
+        InputError: the feed needs a region or a key.
+        StoreError: the store cannot be written.
+    """
+    if feed.fetch is None:
+        raise InputError(
+            f"{feed.name} is read from files only", help=f"clusterwright prices fetch {feed.name} --from FILE"
+        )
+    if feed.needs_region and not regions:
+        raise InputError(
+            f"{feed.name} has one large document per region", help="name regions, for example --region us-east-1"
+        )
+    keys = {feed.key: os.environ[feed.key]} if feed.key and os.environ.get(feed.key) else {}
+    if feed.key and not keys:
+        raise InputError(f"{feed.name} needs a key", help=f"set the environment variable {feed.key}")
+    with tempfile.TemporaryDirectory(prefix="clusterwright-prices-") as folder:
+        asked = Asked(regions=tuple(regions), url=url or feed.url, keys=keys, folder=Path(folder))
+        readings = feed.fetch(fetcher, asked)
+        now = dt.datetime.now(dt.UTC)
+        return tuple(_stored(store, reading, at=now) for reading in readings)
+
+
+def _stored(store: PriceStore, reading: Reading, *, at: dt.datetime) -> Fetched:
+    document = Document(
+        paths=reading.paths,
+        feed=reading.feed,
+        source=reading.feed,
+        url=reading.url,
+        fetched_at=at,
+        published_on=reading.published_on,
+    )
+    try:
+        found = ingest(store, document, rule=reading.rule, parameters=reading.parameters)
+    except InputError as error:
+        raise FeedError(error.message, help=error.help) from error
+    return Fetched(feed=reading.feed, url=reading.url, files=len(reading.paths), ingested=found)

@@ -1,0 +1,321 @@
+"""A bill of materials as a vendor sends it back: its quote columns, read and checked cell by cell.
+
+A quote is used or refused, never passed over: what is wrong with a line is told with its place, all lines at once.
+"""
+
+import datetime as dt
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.table import Row, Table, is_formula, read_table
+from clusterwright.errors import InputError
+from clusterwright.facility.bill import BillLine
+from clusterwright.feeds.workbook_table import read_workbook
+from clusterwright.pricing.quoted import QuotedPrice
+
+#: Columns of the bill that are read, by their titles in the workbook.
+BILL_COLUMNS = {"Line": "line", "Part": "part", "Quantity": "quantity", "Unit": "unit"}
+QUOTE_COLUMNS = {
+    "Quote each": "quote_unit_price",
+    "Quote currency": "quote_currency",
+    "Vendor": "quote_vendor",
+    "Lead time, weeks": "quote_lead_time_weeks",
+    "Quoted on": "quoted_on",
+}
+#: Columns of the bill that a vendor need not keep.
+OTHER_COLUMNS = {
+    "Item": "item",
+    "Category": "category",
+    "USD each": "usd_each",
+    "USD total": "usd_total",
+    "Price is": "price_basis",
+    "Price date": "price_date",
+    "Source of the price": "price_source",
+    "Note": "note",
+}
+PRICE, CURRENCY, VENDOR, LEAD_TIME, QUOTED_ON = QUOTE_COLUMNS.values()
+_NEEDED = ("part", "quantity", "unit", PRICE, CURRENCY, VENDOR, QUOTED_ON)
+_TITLES = {title.casefold(): name for title, name in (BILL_COLUMNS | QUOTE_COLUMNS | OTHER_COLUMNS).items()}
+_NAMES = frozenset(_TITLES.values())
+_RATE = re.compile(r"([A-Z]{3})=([0-9.eE+-]+)@(\d{4}-\d{2}-\d{2})")
+_WHAT = "quotes"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rate:
+    """What one unit of a currency cost in USD on a day (ISO 8601)."""
+
+    usd: float
+    day: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VendorQuotes:
+    """The quotes of a file.
+
+    Attributes:
+        table: where they stand.
+        prices: one per quoted part; problems: what is wrong with lines by themselves.
+        rows: the quoted lines.
+    """
+
+    table: Table
+    prices: tuple[QuotedPrice, ...]
+    problems: tuple[Problem, ...]
+    rows: tuple[Row, ...]
+
+    def check(self, lines: Sequence[BillLine], usd_of: Mapping[str, float | None]) -> None:
+        """Hold the lines against the bill that they price.
+
+        Args:
+            lines: of the bill.
+            usd_of: the bill's prices by part; one typed over in a line that is not quoted would be passed over.
+
+        Raises:
+            BlueprintError: everything that is wrong with the file, line by line.
+        """
+        problems = [*self.problems, *(one for row in self.rows for one in _against(row, lines))]
+        quoted = {row.text("part") for row in self.rows}
+        problems += [
+            one for row in self.table.rows if row.text("part") not in quoted for one in _typed_over(row, usd_of)
+        ]
+        if problems:
+            raise self.table.error(problems)
+
+
+def parse_rates(texts: Sequence[str]) -> dict[str, Rate]:
+    """Return exchange rates by currency, of texts such as `EUR=1.08@2026-11-20` (USD for one EUR on that day).
+
+    Raises:
+        InputError: a text has another form, or names a currency twice.
+    """
+    rates: dict[str, Rate] = {}
+    for text in texts:
+        match = _RATE.fullmatch(text)
+        usd = _number(match[2]) if match else None
+        if match is None or usd is None or usd <= 0 or _day(match[3]) is None:
+            raise InputError(
+                f"{text!r} is no dated exchange rate", help="write it as --rate EUR=1.08@2026-11-20: USD for one EUR"
+            )
+        if match[1] in rates:
+            raise InputError(f"there are two rates of {match[1]}", help="give one")
+        rates[match[1]] = Rate(usd=usd, day=match[3])
+    return rates
+
+
+def read_vendor_quotes(path: Path, rates: Mapping[str, Rate]) -> VendorQuotes:
+    """Return the quotes of a bill of materials that came back, as CSV or as a workbook.
+
+    Lines whose quote columns are all empty are not quoted. What is wrong with a quoted line is in `problems`.
+
+    Args:
+        path: of the file.
+        rates: by currency; USD needs none.
+
+    Raises:
+        InputError: the file cannot be read; BlueprintError: its columns are wrong, or nothing is quoted.
+    """
+    raw = read_workbook(path, what=_WHAT) if path.suffix.lower() == ".xlsx" else read_table(path, what=_WHAT)
+    table = _named(raw)
+    rows = tuple(row for row in table.rows if any(row.text(name) for name in QUOTE_COLUMNS.values()))
+    if not rows and not table.problems:
+        raise InputError(
+            f"{table.name} has no quote: the columns {', '.join(QUOTE_COLUMNS.values())} are empty in every line",
+            help=f"write the price of a unit into {PRICE}",
+        )
+    problems = [*table.problems, *(one for row in rows for one in _wrong(row, rates)), *_twice(rows)]
+    broken = {problem.position.line for problem in problems if problem.position}
+    prices: dict[str, QuotedPrice] = {}
+    for row in rows:
+        if row.line not in broken:
+            price = _price(row, table.name, rates)
+            first = prices.setdefault(price.sku, price)
+            if (first.price, first.currency) != (price.price, price.currency):
+                said = f"{price.sku} is quoted at {_words(price)} here and at {_words(first)} in line {first.line}"
+                problems.append(_problem(row, PRICE, said, "a part has one price; the same in all of its lines"))
+    return VendorQuotes(table=table, prices=tuple(prices.values()), problems=tuple(problems), rows=rows)
+
+
+def _words(price: QuotedPrice) -> str:
+    return f"{price.price:,.2f} {price.currency}"
+
+
+def _named(raw: Table) -> Table:
+    """Return the table with the columns' names; titles of the workbook are understood too."""
+    names = [_TITLES.get(cell.text.casefold(), cell.text) for cell in raw.header]
+    problems = []
+    for cell, name in zip(raw.header, names, strict=True):
+        if name not in _NAMES:
+            said = f"there is no column {cell.text!r}{_close(cell.text, [*_NAMES])}"
+            problems.append(
+                Problem(path=(), message=said, help="remove it, so that nothing is passed over", position=cell.position)
+            )
+        elif names.count(name) > 1:
+            problems.append(
+                Problem(path=(), message=f"the column {name} stands twice", help="keep one", position=cell.position)
+            )
+    for name in _NEEDED:
+        if name not in names:
+            message = f"the column {name} is missing"
+            place = raw.header[0].position
+            problems.append(Problem(path=(), message=message, help="keep the bill's columns", position=place))
+    if problems:
+        raise raw.error(problems)
+    rows = tuple(Row(line=row.line, cells=dict(zip(names, row.cells.values(), strict=True))) for row in raw.rows)
+    return Table(name=raw.name, text=raw.text, header=raw.header, rows=rows, problems=raw.problems)
+
+
+def _problem(row: Row, column: str, message: str, help_: str) -> Problem:
+    return Problem(path=(), message=message, help=help_, position=row.cells[column].position)
+
+
+def _wrong(row: Row, rates: Mapping[str, Rate]) -> Iterator[Problem]:
+    """Yield what is wrong with a quoted line by itself."""
+    for name in (*BILL_COLUMNS.values(), *QUOTE_COLUMNS.values()):
+        if is_formula(row.text(name)):
+            yield _problem(
+                row, name, f"{row.text(name)[:40]!r} is a formula", "type the value itself; formulas are not run"
+            )
+    if not row.text("part"):
+        yield _problem(row, "part", "a quote without a part", "keep the part's name as the bill has it")
+    yield from _wrong_price(row)
+    currency = row.text(CURRENCY)
+    if not currency:
+        yield _problem(row, CURRENCY, "the currency is missing", "write USD, EUR, …")
+    elif re.fullmatch("[A-Z]{3}", currency) is None:
+        yield _problem(row, CURRENCY, f"{currency!r} is no currency code", "three capital letters: USD, EUR, …")
+    elif currency != "USD" and currency not in rates:
+        yield _problem(
+            row, CURRENCY, f"{currency} has no dated rate", f"add --rate {currency}=1.08@2026-11-20 with the day's rate"
+        )
+    if not row.text(VENDOR):
+        yield _problem(row, VENDOR, "the vendor is missing", "a price is traced to who gave it")
+    if _day(row.text(QUOTED_ON)) is None:
+        said = f"{row.text(QUOTED_ON)!r} is no day" if row.text(QUOTED_ON) else "the day of the quote is missing"
+        yield _problem(row, QUOTED_ON, said, "write it as 2026-11-20")
+    weeks = row.text(LEAD_TIME)
+    if weeks and ((value := _number(weeks)) is None or value < 0):
+        yield _problem(row, LEAD_TIME, f"{weeks!r} is no number of weeks", "write it as 12, or leave it empty")
+
+
+def _wrong_price(row: Row) -> Iterator[Problem]:
+    text = row.text(PRICE)
+    price = _number(text)
+    if not text:
+        yield _problem(
+            row, PRICE, "the price is missing, other columns of the quote are filled", "write it, or clear them"
+        )
+    elif price is None and not is_formula(text):
+        yield _problem(
+            row,
+            PRICE,
+            f"{text!r} is not a number",
+            "write it as 329580 or 0.66, without currency or thousands separator",
+        )
+    elif price is not None and price <= 0:
+        yield _problem(row, PRICE, f"{text} is no price", "leave it empty if it is not known; nothing is free")
+
+
+def _twice(rows: Sequence[Row]) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for row in rows:
+        number = row.text("line")
+        if number and seen.setdefault(number, row.line) != row.line:
+            yield _problem(
+                row,
+                "line",
+                f"line {number} of the bill is quoted in line {seen[number]} already",
+                "keep one of the two",
+            )
+
+
+def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
+    """Yield where a quoted line differs from the bill's."""
+    part = row.text("part")
+    same = [(number, line) for number, line in enumerate(lines, start=1) if line.sku == part]
+    if part and not same:
+        known = list(dict.fromkeys(line.sku for line in lines))
+        yield _problem(
+            row,
+            "part",
+            f"the bill has no part {part!r}{_close(part, known)}",
+            "keep the part's name as the bill has it",
+        )
+        return
+    own = [line for number, line in same if row.text("line") in {"", str(number)}] or [line for _, line in same]
+    if not own:
+        return
+    unit = row.text("unit")
+    if unit not in {line.unit for line in own}:
+        yield _problem(
+            row, "unit", f"the price is per {unit!r}, the bill counts {own[0].unit}", "quote the bill's unit"
+        )
+    quantity = _number(row.text("quantity"))
+    if quantity not in {line.quantity for line in own}:
+        counted = " or ".join(f"{line.quantity:,g}" for line in own)
+        yield _problem(
+            row,
+            "quantity",
+            f"the quote is for {row.text('quantity') or 'no number'} of {part}, the bill has {counted}",
+            "ask for a quote of the bill as it is now; if the prices changed the size, hold targets.onprem.nodes",
+        )
+
+
+def _typed_over(row: Row, usd_of: Mapping[str, float | None]) -> Iterator[Problem]:
+    """Yield that somebody wrote a price into the column of the prices we had."""
+    text, part = row.text("usd_each"), row.text("part")
+    if not text or part not in usd_of:
+        return
+    usd, known = _number(text), usd_of[part]
+    if usd is None or known is None or not math.isclose(usd, known, rel_tol=1e-6):
+        was = "unknown" if known is None else f"{known:,.10g}"
+        yield _problem(
+            row,
+            "usd_each",
+            f"{text} is not the price that the bill has ({was}); this column is not read",
+            f"write quotes into {PRICE}, and leave usd_each as it was or empty",
+        )
+
+
+def _price(row: Row, name: str, rates: Mapping[str, Rate]) -> QuotedPrice:
+    price, currency = float(row.text(PRICE)), row.text(CURRENCY)
+    rate = Rate(usd=1.0, day="") if currency == "USD" else rates[currency]
+    return QuotedPrice(
+        sku=row.text("part"),
+        unit=row.text("unit"),
+        usd=price * rate.usd,
+        price=price,
+        currency=currency,
+        usd_per_currency=rate.usd,
+        rate_on=rate.day,
+        vendor=row.text(VENDOR),
+        quoted_on=row.text(QUOTED_ON),
+        lead_time_weeks=_number(row.text(LEAD_TIME)),
+        file=name,
+        line=row.line,
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None
+
+
+def _day(text: str) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text) if len(text) == len("2026-11-20") else None
+    except ValueError:
+        return None
+
+
+def _close(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,96 @@
+"""The bill of materials as CSV and as Markdown, with columns for a vendor's quote."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.facility.bill import Bill
+from clusterwright.outputs.tables import csv_text
+from clusterwright.pricing.quoted import QuotedPrice
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartPrice:
+    """What one unit costs in USD, how well that is known (`documented`, `assumed`, …), from where and when.
+
+    Attributes:
+        quote: of a vendor that the price is from, if it is.
+    """
+
+    unit_usd: float | None
+    basis: str
+    source: str
+    date: str
+    quote: QuotedPrice | None = None
+
+
+Prices = Mapping[str, PartPrice]
+UNKNOWN_PRICE = PartPrice(unit_usd=None, basis="unknown", source="", date="")
+
+
+def bill_csv(bill: Bill, prices: Prices) -> str:
+    """Return the bill as CSV, one line each; unknown prices are empty cells marked `unknown`.
+
+    Args:
+        bill: of materials.
+        prices: by price key; a missing key is an unknown price.
+    """
+    rows = []
+    for number, line in enumerate(bill.lines, start=1):
+        price = prices.get(line.sku, UNKNOWN_PRICE)
+        total = None if price.unit_usd is None else price.unit_usd * line.quantity
+        rows.append(
+            (
+                number, line.sku, line.item, line.category, line.quantity, line.unit, price.unit_usd, total,
+                price.basis, price.date, price.source, line.note, *quote_cells(price.quote),
+            )
+        )  # fmt: skip
+    header = (
+        "line", "part", "item", "category", "quantity", "unit", "usd_each", "usd_total", "price_basis", "price_date",
+        "price_source", "note", "quote_unit_price", "quote_currency", "quote_vendor", "quote_lead_time_weeks",
+        "quoted_on",
+    )  # fmt: skip
+    return csv_text(header, rows)
+
+
+def quote_cells(quote: QuotedPrice | None) -> tuple[str | float | None, ...]:
+    """Return the quote columns of a line, empty where nobody quoted it yet."""
+    if quote is None:
+        return (None,) * 5
+    return (quote.price, quote.currency, quote.vendor, quote.lead_time_weeks, quote.quoted_on)
+
+
+def bill_markdown(bill: Bill, prices: Prices, *, title: str) -> str:
+    """Return the bill as a page: what is bought, for how much, and how well that is known.
+
+    Args:
+        bill: of materials.
+        prices: by price key; a missing key is an unknown price.
+        title: heading.
+    """
+    head = (
+        "| Line | Part | Item | Quantity | Unit | USD each | USD total | Price is | Lead time, weeks |",
+        "|---:|---|---|---:|---|---:|---:|---|---:|",
+    )
+    rows, total, unknown = [], 0.0, 0
+    for number, line in enumerate(bill.lines, start=1):
+        price = prices.get(line.sku, UNKNOWN_PRICE)
+        usd = None if price.unit_usd is None else price.unit_usd * line.quantity
+        total, unknown = total + (usd or 0.0), unknown + (usd is None)
+        weeks = price.quote.lead_time_weeks if price.quote else None
+        cells = (
+            str(number), line.sku, line.item, f"{line.quantity:,g}", line.unit, _usd(price.unit_usd), _usd(usd),
+            price.basis, "unknown" if weeks is None else f"{weeks:g}",
+        )  # fmt: skip
+        rows.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+    known = f"**{total:,.2f} USD** for the lines whose price is known"
+    missing = f"; {unknown} of {len(bill.lines)} have none" if unknown else ""
+    return "\n".join([f"# Bill of materials of {_cell(title)}", "", *head, *rows, "", f"{known}{missing}."])
+
+
+def _usd(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.2f}"
+
+
+def _cell(text: str) -> str:
+    """Return a text that cannot leave its cell of a Markdown table."""
+    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())

@@ -1,0 +1,233 @@
+"""A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import candidates_of, economics_of_plan
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import TERMS
+from clusterwright.tco import returns
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import Candidate, CandidateCost
+from clusterwright.tco.uncertainty import (
+    DrawnOption,
+    UncertainInput,
+    grid,
+    latin_hypercube,
+    one_at_a_time,
+    uncertain_inputs,
+)
+
+#: Terms that change more than the price: spot capacity is taken back, so that a run takes longer on it.
+_NOT_A_PRICE = ("spot", "purchase")
+OWNED = "onprem"
+HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Return:
+    """What owning brings against one rented option, as an investment: the money that is not paid in rent.
+
+    Attributes:
+        owned_key, rented_key: the two options.
+        npv_usd: present value of the savings, resale included.
+        irr_per_year: internal rate of return, None if there is none or several; `reason` says why.
+        payback_months, discounted_payback_months: when the money is back, resale left out of neither.
+        breakeven_months, breakeven_utilisation: as in `tco.records.Breakeven`.
+        breakeven_rent_factor: share of the rented option's price of GPU nodes at which both cost the same, None where
+            its other costs alone are above.
+    """
+
+    owned_key: str
+    rented_key: str
+    npv_usd: float
+    irr_per_year: float | None
+    payback_months: float | None
+    discounted_payback_months: float | None
+    breakeven_months: float | None
+    breakeven_utilisation: float | None
+    breakeven_rent_factor: float | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Swing:
+    """What one uncertain input alone does to the present value that owning saves, at its P10 and P90, in USD."""
+
+    key: str
+    saving_usd_low: float
+    saving_usd_high: float
+    source: str
+
+    @property
+    def width_usd(self) -> float:
+        """How far the two ends are apart."""
+        return abs(self.saving_usd_high - self.saving_usd_low)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeatCell:
+    """What owning saves in present value at factors on utilisation and on the cloud price."""
+
+    utilisation: float
+    cloud_price: float
+    saving_usd: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finances:
+    """A plan in the terms of finance.
+
+    Attributes:
+        costs: of every target and term with a documented price, cheapest present value first.
+        returns: of owning against each rented option; empty where nothing is owned.
+        draws, seed: of the Latin hypercube; inputs: what was drawn.
+        drawn: every option over all draws.
+        swings: of owning against the cheapest rented option, widest first; heat: the same over two inputs.
+        base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
+        compared_with: the rented option of swings and heat, empty if there is none.
+    """
+
+    costs: tuple[CandidateCost, ...]
+    returns: tuple[Return, ...]
+    draws: int
+    seed: int
+    inputs: tuple[UncertainInput, ...]
+    drawn: tuple[DrawnOption, ...]
+    swings: tuple[Swing, ...]
+    heat: tuple[HeatCell, ...]
+    base_saving_usd: float | None
+    compared_with: str
+
+
+def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
+    """Return a plan in the terms of finance, on its own bill, prices and as-of day.
+
+    Args:
+        plan: with its options.
+        book: documented prices.
+        draws: of the uncertain inputs, 1 to a million.
+        seed: of the draws.
+
+    Raises:
+        InputError: draws are out of range.
+    """
+    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan), book)
+    costs = sorted(
+        (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
+    )
+    inputs = _inputs(plan, ledger, costs)
+    drawn = ledger.drawn(latin_hypercube(inputs, draws, seed=seed)).options
+    known = {cost.key for cost in costs}
+    rented = [cost.key for cost in costs if not cost.owned]
+    owned = any(cost.owned for cost in costs)
+    against = rented[0] if owned and rented else ""
+    swings, heat, base = _sensitivity(ledger, inputs, against) if against else ((), (), None)
+    return Finances(
+        costs=tuple(costs),
+        returns=tuple(_return(ledger, costs, key) for key in rented) if owned else (),
+        draws=draws,
+        seed=seed,
+        inputs=inputs,
+        drawn=tuple(option for option in drawn if option.key in known),
+        swings=swings,
+        heat=heat,
+        base_saving_usd=base,
+        compared_with=against,
+    )
+
+
+def _by_term(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, the rented ones once per term; a term without a price has no cost."""
+    return [
+        priced
+        for candidate in candidates
+        for priced in (
+            [candidate]
+            if candidate.owned
+            else [
+                replace(candidate, key=f"{candidate.key}/{term}", term=term)
+                for term in TERMS
+                if term not in _NOT_A_PRICE or term == candidate.term
+            ]
+        )
+    ]
+
+
+def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UncertainInput, ...]:
+    bought = next((cost for cost in costs if cost.owned and cost.capex_usd), None)
+    band = (1.0, 1.0)
+    if bought is not None and bought.capex_usd:
+        band = (
+            (bought.capex_usd_low or bought.capex_usd) / bought.capex_usd,
+            (bought.capex_usd_high or bought.capex_usd) / bought.capex_usd,
+        )
+    first = plan.options[0]
+    return uncertain_inputs(
+        ledger.parameters,
+        utilisation=ledger.economics.utilisation,
+        purchase_band=band,
+        run_time_band=(
+            first.calendar_days_low / first.calendar_days,
+            first.calendar_days_high / first.calendar_days,
+        ),
+    )
+
+
+def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> Return:
+    mine = next(cost for cost in costs if cost.owned)
+    theirs = next(cost for cost in costs if cost.key == rented_key)
+    flows = ledger.net_flow(mine.key, rented_key)
+    rates = returns.internal_rates(flows)
+    breakeven = next(
+        (pair for pair in ledger.breakevens() if (pair.owned_key, pair.rented_key) == (mine.key, rented_key)), None
+    )
+    nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category == "compute")
+    left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
+    rate = ledger.economics.discount_rate
+    return Return(
+        owned_key=mine.key,
+        rented_key=rented_key,
+        npv_usd=returns.present_value(flows, rate),
+        irr_per_year=rates.per_year,
+        payback_months=returns.payback_month(flows),
+        discounted_payback_months=returns.payback_month(flows, rate),
+        breakeven_months=breakeven.months if breakeven else None,
+        breakeven_utilisation=breakeven.utilisation if breakeven else None,
+        breakeven_rent_factor=left / nodes if nodes and left >= 0 else None,
+        reason="; ".join(filter(None, (rates.reason, breakeven.reason if breakeven else ""))),
+    )
+
+
+def _sensitivity(
+    ledger: Ledger, inputs: Sequence[UncertainInput], rented_key: str
+) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
+    savings = _savings(ledger, one_at_a_time(inputs), rented_key)
+    swings = [
+        Swing(
+            key=entry.key,
+            saving_usd_low=savings[1 + 2 * place],
+            saving_usd_high=savings[2 + 2 * place],
+            source=entry.source,
+        )
+        for place, entry in enumerate(inputs)
+    ]
+    highest = 1.0 / ledger.economics.utilisation
+    utilisations = [factor for factor in HEAT_FACTORS if factor <= highest + 1e-9]
+    cells = _savings(ledger, grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS)), rented_key)
+    pairs = [(used, price) for used in utilisations for price in HEAT_FACTORS]
+    heat = tuple(
+        HeatCell(utilisation=used * ledger.economics.utilisation, cloud_price=price, saving_usd=saving)
+        for (used, price), saving in zip(pairs, cells, strict=True)
+    )
+    return tuple(sorted(swings, key=lambda swing: (-swing.width_usd, swing.key))), heat, savings[0]
+
+
+def _savings(ledger: Ledger, draws: Mapping[str, object], rented_key: str) -> list[float]:
+    """Return what owning saves in each of a few chosen draws, in their order."""
+    usd: dict[int, dict[str, float]] = {}
+    for cost in ledger.drawn(draws).costs:
+        usd.setdefault(cost.number, {})[cost.key] = cost.npv_usd
+    owned = next(candidate.key for candidate in ledger.candidates if candidate.owned)
+    return [row[rented_key] - row[owned] for _, row in sorted(usd.items())]

@@ -1,0 +1,102 @@
+"""What is sold with accelerators in it, under one price key each, so that prices can be compared per GPU."""
+
+from dataclasses import dataclass
+
+from clusterwright.catalog import lookup
+from clusterwright.catalog.price_only import price_only_products
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError
+
+#: Terms of the price book by the kind of capacity (`catalog/capacity_objects.csv`) that is sold under them.
+_TERMS_OF_CAPACITY = {
+    "on-demand": ("on_demand", "reserved_1y", "reserved_3y"),
+    "spot": ("spot",),
+    "capacity-block": ("capacity_block",),
+    "flex-start": ("flex_start",),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GpuProduct:
+    """A product with accelerators.
+
+    Attributes:
+        sku: price key, such as `aws/p5.48xlarge`.
+        gpus: accelerators in one unit of it.
+        terms: that it may be sold under.
+        dense_bf16_flop_per_s_per_gpu: None if unknown, as is `hbm_bytes_per_gpu`.
+    """
+
+    sku: str
+    provider: str
+    accelerator: str
+    gpus: float
+    terms: tuple[str, ...]
+    dense_bf16_flop_per_s_per_gpu: float | None
+    hbm_bytes_per_gpu: float | None
+
+
+def gpu_products(catalogue: Catalogue) -> tuple[GpuProduct, ...]:
+    """Return every instance type of the clouds, and every product of providers that only prices are known of."""
+    of_clouds = [
+        _product(
+            catalogue,
+            sku=f"{entry.cloud}/{entry.id}",
+            provider=entry.cloud,
+            accelerator=entry.accelerator,
+            gpus=entry.gpus,
+            terms=tuple(
+                term
+                for key in entry.capacity_objects
+                for term in _TERMS_OF_CAPACITY.get(catalogue.capacity_objects[key].kind, ())
+            ),
+        )
+        for entry in catalogue.instances.values()
+    ]
+    of_others = [
+        _product(
+            catalogue,
+            sku=entry.sku,
+            provider=entry.provider,
+            accelerator=entry.accelerator,
+            gpus=entry.gpus,
+            terms=("on_demand",),
+        )
+        for entry in price_only_products().values()
+    ]
+    return tuple(of_clouds + of_others)
+
+
+def _product(
+    catalogue: Catalogue, *, sku: str, provider: str, accelerator: str, gpus: float, terms: tuple[str, ...]
+) -> GpuProduct:
+    chip = catalogue.accelerators[accelerator]
+    return GpuProduct(
+        sku=sku,
+        provider=provider,
+        accelerator=accelerator,
+        gpus=gpus,
+        terms=terms,
+        dense_bf16_flop_per_s_per_gpu=chip.dense_bf16_flop_per_s,
+        hbm_bytes_per_gpu=chip.hbm_bytes,
+    )
+
+
+def product_or_accelerator(catalogue: Catalogue, name: str) -> tuple[str, str]:
+    """Return the price key and the accelerator that a name stands for; one of the two is empty.
+
+    A price key may be written without its provider. A name such as `h100` is an accelerator.
+
+    Raises:
+        InputError: nothing has that name.
+    """
+    skus = [entry.sku for entry in gpu_products(catalogue) if name in (entry.sku, entry.sku.partition("/")[2])]
+    if skus:
+        return skus[0], ""
+    try:
+        return "", lookup.accelerator(catalogue, name).id
+    except InputError as error:
+        raise InputError(
+            f"no product and no accelerator is called {name!r}",
+            help=f"{error.help}; products: clusterwright prices",
+        ) from None

@@ -1,0 +1,45 @@
+"""What a vendor quoted for a part: it takes the place of any other price of the part."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuotedPrice:
+    """A vendor's price of one part.
+
+    Attributes:
+        sku: price key of the part; unit: that the price is for, such as `each`.
+        usd: price of one unit in USD; price, currency: as quoted.
+        usd_per_currency, rate_on: exchange rate and its day (ISO 8601); 1 and empty for USD.
+        vendor, quoted_on: who, and on which day (ISO 8601); lead_time_weeks: None if not told.
+        file, line: where it stands.
+    """
+
+    sku: str
+    unit: str
+    usd: float
+    price: float
+    currency: str
+    usd_per_currency: float
+    rate_on: str
+    vendor: str
+    quoted_on: str
+    lead_time_weeks: float | None
+    file: str
+    line: int
+
+    @property
+    def source(self) -> str:
+        """Who said it and where it stands: `Acme, quotes.csv:12`."""
+        return f"{self.vendor}, {self.file}:{self.line}"
+
+    @property
+    def note(self) -> str:
+        """How it became USD, and how long delivery takes."""
+        words = []
+        if self.currency != "USD":
+            rate = f"{self.usd_per_currency:g} USD per {self.currency} of {self.rate_on}"
+            words.append(f"{self.price:,.2f} {self.currency} at {rate}")
+        if self.lead_time_weeks is not None:
+            words.append(f"lead time {self.lead_time_weeks:g} weeks")
+        return "; ".join(words)

@@ -1,0 +1,122 @@
+"""Formulas of finance: annuities, depreciation, fixed charge rates. Rates are per period, as fractions."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from clusterwright.assets import root
+from clusterwright.errors import InputError
+
+
+def capital_recovery_factor(rate: float, periods: float) -> float:
+    """Return the equal payment per period that pays back 1 over some periods.
+
+    rate / (1 - (1 + rate)^-periods); 1 / periods at a rate of 0 (Brealey, Myers: Principles of Corporate Finance).
+
+    Args:
+        rate: per period, above -1.
+        periods: more than 0.
+
+    Raises:
+        InputError: a value is out of range.
+
+    >>> round(capital_recovery_factor(0.08, 5), 6)
+    0.250456
+    >>> capital_recovery_factor(0, 4)
+    0.25
+    """
+    if rate <= -1 or periods <= 0:
+        raise InputError(
+            f"there is no annuity of {periods:g} periods at a rate of {rate:g}",
+            help="periods are more than 0, the rate is above -1",
+        )
+    if rate == 0:
+        return 1.0 / periods
+    growth: float = (1.0 + rate) ** -periods
+    return rate / (1.0 - growth)
+
+
+def loan_payment(principal_usd: float, rate_per_year: float, months: int) -> float:
+    """Return the monthly payment in USD of a loan that is paid back in equal payments, at the nominal yearly rate / 12.
+
+    >>> round(loan_payment(1_000_000, 0.08, 48), 2)
+    24412.92
+    """
+    return principal_usd * capital_recovery_factor(rate_per_year / 12.0, months)
+
+
+@cache
+def _tables() -> Mapping[str, tuple[float, ...]]:
+    found: dict[str, tuple[float, ...]] = {}
+    with (root() / "tco" / "depreciation.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            found[row["method"]] = (*found.get(row["method"], ()), float(row["fraction"]))
+    return found
+
+
+def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple[float, ...]:
+    """Return the share of the cost that is written off in each year; the shares sum to 1.
+
+    Args:
+        method: `straight_line_N` over N years, or a table of `tco/depreciation.csv` such as `macrs_5`
+            (half-year convention, IRS Publication 946 table A-1).
+        bonus_fraction: share written off at once in the first year; the method takes the rest.
+
+    Raises:
+        InputError: there is no such method, or the bonus is no share.
+
+    >>> depreciation_fractions("macrs_5")
+    (0.2, 0.32, 0.192, 0.1152, 0.1152, 0.0576)
+    >>> depreciation_fractions("straight_line_4")
+    (0.25, 0.25, 0.25, 0.25)
+    >>> depreciation_fractions("straight_line_2", bonus_fraction=0.5)
+    (0.75, 0.25)
+    """
+    if not 0 <= bonus_fraction <= 1:
+        raise InputError(f"a bonus depreciation of {bonus_fraction:g} is no share", help="give 0 to 1")
+    years = method.removeprefix("straight_line_")
+    if years != method and years.isdecimal() and 0 < int(years) <= 50:  # noqa: PLR2004 - longest life of a building
+        fractions: tuple[float, ...] = (1.0 / int(years),) * int(years)
+    elif method in _tables():
+        fractions = _tables()[method]
+    else:
+        raise InputError(
+            f"there is no depreciation {method!r}", help=f"use straight_line_5 or one of {', '.join(_tables())}"
+        )
+    first, *rest = (fraction * (1.0 - bonus_fraction) for fraction in fractions)
+    return (first + bonus_fraction, *rest)
+
+
+def present_value_of_depreciation(fractions: Sequence[float], rate: float) -> float:
+    """Return what writing off 1 over the years is worth today, each year's share at the year's end.
+
+    sum of fraction_t / (1 + rate)^t.
+
+    >>> round(present_value_of_depreciation(depreciation_fractions("macrs_5"), 0.08), 6)
+    0.811326
+    """
+    return sum(fraction / (1.0 + rate) ** year for year, fraction in enumerate(fractions, start=1))
+
+
+def fixed_charge_rate(rate: float, years: float, *, tax_rate: float = 0.0, depreciation: Sequence[float] = ()) -> float:
+    """Return the share of the purchase that must be earned each year, before tax, to pay for it.
+
+    CRF x (1 - tax x PV of depreciation) / (1 - tax) (Short, Packey, Holt: Manual for the Economic Evaluation of Energy
+    Efficiency and Renewable Energy Technologies, NREL/TP-462-5173).
+
+    Args:
+        rate: discount rate per year, after tax.
+        years: life of the purchase.
+        tax_rate: on income, 0 to below 1.
+        depreciation: share of the purchase written off in each year; needed where there is tax.
+
+    Raises:
+        InputError: the tax rate is no share below 1.
+
+    >>> fixed_charge_rate(0.08, 5) == capital_recovery_factor(0.08, 5)
+    True
+    """
+    if not 0 <= tax_rate < 1:
+        raise InputError(f"a tax rate of {tax_rate:g} leaves nothing to pay with", help="give 0 to below 1")
+    shield = tax_rate * present_value_of_depreciation(depreciation, rate)
+    return capital_recovery_factor(rate, years) * (1.0 - shield) / (1.0 - tax_rate)

@@ -1,0 +1,29 @@
+-- One row is one candidate (base scenario): what a useful GPU-hour costs when its equipment is charged at a fixed rate
+-- a year: ((purchases - present value of resale) x fixed charge rate + running costs of a year) / useful GPU-hours of a
+-- year. `levelisation` holds the rate and the hours of each candidate.
+with
+amount as (
+    select
+        key,
+        coalesce(sum(usd) filter (where capex_or_opex = 'capex' and category <> 'resale'), 0.0) as capex_usd,
+        coalesce(
+            sum(usd * power(1.0 + $discount_rate, -month_end / 12.0)) filter (where category = 'resale'), 0.0
+        ) as present_resale_usd,
+        coalesce(sum(usd) filter (where capex_or_opex = 'opex'), 0.0) / ($horizon_months / 12.0) as opex_usd_per_year
+    from cash_flow
+    where scenario = 'base'
+    group by key
+)
+
+select
+    amount.key,
+    levelisation.fixed_charge_rate,
+    amount.opex_usd_per_year,
+    (amount.capex_usd + amount.present_resale_usd) * levelisation.fixed_charge_rate as capital_usd_per_year,
+    (
+        (amount.capex_usd + amount.present_resale_usd) * levelisation.fixed_charge_rate
+        + amount.opex_usd_per_year
+    ) / levelisation.useful_gpu_hours_per_year as usd_per_useful_gpu_hour
+from amount
+inner join levelisation on amount.key = levelisation.key
+order by amount.key

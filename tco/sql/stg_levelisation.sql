@@ -1,0 +1,12 @@
+-- One row is one candidate with the share of its purchases charged per year, and its useful GPU-hours per year.
+select
+    unnest(
+        cast(
+            $rows as struct(
+                key varchar,
+                fixed_charge_rate double,
+                useful_gpu_hours_per_year double
+            )[]
+        ),
+        recursive := true
+    )

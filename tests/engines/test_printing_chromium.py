@@ -1,0 +1,72 @@
+"""The drawings as a PDF: one A3 page each, the same in two runs, no word too small to read."""
+
+import datetime as dt
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clusterwright.catalog.load import load
+from clusterwright.cli import write
+from clusterwright.outputs.deliverables import onprem_files
+from clusterwright.outputs.printing import (
+    MARGIN_MM,
+    PAGE_MM,
+    RACKS_PER_PAGE,
+    drawing_pages,
+    drawings_pdf,
+    missing_browser,
+)
+from clusterwright.plan.record import Plan
+
+pytestmark = pytest.mark.engine
+
+MADE_ON = dt.date(2026, 11, 20)
+POINT_MM = 25.4 / 72
+#: What is still read at arm's length: the labels of rack units are the smallest words.
+SMALLEST_POINTS = 5.0
+
+
+def pages_of(plan: Plan) -> list[str]:
+    """Return the drawings of a plan's cluster on premises."""
+    option = plan.option("onprem")
+    assert option is not None
+    return drawing_pages(plan, option, load(), onprem_files(plan, option, load()))
+
+
+def test_words_are_legible_at_a3(shipped_plan: Plan) -> None:
+    """Fitted to the page, the smallest word of every drawing is at least five points high."""
+    pages = pages_of(shipped_plan)
+    assert len(pages) >= 1 + 12 // RACKS_PER_PAGE
+    for page in pages:
+        root = ET.fromstring(page)  # noqa: S314 - our own file
+        sides = [float(root.attrib[name]) for name in ("width", "height")]
+        scale = min((paper - 2 * MARGIN_MM) / side for paper, side in zip(PAGE_MM, sides, strict=True))
+        sizes = [float(mark.attrib["font-size"]) for mark in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert min(sizes) * scale / POINT_MM >= SMALLEST_POINTS
+
+
+def test_a_page_for_every_drawing(shipped_plan: Plan, require_engine: Callable[..., None]) -> None:
+    """Chromium prints as many A3 pages as there are drawings, and the same bytes again."""
+    require_engine(working=not missing_browser(), reason=missing_browser())
+    pages = pages_of(shipped_plan)
+    printed = drawings_pdf(pages, made_on=MADE_ON)
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)
+    assert len(boxes) == len(pages)
+    for width, height in boxes:
+        assert [float(width) * POINT_MM, float(height) * POINT_MM] == pytest.approx(PAGE_MM, abs=1)
+    assert drawings_pdf(pages, made_on=MADE_ON) == printed
+    assert b"(D:20261120000000" in printed
+
+
+def test_without_a_browser_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The documents are written, the missing print is told on stderr."""
+    monkeypatch.setattr("clusterwright.outputs.printing.PROGRAMS", ("no-such-browser",))
+    blueprint = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
+    assert write.onprem(blueprint, tmp_path / "site", None, pdf=True, force=False) == 0
+    assert "drawings.pdf is skipped: not installed: no-such-browser" in capsys.readouterr().err
+    assert not (tmp_path / "site" / "drawings.pdf").exists()

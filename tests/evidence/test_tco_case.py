@@ -1,0 +1,213 @@
+"""What a TCO case may say, and how mistakes in it are told."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from clusterwright.assets import root
+from clusterwright.blueprint.document import read
+from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.errors import InputError
+from clusterwright.evidence.tco_case import json_schema
+from clusterwright.evidence.tco_check import CheckedCase, check_case
+from clusterwright.evidence.tco_expressions import calculate
+
+SHIPPED = sorted((Path(__file__).parents[1] / "published" / "tco").glob("*.yaml"))
+PLAIN = """case: plain
+options:
+  own: {gpus: 8, purchase: {usd: 1000}}
+  rent: {gpus: 8, rent: {usd_per_month: 100}}
+"""
+
+
+def _case(folder: Path, text: str) -> CheckedCase:
+    path = folder / "case.yaml"
+    path.write_text(text, encoding="utf-8")
+    return check_case(path)
+
+
+def _told(folder: Path, text: str) -> str:
+    with pytest.raises(BlueprintError) as caught:
+        _case(folder, text)
+    assert caught.value.exit_code == 2
+    return caught.value.render()
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_cases_follow_the_schema(path: Path) -> None:
+    """The JSON Schema that editors read accepts what the command accepts."""
+    jsonschema.Draft202012Validator(json_schema()).validate(read(path).value)
+
+
+def test_schema_refuses_unknown_keys() -> None:
+    """An editor marks a key that is not there."""
+    value = {"case": "x", "options": {"a": {"gpu": 1}}, "expected": {"a.total_usd": 1}}
+    assert list(jsonschema.Draft202012Validator(json_schema()).iter_errors(value))
+    json.dumps(json_schema())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message", "place"),
+    [
+        ("utilization: 1\n", "did you mean 'utilisation'?", "5:1"),
+        ("utilisation: 120 %\n", "less than or equal to 1", "5:14"),
+        ("utilisation: 0\n", "greater than 0", "5:14"),
+        ("discount_rate: -5 %\n", "greater than or equal to 0", "5:16"),
+        ("discount_rate: .nan\n", "nan is not a fraction", "5:16"),
+        ("hours_per_month: 0\n", "greater than 0", "5:18"),
+        ("tolerance: {absolut: 1}\n", "did you mean 'absolute'?", "5:13"),
+        ("derived: {x: own.total / 2}\n", "did you mean 'own.total_usd'?", "5:14"),
+        ("derived: {x: 1 / 0}\n", "has no value", "5:14"),
+        ("derived: {x: __import__('os')}\n", "no function '__import__'", "5:14"),
+        ("derived: {x: own.total_usd.__class__}\n", "no figure", "5:14"),
+        ("derived: {x: 9 ** 9 ** 9}\n", "too large", "5:14"),
+        ("derived: {own.x: 1}\n", "cannot be a name", "5:18"),
+    ],
+)  # fmt: skip
+def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str, place: str) -> None:
+    """What is wrong is told with line and column, and a hint."""
+    told = _told(tmp_path, PLAIN + wrong + "expected: {own.total_usd: 1000}\n")
+    assert message in told
+    assert f"case.yaml:{place}" in told
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("{rent: {usd_per_hour: 1}, purchase: {usd: 1}}", "bought or rented, not both"),
+        ("{rent: {usd_per_server_hour: 1}}", "needs gpus_per_server"),
+        ("{rent: {discount: 10 %}}", "one of usd_per_gpu_hour"),
+        ("{gpus: 8}", "costs nothing"),
+        ("{gpus: 0, monthly: {gpu: 1}}", "greater than 0"),
+        ("{monthly: {gpu: -1}}", "greater than or equal to 0"),
+        ("{purchase: {usd: 1, capital_charge_per_year: 8 %}, levelised: {years: 5}}", "keep one"),
+        ("{purchase: {usd: 1}, depreciation: {method: macrs_6}}", "there is no depreciation 'macrs_6'"),
+        ("{purchase: {usd: 1}, levelised: {tax_rate: 100 %}}", "less than 1"),
+        ("{monthly: {gpu: 1}, loan: {rate_per_year: 5 %, months: 12}}", "need a purchase"),
+        ("{monthly: {gpu: 1}, support: {fracton: 5 %}}", "did you mean 'fraction'?"),
+        ("{monthly: {gpu: 1}, costs: [{name: a, usd: 1, per: gpu_day}]}", "'once'"),
+    ],
+)
+def test_contradiction_in_an_option(tmp_path: Path, option: str, message: str) -> None:
+    """An option that cannot be calculated says why."""
+    assert message in _told(tmp_path, f"case: x\noptions:\n  a: {option}\nexpected: {{a.total_usd: 1}}\n")
+
+
+def test_all_mistakes_at_once(tmp_path: Path) -> None:
+    """Every mistake is told in one go."""
+    told = _told(tmp_path, PLAIN + "a: 1\nb: 2\nexpected: {}\n")
+    assert told.count("error: ") == 3
+
+
+def test_unknown_figure_is_told(tmp_path: Path) -> None:
+    """A figure that is not computed is refused, with the closest name."""
+    told = _told(tmp_path, PLAIN + "expected: {own.vs.rent.breakeven_month: 10}\n")
+    assert "did you mean 'own.vs.rent.breakeven_months'?" in told
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n", "just text\n"])
+def test_no_case_at_all(tmp_path: Path, text: str) -> None:
+    """An empty file or a list is no case."""
+    with pytest.raises(InputError):
+        _case(tmp_path, text)
+    with pytest.raises(InputError):
+        check_case(tmp_path / "absent.yaml")
+    with pytest.raises(InputError):
+        check_case(tmp_path)
+
+
+def test_support_is_a_share_of_what_is_named(tmp_path: Path) -> None:
+    """A support plan is a share of what the provider bills, or of the categories that are named."""
+    text = """case: support
+options:
+  plain: {monthly: {gpu: 100, storage: 10, debugging: 50}, support: 10 %}
+  named: {monthly: {gpu: 100, storage: 10, debugging: 50}, support: {fraction: 10 %, of: [gpu, debugging]}}
+  lossy: {monthly: {gpu: 100, storage: 10}, goodput_loss: 3 %, one_time: {setup: 720}}
+horizon_months: 24
+tolerance: {absolute: 1e-9}
+expected:
+  plain.monthly.support_usd: 11
+  plain.monthly_usd: 171
+  named.monthly.support_usd: 15
+  lossy.monthly.goodput_loss_usd: 3
+  lossy.monthly.one_time_usd: 30
+  lossy.monthly_usd: 143
+  plain.vs.lossy.saving_usd: -672
+"""
+    assert _case(tmp_path, text).ok
+
+
+def test_owned_and_rented_costs(tmp_path: Path) -> None:
+    """Whole servers, cost lines per what they are counted, resale, and pairs against each other."""
+    text = """case: everything
+hours_per_month: 720
+horizon_months: 12
+utilisation: 50 %
+options:
+  own:
+    gpus: 12
+    gpus_per_server: 8
+    purchase: {usd_per_gpu: 100, usd_per_server: 1000, usd: 400, resale_fraction: 25 %, installation_fraction: 10 %}
+    costs:
+      - {name: licence, usd: 12, per: gpu_year, category: software}
+      - {name: rack, usd: 5, per: server_month}
+      - {name: wear, usd: 0.01, per: gpu_used_hour}
+      - {name: cabling, usd: 7, per: server}
+  parts: {gpus: 12, gpus_per_server: 8, whole_servers: false, purchase: {usd_per_server: 1000}}
+  rent: {gpus: 12, rent: {usd_per_gpu_hour: 0.1, discount: 10 %}}
+  committed: {gpus: 12, rent: {usd_per_gpu_hour: 0.1, pays: all_hours}}
+tolerance: {absolute: 1e-6}
+expected:
+  own.servers: 2
+  own.gpus_paid: 16
+  own.total.purchase_usd: 4000
+  own.total.installation_usd: 400
+  own.total.resale_usd: -1000
+  own.total.software_usd: 192
+  own.total.other_usd: 811.2
+  own.total.one_time_usd: 14
+  own.capex_usd: 4414
+  own.total_usd: 4417.2
+  parts.servers: 1.5
+  parts.total_usd: 1500
+  rent.total_usd: 4665.6
+  committed.total_usd: 10368
+  rent.usd_per_gpu_hour: 0.09
+  own.vs.rent.saving_usd: 248.4
+  own.vs.committed.npv_saving_usd: 5950.8
+"""
+    checked = _case(tmp_path, text)
+    assert {name: output for name, output in checked.outputs.items() if not output.ok} == {}
+
+
+def test_breakeven_rent_is_where_both_cost_the_same(tmp_path: Path) -> None:
+    """At the breakeven price of a rented GPU-hour the saving is nothing, support and lost work included."""
+    text = """case: breakeven
+horizon_months: 24
+options:
+  own: {{gpus: 8, purchase: {{usd: 200000}}}}
+  rent: {{gpus: 8, rent: {{usd_per_gpu_hour: {usd}}}, monthly: {{storage: 10}}, support: 5 %, goodput_loss: 3 %}}
+expected: {{own.vs.rent.saving_usd: {{value: 0, absolute: 0.01}}}}
+"""
+    price = _case(tmp_path, text.format(usd=2)).computed["own.vs.rent.breakeven_rent_usd_per_gpu_hour"]
+    assert price is not None
+    assert _case(tmp_path, text.format(usd=price)).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("a.b - -2", 5.0), ("max(a.b, 7) / 2", 3.5), ("round(10 / a.b, 2)", 3.33), ("none * 2", None)]
+)
+def test_expressions(text: str, value: float | None) -> None:
+    """Derived figures are plain arithmetic; what is derived from none is none."""
+    assert calculate(text, {"a.b": 3.0, "none": None}) == value
+
+
+def test_documented_case(tmp_path: Path) -> None:
+    """The case that the document shows runs and agrees."""
+    text = (root() / "docs" / "tco-cases.md").read_text(encoding="utf-8")
+    found = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    assert _case(tmp_path, found[1]).ok

@@ -1,0 +1,162 @@
+"""Floor plan, check-list, procurement and power chain: what they show is what the design says."""
+
+import datetime as dt
+import re
+import xml.etree.ElementTree as ET
+from functools import cache
+
+import pytest
+
+from clusterwright.catalog.load import load
+from clusterwright.facility.checklist import Check, checks
+from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
+from clusterwright.facility.spares import LeadTimes, Spares
+from clusterwright.outputs.folder import File
+from clusterwright.outputs.onprem import documents
+from clusterwright.sizing.records import StorageNeed
+
+SVG = "{http://www.w3.org/2000/svg}"
+NEED = StorageNeed(
+    dataset_bytes=1.2e12, checkpoint_bytes_kept=24e12, capacity_bytes=90e12, read_bytes_per_s=10e9,
+    write_bytes_per_s=20e9,
+)  # fmt: skip
+
+
+def _design(nodes: int, *, site: Site, rules: DesignRules | None = None, system: str = "dgx-h100") -> OnPremDesign:
+    catalogue = load()
+    return design_onprem(
+        system=catalogue.systems[system], nodes=nodes, storage=NEED, site=site, catalogue=catalogue, rules=rules
+    )
+
+
+def _documents(design: OnPremDesign) -> dict[str, File]:
+    return documents(design, load(), title="trial", made_on=dt.date(2026, 11, 20))
+
+
+def _checks(design: OnPremDesign) -> dict[str, Check]:
+    catalogue = load()
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
+    found = checks(design, standing, cables, catalogue, need=NEED)
+    assert len({check.item for check in found}) == len(found)
+    return {check.item: check for check in found}
+
+
+@cache
+def _plans(nodes: int, per_row: int, places: int | None) -> dict[str, ET.Element]:
+    site = Site(rows=RowLayout(racks_per_row=per_row), hall=Hall(racks=places))
+    return {
+        name: ET.fromstring(file.content)  # noqa: S314 - our own file
+        for name, file in _documents(_design(nodes, site=site)).items()
+        if name.startswith("floor_plan")
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "per_row", "places", "sheets"), [(40, 20, None, 1), (40, 6, 30, 1), (127, 3, None, 2), (160, 60, 120, 2)]
+)
+def test_every_rack_is_on_one_sheet(nodes: int, per_row: int, places: int | None, sheets: int) -> None:
+    """No rack is missing or drawn twice, nothing leaves the page, and a sheet can be read on A3."""
+    plans = _plans(nodes, per_row, places)
+    assert len(plans) == sheets
+    words = [element.text or "" for plan in plans.values() for element in plan.iter(f"{SVG}text")]
+    names = [text for text in words if re.fullmatch(r"[A-Z]+\d\d", text)]
+    site = Site(rows=RowLayout(racks_per_row=per_row), hall=Hall(racks=places))
+    assert len(names) == len(set(names)) == _design(nodes, site=site).racks
+    for plan in plans.values():
+        width, height = float(plan.attrib["width"]), float(plan.attrib["height"])
+        for box in plan.iter(f"{SVG}rect"):
+            if "x" in box.attrib:
+                assert float(box.attrib["x"]) + float(box.attrib["width"]) <= width
+                assert float(box.attrib["y"]) + float(box.attrib["height"]) <= height
+        smallest = min(float(text.attrib["font-size"]) for text in plan.iter(f"{SVG}text"))
+        mm = min(420 / max(width, height), 297 / min(width, height))
+        assert smallest * mm >= 1.5
+
+
+def test_aisles_are_as_wide_as_given() -> None:
+    """Between two rows that stand back to back is the hot aisle, then a cold one, at one scale."""
+    plan = _plans(40, 6, 30)["floor_plan.svg"]
+    tall: dict[str, set[float]] = {}
+    for box in plan.iter(f"{SVG}rect"):
+        tip = box.find(f"{SVG}title")
+        if tip is not None and (tip.text or "").endswith("aisle"):
+            tall.setdefault(tip.text or "", set()).add(float(box.attrib["height"]))
+    assert max(tall["cold aisle"]) / max(tall["hot aisle"]) == pytest.approx(1.8 / 1.2, rel=1e-3)
+
+
+def test_check_list_without_a_hall() -> None:
+    """What nobody gave is unknown, never passed."""
+    found = _checks(_design(40, site=Site()))
+    for item in ("power of the hall", "places for racks", "height of doors", "rating of the UPS"):
+        assert (found[item].verdict, found[item].limit) == ("unknown", "not given")
+    assert found["one PDU of a rack fails"].verdict == "pass"
+    assert found["one of 3 feeds fails"].verdict == "unknown"
+    assert found["checkpoint bandwidth"].found == "20.0 GB/s write asked by this job"
+
+
+def test_check_list_of_a_hall_that_suits() -> None:
+    """Every item of the room passes where all is given and holds."""
+    site = Site(
+        rack_height_u=52, rack_frame_kg=180, power_limit_w=2e6, cooling="air", cooling_limit_w=57.2e3,
+        hall=Hall(racks=40, height_m=4, door_height_m=2.7, door_width_m=1.2, floor_load_kg_per_m2=1500),
+        feed=Feed(sources=3), plant=Plant(ups_va=2e6),
+    )  # fmt: skip
+    found = _checks(_design(40, site=site))
+    assert {item for item, check in found.items() if check.verdict == "fail"} == set()
+    for item in ("places for racks", "height of doors", "width of doors", "height of racks", "rating of the UPS"):
+        assert found[item].verdict == "pass"
+    assert found["heat of the fullest rack"].verdict == "pass"
+    assert found["floor load of the heaviest rack"].found.startswith("835 kg/m2")
+
+
+@pytest.mark.parametrize(
+    ("site", "item"),
+    [
+        (Site(feed=Feed(sources=2)), "one of 2 feeds fails"),
+        (
+            Site(feed=Feed(name="400 V DC", current="direct", line_v=400, breaker_a=100)),
+            "voltage suits the power supplies",
+        ),
+        (Site(power_limit_w=100e3), "power of the hall"),
+        (Site(hall=Hall(racks=5)), "places for racks"),
+        (Site(plant=Plant(ups_va=100e3)), "rating of the UPS"),
+        (Site(cooling_limit_w=57e3, rack_height_u=40), "height of racks"),
+        (Site(rows=RowLayout(rack_depth_m=0.9)), "width and depth of racks"),
+    ],
+)
+def test_each_fault_is_on_the_list(site: Site, item: str) -> None:
+    """A hall with one thing wrong fails at that item, and the page says so above the table."""
+    design = _design(40, site=site)
+    assert _checks(design)[item].verdict == "fail"
+    page = _documents(design)["checklist.md"].content.decode()
+    assert f"- **Fails:** {item}" in page
+
+
+def test_spares_and_lead_times() -> None:
+    """The page counts what the bill holds, and names whose lead time is missing."""
+    rules = DesignRules(spares=Spares(nodes=0.03, switches=0.1), lead_times=LeadTimes(switches=20 * 7 * 86400.0))
+    design = _design(40, site=Site(), rules=rules)
+    page = _documents(design)["procurement.md"].content.decode()
+    assert "| nodes | 40 | 2 | 0.03 | given | unknown |" in page
+    assert re.search(r"\| switches \| \d+ \| \d+ \| 0.1 \| given \| 20 weeks \|", page)
+    assert "Ask the vendors for: nodes, transceivers" in page
+    bought = [line for line in design.bill.lines if line.sku == "dgx-h100"]
+    assert [line.quantity for line in bought] == [40, 2]
+
+
+@pytest.mark.parametrize(
+    ("site", "said"),
+    [
+        (Site(feed=Feed(sources=2)), "| one of 2 feeds | 1 of 3 | 2 | **too few: the nodes stop or slow down** |"),
+        (Site(pue=1.25, plant=Plant(mean_load=0.7)), "| **70%** (as given) |"),
+        (Site(plant=Plant(ups_va=900e3, ups_efficiency=0.96)), "At 96.0% it loses"),
+        (Site(cooling="rear-door", plant=Plant(cdu_heat_w=1e6)), "Coolant distribution units: 2, 1 of them spare"),
+        (Site(cooling="air", cooling_limit_w=35e3), "Of compute racks another limit binds: air carries 35.0 kW away"),
+        (Site(), "| 490 W | 8.5 kW |"),
+    ],
+)
+def test_power_chain_page(site: Site, said: str) -> None:
+    """The page says what was given, and what follows from it."""
+    assert said in _documents(_design(40, site=site))["power_and_cooling.md"].content.decode()

@@ -1,0 +1,136 @@
+"""Draws of the assumptions: even, repeatable, and valued as the cash flow would be."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from clusterwright.errors import InputError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import Economics
+from clusterwright.tco.uncertainty import (
+    UncertainInput,
+    grid,
+    latin_hypercube,
+    one_at_a_time,
+    triangular,
+    uncertain_inputs,
+)
+
+from .examples import bought, candidate, p5, stored, with_overrides
+
+PLAIN = Economics(horizon_months=60.0, utilisation=0.8)
+
+
+def _ledger(book: PriceBook, economics: Economics = PLAIN) -> Ledger:
+    owned = candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0)
+    storage = stored("aws/fsx-lustre-ssd-125", 1000.0, "us-east-1")
+    reserved = p5(key="aws/reserved", term="reserved_3y")
+    rented = p5(key="aws/rented")
+    rented = dataclasses.replace(rented, bill=dataclasses.replace(rented.bill, lines=(*rented.bill.lines, storage)))
+    return Ledger((owned, rented, reserved), economics, book)
+
+
+def _inputs(ledger: Ledger) -> tuple[UncertainInput, ...]:
+    return uncertain_inputs(ledger.parameters, utilisation=ledger.economics.utilisation)
+
+
+def test_base_draw_is_the_cash_flow(book: PriceBook) -> None:
+    """With every factor at 1 a draw is worth what the cash flow is worth."""
+    ledger = _ledger(book)
+    drawn = {
+        entry.key: entry.npv_usd for entry in ledger.drawn(one_at_a_time(_inputs(ledger))).costs if not entry.number
+    }
+    assert drawn == {entry.key: pytest.approx(entry.npv_usd, rel=1e-12) for entry in ledger.costs()}
+
+
+@pytest.mark.parametrize(
+    ("key", "factor"),
+    [
+        ("power_price_usd_per_kwh", 1.3), ("pue", 0.9), ("load_power_fraction", 1.1), ("idle_power_fraction", 0.8),
+        ("colocation_usd_per_kw_month", 1.2), ("installation_fraction", 2.0), ("spares_fraction", 0.5),
+        ("support_fraction_per_year", 1.4), ("staff_fte_per_gpu", 1.5), ("staff_usd_per_fte_year", 0.7),
+        ("resale_fraction", 3.0),
+    ],
+)  # fmt: skip
+def test_a_draw_equals_the_engine_with_that_value(book: PriceBook, key: str, factor: float) -> None:
+    """Scaling the categories gives what the engine gives when it runs with the changed value."""
+    ledger = _ledger(book)
+    value = next(entry.value for entry in ledger.parameters if entry.key == key)
+    changed = _ledger(book, with_overrides(PLAIN, **{key: value * factor}))
+    draws = one_at_a_time(_inputs(ledger))
+    draws[key][0] = factor
+    drawn = {entry.key: entry.npv_usd for entry in ledger.drawn(draws).costs if entry.number == 0}
+    assert drawn == {entry.key: pytest.approx(entry.npv_usd, rel=1e-9) for entry in changed.costs()}
+
+
+def test_utilisation_and_prices(book: PriceBook) -> None:
+    """Half the use halves the hours rented, not the commitment nor the storage; a price scales its own part alone."""
+    ledger = _ledger(book)
+    half = {entry.key: entry.npv_usd for entry in _ledger(book, dataclasses.replace(PLAIN, utilisation=0.4)).costs()}
+    draws = one_at_a_time(_inputs(ledger))
+    draws["utilisation"][0] = 0.5
+    drawn = {entry.key: entry.npv_usd for entry in ledger.drawn(draws).costs if entry.number == 0}
+    assert drawn == {key: pytest.approx(usd, rel=1e-9) for key, usd in half.items()}
+    dear = one_at_a_time(_inputs(ledger))
+    dear["cloud_price"][0] = dear["purchase_price"][0] = 2.0
+    drawn = {entry.key: entry.npv_usd for entry in ledger.drawn(dear).costs if entry.number == 0}
+    base = {entry.key: entry.npv_usd or 0.0 for entry in ledger.costs()}
+    assert drawn["aws/reserved"] == pytest.approx(base["aws/reserved"])
+    assert base["aws/rented"] * 1.9 < drawn["aws/rented"] < base["aws/rented"] * 2
+
+
+def test_same_seed_same_answer(book: PriceBook) -> None:
+    """The same seed gives the same figures; another one others, but close."""
+    ledger = _ledger(book)
+    inputs = _inputs(ledger)
+    first, again, other = (ledger.drawn(latin_hypercube(inputs, 2000, seed=seed)).options for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    for one, two in zip(first, other, strict=True):
+        assert one.npv_usd_p50 == pytest.approx(two.npv_usd_p50, rel=0.01)
+    assert sum(entry.probability_cheapest for entry in first) == pytest.approx(1.0)
+    assert all(entry.npv_usd_p10 <= entry.npv_usd_p50 <= entry.npv_usd_p90 for entry in first)
+    assert all(entry.regret_usd >= 0 for entry in first)
+
+
+def test_every_slice_is_drawn_once() -> None:
+    """Each of n slices of equal probability of an input holds exactly one of n draws; resale follows the rent."""
+    inputs = [
+        UncertainInput(key=key, low=0.5, high=1.5, reason="", source="")
+        for key in ("cloud_price", "resale_fraction", "pue")
+    ]
+    drawn = latin_hypercube(inputs, 1000, seed=7)
+    edges = triangular(np.arange(1, 1000) / 1000, 0.5, 1.5)
+    for key in ("cloud_price", "pue"):
+        assert sorted(np.searchsorted(edges, drawn[key])) == list(range(1000))
+    assert np.corrcoef(drawn["cloud_price"], drawn["resale_fraction"])[0, 1] == pytest.approx(0.7, abs=0.05)
+    assert np.corrcoef(drawn["cloud_price"], drawn["pue"])[0, 1] == pytest.approx(0.0, abs=0.08)
+    assert (drawn["resale_fraction"].min() >= 0.5, drawn["resale_fraction"].max() <= 1.5) == (True, True)
+
+
+def test_certain_inputs_do_not_move() -> None:
+    """What the user gave has no band; utilisation never passes all hours."""
+    inputs = {entry.key: entry for entry in uncertain_inputs((), utilisation=0.95, run_time_band=(0.8, 1.1))}
+    assert inputs["utilisation"].high == pytest.approx(1 / 0.95)
+    assert (inputs["run_time"].low, inputs["run_time"].high) == (0.8, 1.1)
+    assert triangular(np.array([0.0, 0.3, 1.0]), 1.0, 1.0).tolist() == [1.0, 1.0, 1.0]
+    assert triangular(np.array([0.0, 1.0]), 1.0, 2.0).tolist() == [1.0, 2.0]
+    assert triangular(np.array([0.0, 1.0]), 0.5, 1.0).tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("draws", [0, -1, 1_000_001])
+def test_draws_out_of_range(draws: int) -> None:
+    """Nothing is drawn without draws, or with more than memory holds."""
+    with pytest.raises(InputError):
+        latin_hypercube((), draws)
+
+
+def test_grid() -> None:
+    """A heat map holds every pair, the second input fastest."""
+    inputs = [UncertainInput(key=key, low=0.5, high=1.5, reason="", source="") for key in ("a", "b", "c")]
+    found = grid(inputs, ("a", (1.0, 2.0)), ("c", (3.0, 4.0)))
+    assert found["a"].tolist() == [1, 1, 2, 2]
+    assert found["b"].tolist() == [1, 1, 1, 1]
+    assert found["c"].tolist() == [3, 4, 3, 4]
