@@ -56,7 +56,8 @@ def fetch(
         print(json.dumps(shown, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
     else:
         for entry in found:
-            print(f"{entry.feed}: {entry.files:,} files from {entry.url}")  # noqa: T201
+            count = "1 file" if entry.files == 1 else f"{entry.files:,} files"
+            print(f"{entry.feed}: {count} from {entry.url}")  # noqa: T201
             print(ingested_text(entry.ingested, place))  # noqa: T201
     return EXIT_RULE_FAILED if any(entry.ingested.quarantined for entry in found) else EXIT_FINE
 

@@ -39,7 +39,7 @@ def fetch(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
     return (_reading(paths, asked.url),)
 
 
-def read(paths: Sequence[Path]) -> Sequence[Reading]:
+def read(paths: Sequence[Path], _folder: Path) -> Sequence[Reading]:
     """Return saved pages as one document.
 
     Raises:

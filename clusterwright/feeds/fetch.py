@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.errors import InputError
-from clusterwright.feeds import azure
+from clusterwright.feeds import aws, azure, gcp, markets
 from clusterwright.feeds.download import FeedError, Fetcher
 from clusterwright.feeds.reading import Asked, Feed, Reading
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.store import PriceStore
 
-FEEDS: dict[str, Feed] = {feed.name: feed for feed in (azure.FEED,)}
+FEEDS: dict[str, Feed] = {feed.name: feed for feed in (*aws.FEEDS, azure.FEED, gcp.FEED, *markets.FEEDS)}
+
+_FOLDER = "clusterwright-prices-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +55,8 @@ def read_files(store: PriceStore, feed: Feed, paths: Sequence[Path], *, at: dt.d
         InputError: a file cannot be read.
         StoreError: the store cannot be written.
     """
-    return tuple(_stored(store, reading, at=at) for reading in feed.read(paths))
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+        return tuple(_stored(store, reading, at=at) for reading in feed.read(paths, Path(folder)))
 
 
 def fetch_feed(
@@ -84,7 +87,7 @@ def fetch_feed(
     keys = {feed.key: os.environ[feed.key]} if feed.key and os.environ.get(feed.key) else {}
     if feed.key and not keys:
         raise InputError(f"{feed.name} needs a key", help=f"set the environment variable {feed.key}")
-    with tempfile.TemporaryDirectory(prefix="clusterwright-prices-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
         asked = Asked(regions=tuple(regions), url=url or feed.url, keys=keys, folder=Path(folder))
         readings = feed.fetch(fetcher, asked)
         now = dt.datetime.now(dt.UTC)

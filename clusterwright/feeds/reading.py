@@ -56,14 +56,14 @@ class Feed:
         key: environment variable of the API key, empty where none is needed.
         needs_region: whether regions have to be named, because a document is large.
         fetch: gets the documents; None where the feed only reads files.
-        read: turns files that people give into documents.
+        read: turns files that people give into documents; tables it makes of them go into the folder that is given.
     """
 
     name: str
     title: str
     url: str
     fetch: Callable[[Fetcher, Asked], Sequence[Reading]] | None
-    read: Callable[[Sequence[Path]], Sequence[Reading]]
+    read: Callable[[Sequence[Path], Path], Sequence[Reading]]
     key: str = ""
     needs_region: bool = False
 

@@ -82,7 +82,7 @@ def ingest(store: PriceStore, document: Document, *, rule: str, parameters: dict
         store: open for writing.
         document: what to read.
         rule: file of an extraction rule, for example `pricing/feeds/quotes.sql`.
-        parameters: of the rule, beside `files`.
+        parameters: of the rule, beside `files` and `observed_on`.
 
     Raises:
         InputError: the document cannot be read by the rule.
@@ -167,7 +167,7 @@ def _digest(paths: tuple[Path, ...]) -> tuple[str, int]:
 def _extract(connection: "DuckDBPyConnection", document: Document, rule: str, parameters: dict[str, Any]) -> None:
     import duckdb  # noqa: PLC0415 - 0.2 s that only commands with a store pay
 
-    named = {"files": [str(path) for path in document.paths], **parameters}
+    named = {"files": [str(path) for path in document.paths], "observed_on": document.observed_on, **parameters}
     try:
         _temporary(connection, "extracted", rule, _used(statement(rule), named))
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.BinderException) as error:

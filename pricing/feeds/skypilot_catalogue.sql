@@ -1,0 +1,69 @@
+-- One row is one price in a catalogue of SkyPilot for one cloud: on demand per region, spot per zone. Rows without an
+-- instance type are accelerators whose host is priced apart, and are no price of a node. The list is made from the
+-- clouds' own: it says no day of its own, and prices of 0 stand for types that are sold by reservation only.
+with
+known as (
+    select unnest($names, recursive := true)
+),
+
+offer as (
+    select -- noqa: ST06
+        entry.instancetype as instance_type,
+        known.gpu,
+        try_cast(entry.acceleratorcount as double) as gpu_count,
+        entry.region,
+        coalesce(entry.availabilityzone, '') as zone,
+        try_cast(entry.price as double) as price,
+        try_cast(entry.spotprice as double) as spot_price
+    from read_csv($files, header = true, all_varchar = true, delim = ',', quote = '"', escape = '"') as entry
+    inner join known on entry.acceleratorname = known.name
+    where coalesce(entry.instancetype, '') <> ''
+),
+
+priced as (
+    select distinct
+        instance_type,
+        gpu,
+        gpu_count,
+        region,
+        '' as zone,
+        'on_demand' as term,
+        price as amount
+    from offer
+    where price is not null
+    union all
+    select distinct
+        instance_type,
+        gpu,
+        gpu_count,
+        region,
+        zone,
+        'spot' as term,
+        spot_price as amount
+    from offer
+    where spot_price is not null
+)
+
+select -- noqa: ST06
+    $cloud || '/' || instance_type as sku,
+    $cloud as provider,
+    region,
+    zone,
+    '' as provider_sku,
+    instance_type,
+    gpu,
+    gpu_count,
+    term,
+    '' as payment,
+    'hourly' as charge,
+    'node' as unit,
+    0.0 as tier_start,
+    'USD' as currency,
+    amount,
+    cast($observed_on as timestamp) as effective_from,
+    cast(null as timestamp) as effective_to,
+    'catalogue of ' || $cloud as locator,
+    'medium' as confidence,
+    '' as note,
+    '' as missing
+from priced
