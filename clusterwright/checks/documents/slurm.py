@@ -170,8 +170,8 @@ def prove_slurm(documents: Documents) -> Result | None:
         return judged(PART, files, "slurmctld", [], [found("SLM001", f"{error.filename}: {error.strerror}", _HELP)])
     except ClusterwrightError as error:
         return judged(PART, files, "slurmctld", [], [found("SLM001", error.message, error.help or _HELP)])
-    design, gpus = documents.design, documents.option.gpus_per_node
-    nodes = design.inventory.nodes
+    design = documents.design
+    nodes, gpus = _hosts(documents)
     facts = [
         f"takes a job on {nodes:,} nodes with {gpus} GPUs each, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
         f"{len(design.fabric.unit_nodes())} units in the topology; the log warns of nothing",
@@ -179,8 +179,15 @@ def prove_slurm(documents: Documents) -> Result | None:
     return judged(PART, files, f"slurmctld ({version})", facts, findings)
 
 
+def _hosts(documents: Documents) -> tuple[int, int]:
+    """Return the hosts that Slurm knows, and the GPUs of each: compute trays where a system is a whole rack."""
+    inventory = documents.design.inventory
+    hosts = len(inventory.hosts())
+    return hosts, inventory.gpus // hosts
+
+
 def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
-    nodes, gpus = documents.design.inventory.nodes, documents.option.gpus_per_node
+    nodes, gpus = _hosts(documents)
     whole = controller.submit(f"--nodes={nodes}", f"--gres=gpu:{gpus}", "--exclusive")
     if whole.returncode != 0:
         said = whole.stderr.strip().splitlines()[-1:]
