@@ -68,7 +68,7 @@ def checks(
         cables: its cables.
         catalogue: for what is known of the system.
     """
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     return (
         *_power(design, standing, system, catalogue),
         *_cooling(design, standing, system),

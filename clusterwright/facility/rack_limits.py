@@ -138,7 +138,7 @@ def nodes_per_rack(
     if power_w is None:
         raise MissingFactError(
             f"the power of {name} is unknown, so its racks cannot be filled",
-            help="say targets.onprem.node.power, for example 11 kW, or choose a system whose power is in the catalogue",
+            help="say targets.onprem.node.power, for example 11 kW, or give it in a CSV of targets.onprem.parts",
             path=("targets", "onprem", "system"),
         )
     findings = []

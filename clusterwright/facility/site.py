@@ -21,7 +21,7 @@ class RowLayout:
     Rows stand back to back in pairs: rows 0 and 1 share a hot aisle, rows 1 and 2 a cold one, and so on.
 
     Attributes:
-        racks_per_row: before the next row starts.
+        racks_per_row: before the next row starts; widen: whether a hall of many rows may have longer ones instead.
         rack_width_m, rack_depth_m: 0.7 x 1.2 is what NVIDIA recommends for DGX racks.
         cold_aisle_m, hot_aisle_m: between fronts and between backs.
         tray_height_m: overhead tray above the floor; base_height_m: of the lowest rack unit.
@@ -30,6 +30,7 @@ class RowLayout:
     """
 
     racks_per_row: int = 20
+    widen: bool = False
     rack_width_m: float = 0.7
     rack_depth_m: float = 1.2
     cold_aisle_m: float = 1.8

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from clusterwright.catalog.records import System
 from clusterwright.facility import power
 from clusterwright.facility.cabling import Cable
-from clusterwright.facility.design import OnPremDesign, managed_devices
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.layout import managed_devices
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue
-from clusterwright.facility.design import lay_out
+from clusterwright.facility.layout import lay_out
 from clusterwright.outputs import kubernetes_jobs, kubernetes_network, kubernetes_queues
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kubernetes_cluster import (

@@ -9,10 +9,11 @@ from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.checklist import checks
-from clusterwright.facility.design import OnPremDesign, lay_out, wire
+from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_links import compute_network, compute_plane, storage_network
 from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH, Inventory
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack

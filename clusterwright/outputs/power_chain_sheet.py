@@ -23,7 +23,7 @@ from clusterwright.facility.power_chain import (
     sources_of,
     supply_rule,
 )
-from clusterwright.facility.rack_limits import compute_limits
+from clusterwright.facility.rack_limits import compute_limits, nodes_per_rack
 from clusterwright.facility.racks import Rack
 
 #: Mean draw over nameplate for which the energy of a year is shown.
@@ -46,7 +46,7 @@ def chain_sections(design: OnPremDesign, standing: Sequence[Rack], catalogue: Ca
         standing: its racks.
         catalogue: for the system's supplies and the share of its heat that is in liquid.
     """
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     return [
         *_losses(design, standing, system),
         *_breakers(design, standing),
@@ -207,7 +207,14 @@ def _caps(design: OnPremDesign, system: System, catalogue: Catalogue) -> list[st
             continue
         capped = power.capped_node_w(node_w=node_w, accelerators=system.gpus, full_w=full, cap_w=share * full)
         limits = compute_limits(system=system, node_w=capped, site=design.site, rules=design.rules)
-        fit = min(int(limits.power_w.value / capped + 1e-9), int(design.site.rack_height_u // (system.height_u or 1)))
+        fit = nodes_per_rack(
+            height_u=system.height_u or 1.0,
+            power_w=capped,
+            weight_kg=system.weight_kg,
+            site=design.site,
+            limits=limits,
+            name=system.name,
+        )
         saved = power.annual_energy_kwh(it_power_w=nodes * (node_w - capped))
         speeds = [share**exponent for exponent in (slowing.median, slowing.most, slowing.least)]
         lines.append(

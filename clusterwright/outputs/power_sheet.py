@@ -71,7 +71,7 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
 
 def _binding(design: OnPremDesign, catalogue: Catalogue) -> str:
     """Return what bounds a compute rack where it is not the site's own figure."""
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     node_w = node_power_w(system, catalogue, design.rules)
     bound = compute_limits(system=system, node_w=node_w or 0.0, site=design.site, rules=design.rules).power_w
     if bound.key == ("site", "rack_power"):
@@ -157,7 +157,7 @@ def _feeds(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue)
 
 
 def _whole(design: OnPremDesign, catalogue: Catalogue) -> list[str]:
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     if (system.height_u or 0) < WHOLE_RACK_U:
         return []
     return [f"- {system.name} has power shelves instead of PDUs: what is counted as its PDUs are the feeds to them."]

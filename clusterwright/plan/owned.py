@@ -147,7 +147,8 @@ def site_of(section: SiteSection, catalogue: Catalogue, system: System) -> Site:
         ),
     )
     rows = RowLayout(
-        racks_per_row=hall.racks_per_row,
+        racks_per_row=hall.racks_per_row or RowLayout().racks_per_row,
+        widen=hall.racks_per_row is None and hall.rows is None,
         rack_width_m=frame.width,
         rack_depth_m=frame.depth,
         cold_aisle_m=hall.cold_aisle,

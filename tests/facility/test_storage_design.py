@@ -11,8 +11,9 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.skus import skus
 from clusterwright.catalog.storage import storage_levels, storage_tiers, tier_of
 from clusterwright.errors import InputError, MissingFactError, RuleError
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric import size_fabric
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import Site
 from clusterwright.facility.storage_cache import local_cache
 from clusterwright.facility.storage_checks import node_bytes_per_s, storage_warnings

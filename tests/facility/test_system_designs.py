@@ -9,8 +9,9 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.errors import MissingFactError, RuleError
 from clusterwright.facility.cabling import Cable
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric_choice import FabricChoice
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.node_facts import NodeFacts
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Site

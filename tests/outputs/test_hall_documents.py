@@ -9,7 +9,8 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.facility.checklist import Check, checks
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.outputs.folder import File
