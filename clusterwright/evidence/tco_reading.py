@@ -11,11 +11,11 @@ from clusterwright.blueprint.load import position
 from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.errors import InputError
-from clusterwright.evidence.tco_case import Expected, Support, TcoCase
+from clusterwright.evidence.tco_case import Expected, GoodputLoss, Support, TcoCase
 
 _MAX_BYTES = 1_000_000
 #: Names of the forms that a value may have, which pydantic puts into its locations.
-_FORMS = (Support.__name__, Expected.__name__)
+_FORMS = (Support.__name__, GoodputLoss.__name__, Expected.__name__)
 _HELP = "docs/tco-cases.md shows a whole case"
 
 
