@@ -38,8 +38,7 @@ def _rows(path: Path) -> list[list[tuple[object, ...]]]:
     tables = ("observation", "quarantine", "ingest", "exchange_rate", "warning", "release")
     with PriceStore.open(path, read_only=True) as store:
         found = [
-            store.connection.execute(f"select columns(*)::varchar from {table} order by all").fetchall()
-            for table in tables
+            store.connection.table(table).project("columns(*)::varchar").order("all").fetchall() for table in tables
         ]
         found.append(store.connection.execute("select document_id, feed, url from document").fetchall())
     return found
