@@ -74,7 +74,7 @@ constraints-stacks: .venv/installed-dev
 			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
 		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
 	done
-	printf 'aws-parallelcluster\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
+	printf 'aws-parallelcluster\nkubernetes-validate\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
 	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
 	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
 	sed -i '1i # Exact versions that this policy pack was tested with.' stacks/every_cloud/policy/constraints.txt
@@ -105,7 +105,7 @@ clean: ## remove everything that these targets made
 	.venv-policy/bin/python -m pip install -q --disable-pip-version-check -c $< -r stacks/every_cloud/policy/requirements.txt
 	touch $@
 
-# AWS ParallelCluster and SkyPilot themselves, whose schemas read the exports.
+# AWS ParallelCluster, SkyPilot and the API schemas of Kubernetes, which read what is written for them.
 .venv-exports/installed: constraints-exports.txt
 	$(PYTHON) -m venv .venv-exports
 	.venv-exports/bin/python -m pip install -q --disable-pip-version-check -r constraints-exports.txt

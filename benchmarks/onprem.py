@@ -14,12 +14,15 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from typing import Any
 
 #: Nodes, most seconds, most bytes: goals of the project; other sizes are shown only.
 GOALS = {2_048: (15.0, 1e9), 12_288: (90.0, 4e9)}
 SIZES = (32, 128, 512, 2_048, 4_096, 6_144, 12_288)
 #: InfiniBand has fewer addresses than larger clusters have ports: one plane of Ethernet switches carries these.
 LARGEST_INFINIBAND = 4_096
+#: More nodes than this, four in a rack and 20 racks in a row, are further apart than cables reach.
+LARGEST_SPREAD = 2_048
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +42,8 @@ def one(nodes: int) -> Run:
     """Design and document a cluster in this process."""
     from clusterwright.catalog.load import load  # noqa: PLC0415 - its memory counts
     from clusterwright.facility.design import design_onprem  # noqa: PLC0415
-    from clusterwright.facility.site import Site  # noqa: PLC0415
+    from clusterwright.facility.fabric_choice import ROCE, FabricChoice  # noqa: PLC0415
+    from clusterwright.facility.site import DesignRules  # noqa: PLC0415
     from clusterwright.outputs.onprem import documents  # noqa: PLC0415
     from clusterwright.sizing.records import StorageNeed  # noqa: PLC0415
 
@@ -55,8 +59,9 @@ def one(nodes: int) -> Run:
             read_bytes_per_s=nodes * 0.5e9,
             write_bytes_per_s=nodes * 0.25e9,
         ),
-        site=Site(rack_power_w=44_000.0, rack_height_u=48, pue=1.3, power_limit_w=None),
+        site=_site(nodes),
         catalogue=catalogue,
+        rules=DesignRules(fabric=FabricChoice(kind=ROCE if nodes > LARGEST_INFINIBAND else None)),
     )
     designed = time.process_time()
     files = documents(design, catalogue, title="benchmark", made_on=dt.date(2026, 11, 20))
@@ -69,6 +74,20 @@ def one(nodes: int) -> Run:
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         cables=sum(design.cables.values()),
         bytes_written=sum(len(file.content) for file in files.values()),
+    )
+
+
+def _site(nodes: int) -> Any:  # noqa: ANN401 - loaded lazily
+    """Return racks of four nodes; where those would stand further apart than cables reach, of six in long rows."""
+    from clusterwright.facility.site import RowLayout, Site  # noqa: PLC0415
+
+    if nodes <= LARGEST_SPREAD:
+        return Site(rack_power_w=44_000.0, rack_height_u=48, pue=1.3)
+    return Site(
+        rack_power_w=70_000.0,
+        rack_height_u=52,
+        pue=1.3,
+        rows=RowLayout(racks_per_row=56, cold_aisle_m=1.2, hot_aisle_m=0.9),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a blueprint may ask of a compute fabric to be built: kind, switch, topology, planes, growth."""
+"""What a blueprint may say of nodes to buy and of their compute fabric: kind, switch, topology, planes, growth."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.quantities import Mass, Power, RackUnits
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
@@ -46,6 +47,16 @@ class OnPremFabric(Section):
     buy_for_units: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         None, description="growth: scalable units whose leaves, spines and their cables are bought now"
     )
+
+
+class OnPremNode(Section):
+    """What is known of one node of the system that is ordered, instead of the catalogue's figure."""
+
+    power: Annotated[Power, Field(gt=0, le=1e6)] | None = Field(
+        None, description="most that one node draws, for example 11 kW"
+    )
+    height: Annotated[RackUnits, Field(gt=0, le=60)] | None = Field(None, description="for example 8 U")
+    weight: Annotated[Mass, Field(gt=0, le=5000)] | None = Field(None, description="for example 120 kg")
 
 
 def fabric_kind(problems: list[Problem], path: Path, asked: OnPremFabric, catalogue: Catalogue) -> str | None:

@@ -5,7 +5,7 @@ Every field's description is what an editor shows on hover. Values are SI floats
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.clouds import AwsTarget, AzureTarget, GcpTarget
@@ -20,14 +20,15 @@ from clusterwright.blueprint.fields import (
     Section,
     Tags,
 )
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
-from clusterwright.blueprint.onprem_fabric import OnPremFabric
+from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
-from clusterwright.blueprint.workloads import Finetune, Serve, Train
+from clusterwright.blueprint.workloads import Finetune, Serve, Train, beside_blueprint
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
 
@@ -57,15 +58,24 @@ class OnPremTarget(Sizes):
     power_cap: PowerCap = None
     network: OnPremNetwork = Field(default_factory=OnPremNetwork, description="the compute fabric and its use")
     fabric: OnPremFabric = Field(default_factory=OnPremFabric, description="what the compute fabric is built of")
+    scheduler: Literal["slurm", "kubernetes"] = Field("slurm", description="what places jobs on the nodes")
+    node: OnPremNode | None = Field(None, description="power, height and weight of one node, where you know better")
     storage: OwnedStorage | None = Field(
         None, description="shared storage to buy; without it a default system by capacity, its throughput unchecked"
     )
     spares: Spares = Field(default_factory=Spares, description="shares of the parts that are bought to lie in stock")
     lead_times: LeadTimes = Field(default_factory=LeadTimes, description="from order to delivery, by kind of part")
+    parts: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] | None = Field(
+        None, description="CSV file beside the blueprint: watts, height, weight, price of own or known parts"
+    )
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":
         name_once(self, "system", "allowed_systems", "system: dgx-h100")
+        if self.node is not None and self.system is None:
+            raise PydanticCustomError(
+                "node", "node says nothing of several systems", {"help": "name one system, or remove node"}
+            )
         return self
 
 
@@ -166,6 +176,7 @@ class Blueprint(Section):
     goals: Goals = Field(default_factory=Goals)
     targets: Targets
     economics: EconomicsSection = Field(default_factory=EconomicsSection)
+    tco: TcoSection = Field(default_factory=TcoSection)
     site: Site = Field(default_factory=Site)
     storage: Storage = Field(default_factory=Storage)
     data: DataLoading = Field(default_factory=DataLoading)

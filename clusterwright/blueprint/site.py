@@ -28,7 +28,9 @@ class Hall(Section):
 
     racks: Annotated[int, Field(gt=0, le=20_000)] | None = Field(None, description="places for racks in all")
     rows: Annotated[int, Field(gt=0, le=1000)] | None = Field(None, description="rows of racks")
-    racks_per_row: Annotated[int, Field(gt=0, le=200)] = Field(20, description="places of one row")
+    racks_per_row: Annotated[int, Field(gt=0, le=200)] | None = Field(
+        None, description="places of one row; 20 by default, more in a hall of more than 20 rows"
+    )
     cold_aisle: Annotated[Length, Field(ge=0.6, le=10)] = Field(1.8, description="between fronts, for example 1.8 m")
     hot_aisle: Annotated[Length, Field(ge=0.6, le=10)] = Field(1.2, description="between backs, for example 1.2 m")
     height: Annotated[Length, Field(ge=2, le=30)] | None = Field(None, description="clear height, for example 4 m")

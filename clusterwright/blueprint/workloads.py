@@ -26,7 +26,7 @@ _PRECISION = (
 )
 
 
-def _beside_blueprint(value: str, info: ValidationInfo) -> str:
+def beside_blueprint(value: str, info: ValidationInfo) -> str:
     """Return a path of the blueprint as seen from here: what is relative is beside the blueprint."""
     folder: Path = (info.context or {}).get("folder", Path())
     return str(folder / value)
@@ -35,7 +35,7 @@ def _beside_blueprint(value: str, info: ValidationInfo) -> str:
 class ModelFile(Section):
     """A model that is described by the `config.json` that Hugging Face publishes with it."""
 
-    config: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_beside_blueprint)] = Field(
+    config: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] = Field(
         description="path of the config.json, relative to the blueprint's folder"
     )
 

@@ -4,13 +4,17 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint, load
+from clusterwright.blueprint.parts_file import OwnParts, read_parts
 from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import TARGETS
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.own_facts import with_facts
+from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, Finding, InputError, RuleError
 from clusterwright.plan.decide import Progress, decide
 from clusterwright.plan.document import dumps
@@ -44,13 +48,19 @@ def load_and_decide(
     """Return the plan with the blueprint it came from, so that findings can be shown in its text; see `plan_of`."""
     whole = load(path, tuple(set_values or ()))
     loaded = _only(whole, on)
-    catalogue = load_catalogue()
+    own = _own_parts(loaded)
+    catalogue = with_facts(load_catalogue(), own.facts)
     resolved = resolve(loaded.blueprint, catalogue)
     if isinstance(resolved, tuple):
         raise loaded.error(resolved)
     try:
-        return loaded, decide(
-            loaded.blueprint, resolved, catalogue, whole=whole.blueprint, quotes=quotes, progress=progress
+        plan = decide(
+            loaded.blueprint,
+            resolved,
+            catalogue,
+            whole=whole.blueprint,
+            quotes=(*own.prices, *quotes),
+            progress=progress,
         )
     except RuleError as error:
         raise placed(loaded, error.findings) from None
@@ -59,6 +69,20 @@ def load_and_decide(
             raise
         problem = Problem(path=error.path, message=error.message, help=error.help, exit_code=error.exit_code)
         raise loaded.error((problem,)) from None
+    return loaded, replace(plan, own_facts=own.facts)
+
+
+def _own_parts(loaded: LoadedBlueprint) -> OwnParts:
+    """Return what the blueprint's file of parts says; nothing without one."""
+    target = loaded.blueprint.targets.onprem
+    if target is None or target.parts is None:
+        return OwnParts(facts=(), prices=())
+    return read_parts(Path(target.parts), load_catalogue())
+
+
+def planned_catalogue(plan: Plan) -> Catalogue:
+    """Return the catalogue as the plan used it, with the user's own facts."""
+    return with_facts(load_catalogue(), plan.own_facts)
 
 
 def placed(loaded: LoadedBlueprint, findings: tuple[Finding, ...]) -> BlueprintError:

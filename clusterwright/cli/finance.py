@@ -5,11 +5,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from clusterwright.blueprint.problems import Problem
 from clusterwright.cli.answer import exit_code, load_and_decide
 from clusterwright.cli.show import table
 from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.record import Plan
+from clusterwright.plan.taxed import Taxed
 from clusterwright.plan.words import NAME_OF_TARGET, money, percent
 from clusterwright.pricing.book import PriceBook
 
@@ -25,7 +27,12 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
     if seed < 0:
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
     loaded, plan = load_and_decide(path, set_values)
-    found = finances(plan, PriceBook.open(), draws=draws, seed=seed)
+    try:
+        found = finances(plan, loaded.blueprint.tco, PriceBook.open(), draws=draws, seed=seed)
+    except InputError as error:
+        if not error.path:
+            raise
+        raise loaded.error((Problem(path=error.path, message=error.message, help=error.help),)) from None
     if as_json:
         print(json.dumps(_document(plan, found), indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
@@ -44,6 +51,7 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
         "economics": asdict(plan.economics),
         "options": [{name: getattr(cost, name) for name in names} for cost in found.costs],
         "returns": [asdict(entry) for entry in found.returns],
+        "after_tax": asdict(found.taxed),
         "uncertainty": {
             "draws": found.draws,
             "seed": found.seed,
@@ -59,6 +67,8 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
 
 def _name(key: str) -> str:
     target, _, term = key.partition("/")
+    if term == "bridged":
+        return f"{NAME_OF_TARGET[target]}, rented until delivery"
     return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
 
 
@@ -76,6 +86,8 @@ def _text(plan: Plan, found: Finances) -> str:
         f"  {found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
     ]
+    if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
+        lines += ["", *_taxed(found.taxed)]
     if found.returns:
         lines += ["", "Owning as an investment, against", _returns(found)]
     if found.swings:
@@ -103,6 +115,48 @@ def _options(found: Finances, months: str) -> str:
         for cost in found.costs
     ]
     return table(columns, rows)
+
+
+def _taxed(found: Taxed) -> list[str]:
+    written_off = found.depreciation.replace("_", " ") + (
+        f" with {percent(found.bonus_fraction)} at once" if found.bonus_fraction else ""
+    )
+    columns = [
+        ("", "left"), ("NPV before", ""), ("after tax", ""), ("cash after tax", ""), ("peak cash", ""),
+        ("running costs", ""), ("written off", ""), ("loss on sale", ""),
+    ]  # fmt: skip
+    rows = [
+        [
+            _name(entry.key),
+            money(entry.npv_before_tax_usd),
+            money(entry.npv_after_tax_usd),
+            money(entry.after_tax_usd),
+            money(entry.peak_cash_usd),
+            money(entry.opex_usd),
+            money(entry.depreciation_usd),
+            money(entry.loss_on_disposal_usd),
+        ]
+        for entry in found.options
+    ]
+    lines = [f"After tax of {percent(found.tax_rate)} ({written_off})", table(columns, rows)]
+    if found.delivery_months:
+        lines.append(
+            f"  paid at order, at work after {found.delivery_months} months; "
+            f"until then {_name(found.bridged_by)} is rented"
+        )
+    if found.books:
+        years = ", ".join(
+            f"{year.year}: {money(year.depreciation_usd)} ({money(year.book_value_usd)} left)" for year in found.books
+        )
+        lines.append(f"  written off by year {years}")
+    if found.financed is not None:
+        paid = found.financed
+        lines.append(
+            f"  {paid.kind} of {money(paid.financed_usd)}: {money(paid.usd_per_month)} a month, "
+            f"{money(paid.interest_usd)} interest, liability {money(paid.liability_usd)}; "
+            f"NPV after tax {money(paid.npv_after_tax_usd)}"
+        )
+    return lines
 
 
 def _returns(found: Finances) -> str:

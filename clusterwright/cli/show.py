@@ -19,6 +19,7 @@ from clusterwright.plan.words import (
     layout_text,
     money,
     offload_text,
+    own_facts_lines,
     percent,
 )
 
@@ -48,6 +49,7 @@ def plan_text(plan: Plan, path: Path, set_values: Sequence[str] = (), *, written
         "",
         *_breakevens(plan),
         *_block("Assumed", *_assumed(plan)),
+        *(_rows("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
         *_block("Not counted", "; ".join(_uncapital(item.split(":")[0]) for item in plan.not_counted)),
         *_no_price(plan),
         *_findings(plan),

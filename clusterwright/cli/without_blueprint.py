@@ -119,6 +119,18 @@ def calibrate(
     raise typer.Exit(command.calibrate(runs, output, anew=anew))
 
 
+def diff(
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="blueprint, plan.json, or REVISION:path in git")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="the same")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="for a comment of a pull request")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what changed between two plans, and why."""
+    from clusterwright.cli import diff as command
+
+    raise typer.Exit(command.diff(before, after, as_json=as_json, markdown=markdown))
+
+
 def schema(
     of: Annotated[str, typer.Argument(help="blueprint, plan or case")] = "blueprint",
 ) -> None:
@@ -128,4 +140,4 @@ def schema(
     start.schema(of)
 
 
-COMMANDS = (fabric, facts, calibrate, schema)
+COMMANDS = (diff, fabric, facts, calibrate, schema)

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code, load_and_decide, placed, progress_display, show_warnings
+from clusterwright.cli.answer import (
+    exit_code,
+    load_and_decide,
+    placed,
+    planned_catalogue,
+    progress_display,
+    show_warnings,
+)
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
@@ -36,7 +42,7 @@ def build(
 
     with progress_display(quiet=quiet) as progress:
         loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates, progress=progress)
-        files = everything(plan, load_catalogue(), pdf=_can_print(asked=pdf), progress=progress)
+        files = everything(plan, planned_catalogue(plan), pdf=_can_print(asked=pdf), progress=progress)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
     print(plan_text(plan, path, set_values or (), written=True))  # noqa: T201 - the result
@@ -53,7 +59,7 @@ def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, fo
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
     loaded, plan = without_failures(path, set_values, on)
-    files = cloud_files(plan, plan.options[0], load_catalogue())
+    files = cloud_files(plan, plan.options[0], planned_catalogue(plan))
     code = _write(loaded, plan, output, files, force=force)
     for line in project_lines(plan.options[0], files):
         print(line)  # noqa: T201
@@ -76,7 +82,7 @@ def onprem(
     loaded, plan, quoted = quoted_plan(path, set_values, "onprem", quotes, rates)
     _refuse_failures(loaded, plan)
     files = {"plan.json": text(dumps(plan))} | onprem_files(
-        plan, plan.options[0], load_catalogue(), pdf=_can_print(asked=pdf)
+        plan, plan.options[0], planned_catalogue(plan), pdf=_can_print(asked=pdf)
     )
     code = _write(loaded, plan, output, files, force=force)
     _say_quotes(quoted)

@@ -24,7 +24,7 @@ from clusterwright.facility.power_chain import (
 )
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import TRAY_GAP_M
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.facility.storage_design import StorageDesign
 
 #: Least and recommended rack for DGX systems (NVIDIA's reference racks): units, and width and depth in m.
 LEAST_RACK_U, RECOMMENDED_RACK_U, LEAST_RACK_M = 48, 52, (0.6, 1.1)
@@ -59,8 +59,6 @@ def checks(
     standing: Sequence[Rack],
     cables: Sequence[Cable],
     catalogue: Catalogue,
-    *,
-    need: StorageNeed | None = None,
 ) -> tuple[Check, ...]:
     """Return all items in the order of the list: power, cooling, network, storage, density, room, security, monitoring.
 
@@ -69,16 +67,15 @@ def checks(
         standing: its racks.
         cables: its cables.
         catalogue: for what is known of the system.
-        need: what storage must hold and carry; unknown if None.
     """
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     return (
         *_power(design, standing, system, catalogue),
         *_cooling(design, standing, system),
         *_network(design, cables),
-        *_storage(need),
+        *_storage(design.inventory.storage),
         *_density(design),
-        *_physical(design, standing),
+        *_physical(design, standing, system),
         *_security(),
         *_monitoring(design, standing),
     )
@@ -266,26 +263,37 @@ def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
     )
 
 
-def _storage(need: StorageNeed | None) -> Iterator[Check]:
-    asked = "unknown" if need is None else f"{need.write_bytes_per_s / 1e9:,.1f} GB/s write"
-    read = "unknown" if need is None else f"{need.read_bytes_per_s / 1e9:,.1f} GB/s read"
-    note = "have the vendor confirm the throughput of these boxes: it is not published"
+def _storage(storage: StorageDesign) -> Iterator[Check]:
     yield Check(
         area="Storage",
-        item="checkpoint bandwidth",
-        found=f"{asked} asked by this job",
-        limit="throughput of the boxes unknown",
-        verdict=UNKNOWN,
-        note=f"more than 100 GB/s is no requirement, the job's own checkpoints are; {note}",
+        item="capacity",
+        found=f"{storage.capacity_bytes / 1e12:,.0f} TB asked",
+        limit=_or_unknown(storage.usable_bytes, 1e12, "TB usable"),
+        verdict=_within(storage.capacity_bytes, storage.usable_bytes),
+        note=f"{storage.boxes} boxes of {storage.name}",
     )
-    yield Check(
-        area="Storage",
-        item="reading of training data",
-        found=f"{read} asked by this job",
-        limit="throughput of the boxes unknown",
-        verdict=UNKNOWN,
-        note=note,
-    )
+    for item, asked, given, note in (
+        (
+            "checkpoint bandwidth",
+            storage.write_bytes_per_s,
+            storage.gives_write_bytes_per_s,
+            "more than 100 GB/s is no requirement: what the job's checkpoints and the level of bandwidth ask is",
+        ),
+        ("reading of training data", storage.read_bytes_per_s, storage.gives_read_bytes_per_s, ""),
+    ):
+        ask = "" if given is not None else "not published for these boxes: have the vendor confirm it"
+        yield Check(
+            area="Storage",
+            item=item,
+            found=f"{asked / 1e9:,.1f} GB/s asked",
+            limit=_or_unknown(given, 1e9, "GB/s given"),
+            verdict=_within(asked, given),
+            note="; ".join(part for part in (note, ask) if part),
+        )
+
+
+def _or_unknown(value: float | None, scale: float, words: str) -> str:
+    return UNKNOWN if value is None else f"{value / scale:,.1f} {words}"
 
 
 def _density(design: OnPremDesign) -> Iterator[Check]:
@@ -301,9 +309,9 @@ def _density(design: OnPremDesign) -> Iterator[Check]:
     )
 
 
-def _physical(design: OnPremDesign, standing: Sequence[Rack]) -> Iterator[Check]:
+def _physical(design: OnPremDesign, standing: Sequence[Rack], system: System) -> Iterator[Check]:
     site, hall = design.site, design.site.hall
-    load = max((floor_load(rack, site) for rack in standing), key=lambda entry: entry.kg_per_m2)
+    load = max((floor_load(rack, site, system) for rack in standing), key=lambda entry: entry.kg_per_m2)
     least = "at least " if load.unknown else ""
     carried = hall.floor_load_kg_per_m2
     yield Check(

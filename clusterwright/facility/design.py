@@ -1,20 +1,18 @@
 """The on-premises design: inventory, racks, cables, power and bill of a number of systems. Knows no money."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import Finding, InputError, RuleError
-from clusterwright.facility import devices, ethernet_links, fabric_links, placement, rack_limits, racks
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots, tally
+from clusterwright.facility.cabling import Cable, tally
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.hall import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.links import Link
-from clusterwright.facility.networks import oob_switches
+from clusterwright.facility.layout import arranged, rows_that_reach, settle, wire
+from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
@@ -55,6 +53,10 @@ class OnPremDesign:
     def system(self) -> str:
         """Catalogue id of the system."""
         return self.inventory.system
+
+    def node(self, catalogue: Catalogue) -> System:
+        """Return the system with what the buyer told of it."""
+        return as_told(catalogue.systems[self.system], self.rules.node)
 
     @property
     def fabric(self) -> Fabric:
@@ -111,19 +113,26 @@ def design_onprem(
         host_prefix=host_prefix,
         asked_storage=asked_storage,
     )
-    inventory, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
-    site, standing = _arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
+    inventory, standing = settle(inventory, site=site, rules=rules, catalogue=catalogue)
+    site, standing = arranged(inventory, standing, site=site, rules=rules, catalogue=catalogue)
     summary = summarise_power(standing, site, rules)
     findings = hall_findings(standing, it_w=summary.it_w, nodes=nodes, site=site, rules=rules)
     if findings:
         held = most_nodes(
-            system=system, storage=storage, site=site, catalogue=catalogue, rules=rules, purchase=purchase, most=nodes
+            system=system,
+            storage=storage,
+            site=site,
+            catalogue=catalogue,
+            rules=rules,
+            most=nodes,
+            purchase=purchase,
+            asked_storage=asked_storage,
         )
         findings = tuple(replace(finding, help=f"{_nodes_fit(held)}; {finding.help}") for finding in findings)
     try:
         cables = wire(inventory, standing, site=site, rules=rules)
     except RuleError as error:
-        advice = _rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
+        advice = rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
         raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
@@ -167,6 +176,7 @@ def most_nodes(
     rules: DesignRules,
     most: int,
     purchase: str = FULL_UNITS,
+    asked_storage: AskedStorage | None = None,
 ) -> int:
     """Return how many systems the hall holds with their networks and storage, up to `most`; 0 if not one.
 
@@ -178,6 +188,7 @@ def most_nodes(
         rules: as for the design.
         most: number of systems to look at.
         purchase: of the compute fabric.
+        asked_storage: as for the design.
 
     Raises:
         InputError, MissingFactError, RuleError: as `design_onprem`.
@@ -192,170 +203,17 @@ def most_nodes(
             catalogue=catalogue,
             purchase=purchase,
             host_prefix="node",
+            asked_storage=asked_storage,
         )
-        _, standing = _settle(inventory, site=site, rules=rules, catalogue=catalogue)
+        _, standing = settle(inventory, site=site, rules=rules, catalogue=catalogue)
         it_w = sum(rack.power_w for rack in standing)
         return not hall_findings(standing, it_w=it_w, nodes=nodes, site=site, rules=rules)
 
     return largest(fits, most)
 
 
-def _rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> str:
-    """Return which rows would let every cable reach, or that none do."""
-    square = placement.square_rows(count, site.rows)
-    for per_row in dict.fromkeys((square, max(1, square // 2), square * 2)):
-        rows = replace(site.rows, racks_per_row=per_row, switch_racks="middle-rows")
-        changed = replace(site, rows=rows)
-        standing = lay_out(inventory, site=changed, rules=rules, catalogue=catalogue)
-        try:
-            wire(inventory, standing, site=changed, rules=rules)
-        except RuleError:
-            continue
-        return f"rows of {per_row} racks (site.hall.racks_per_row) bring all cables within reach"
-    return (
-        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, lower the aisles, or "
-        "plan fewer nodes"
-    )
-
-
 def _nodes_fit(nodes: int) -> str:
     return f"{nodes} nodes fit" if nodes else "not even one node with its networks fits"
-
-
-def _settle(
-    inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue
-) -> tuple[Inventory, tuple[Rack, ...]]:
-    """Raise the number of out-of-band switches until it serves all PDUs of the racks that hold them."""
-    while True:
-        standing = lay_out(inventory, site=site, rules=rules, catalogue=catalogue)
-        needed = oob_switches(ports=len(list(managed_devices(inventory, standing))), rules=rules)
-        if needed <= inventory.oob_switches:
-            return inventory, standing
-        inventory = replace(inventory, oob_switches=needed)
-
-
-def _arranged(
-    inventory: Inventory, standing: tuple[Rack, ...], *, site: Site, rules: DesignRules, catalogue: Catalogue
-) -> tuple[Site, tuple[Rack, ...]]:
-    """Return the site and the racks with what is not compute where all cables together are shortest.
-
-    Management cables are left out of the sum: they are one for each device, and cheap.
-    """
-    if site.rows.switch_racks != "auto":
-        return site, standing
-    chosen = "middle"
-    if len(standing) > site.rows.racks_per_row:
-        rack_of = {placed.device.name: number for number, rack in enumerate(standing) for placed in rack.placements}
-        chosen = placement.shortest(
-            [number for number, rack in enumerate(standing) if rack.kind == "compute"],
-            [number for number, rack in enumerate(standing) if rack.kind != "compute"],
-            placement.joined_racks(_data_links(inventory, rules), rack_of),
-            site.rows,
-        )
-    site = replace(site, rows=replace(site.rows, switch_racks=chosen))
-    return site, lay_out(inventory, site=site, rules=rules, catalogue=catalogue)
-
-
-def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> tuple[Rack, ...]:
-    """Return the racks in the order they stand: compute, with network and services in the middle.
-
-    Args:
-        inventory: what to place.
-        site: limits of a rack, and rows.
-        rules: the feed of a PDU.
-        catalogue: sizes and power.
-
-    Raises:
-        MissingFactError: the system's power or height is unknown.
-        RuleError: a rack cannot hold a device.
-    """
-    system = catalogue.systems[inventory.system]
-    node_w = devices.node_power_w(system, catalogue, rules)
-    limits = rack_limits.compute_limits(system=system, node_w=node_w or 0.0, site=site, rules=rules)
-    rack_limits.nodes_per_rack(
-        height_u=devices.node_height_u(system),
-        power_w=node_w,
-        weight_kg=system.weight_kg,
-        site=site,
-        limits=limits,
-        name=system.name,
-    )
-    shared = rack_limits.other_limits(site, rules)
-    if inventory.hosts_per_node > 1:
-        filled = devices.whole_racks(inventory, catalogue, rules)
-    else:
-        filled = racks.fill(devices.compute_devices(inventory, catalogue, rules), limits, site)
-    racked = [
-        [(kind, bound.pdus, bound.power_w.value, contents) for contents in each]
-        for kind, bound, each in (
-            ("compute", limits, filled),
-            ("network", shared, racks.fill(devices.network_devices(inventory, catalogue), shared, site)),
-            ("services", shared, racks.fill(devices.service_devices(inventory, catalogue), shared, site)),
-        )
-    ]
-    order = placement.in_order(
-        racked[0],
-        [*racked[1], *racked[2]],
-        arrangement=site.rows.switch_racks,
-        per_row=site.rows.racks_per_row,
-    )
-    return tuple(racks.stand(order, site))
-
-
-def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:
-    """Yield the names of everything with a management port, rack by rack: devices and PDUs.
-
-    Out-of-band switches are not among them; they are reached through their uplinks.
-    """
-    oob = set(inventory.oob_names())
-    for rack in standing:
-        yield from (placed.device.name for placed in rack.placements if placed.device.name not in oob)
-        yield from pdu_names(rack)
-
-
-def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: DesignRules) -> tuple[Cable, ...]:
-    """Return the cables of all four networks.
-
-    Args:
-        inventory: networks.
-        standing: racks of the same inventory.
-        site: rows.
-        rules: ports of Ethernet switches.
-
-    Raises:
-        RuleError: a run is longer than any cable (`CBL001`).
-    """
-    managed = ethernet_links.oob_links(
-        managed=list(managed_devices(inventory, standing)), oob=inventory.oob_names(), rules=rules
-    )
-    cages = Cages(
-        switch=inventory.fabric.ports_per_switch_cage,
-        node=inventory.node_ports_per_cage,
-        storage_switch=inventory.storage_fabric.ports_per_switch_cage,
-    )
-    return lay(
-        links=chain(_data_links(inventory, rules), managed),
-        where=spots(standing, site.rows),
-        rows=site.rows,
-        cages=cages,
-    )
-
-
-def _data_links(inventory: Inventory, rules: DesignRules) -> Iterator[Link]:
-    """Yield the links of the compute, storage and in-band networks."""
-    return chain(
-        fabric_links.compute_network(inventory),
-        fabric_links.storage_network(inventory),
-        ethernet_links.inband_links(
-            network=inventory.inband,
-            hosts=inventory.hosts(),
-            node_ports=inventory.inband_ports,
-            servers=inventory.servers(),
-            oob=inventory.oob_names(),
-            rules=rules,
-            family="eth100",
-        ),
-    )
 
 
 def _by_network(cables: Iterable[Cable]) -> dict[str, int]:

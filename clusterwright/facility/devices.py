@@ -9,13 +9,14 @@ from clusterwright.errors import MissingFactError
 from clusterwright.facility import ethernet_links, links, power
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.inventory import Inventory
+from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.racks import Device, Placement, whole_u
 from clusterwright.facility.site import DesignRules
 
 
 def compute_devices(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) -> Iterator[Device]:
     """Yield the nodes in order, at nameplate less what a power cap takes off."""
-    system = catalogue.systems[inventory.system]
+    system = as_told(catalogue.systems[inventory.system], rules.node)
     for host in inventory.hosts():
         yield Device(
             name=host,
@@ -36,7 +37,7 @@ def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) 
     Raises:
         MissingFactError: what stands in such a rack is not known.
     """
-    system, hosts = catalogue.systems[inventory.system], iter(inventory.hosts())
+    system, hosts = as_told(catalogue.systems[inventory.system], rules.node), iter(inventory.hosts())
     contents = rack_contents().get(system.id)
     if contents is None:
         raise MissingFactError(f"what stands in {system.name} is not known", help="add it to catalog/rack_contents.csv")
@@ -50,12 +51,13 @@ def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) 
             for position in range(row.count):
                 counts[row.name] += 1
                 device = Device(
-                    name=next(hosts) if row.is_host else f"rack{number:03d}-{row.name}-{counts[row.name]}",
+                    name=next(hosts) if row.is_host else f"r{number:03d}-{row.name}-{counts[row.name]}",
                     sku=row.part,
                     role="compute",
                     height_u=1,
                     power_w=row.power_w - (saved_w / inventory.hosts_per_node if row.is_host else 0.0),
-                    weight_kg=share_kg if row.is_host else None,
+                    # The hosts' shares are all of the rack's weight.
+                    weight_kg=share_kg if row.is_host or share_kg is None else 0.0,
                 )
                 placed.append(Placement(device=device, u=row.first_u + position))
         racks.append(placed)
@@ -64,6 +66,7 @@ def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) 
 
 def node_power_w(system: System, catalogue: Catalogue, rules: DesignRules) -> float | None:
     """Return the most that a node draws under the rules' power cap, in W; None where it is not known."""
+    system = as_told(system, rules.node)
     full, cap = catalogue.accelerators[system.accelerator].power_w, rules.power_cap_w
     if cap is None or full is None or system.power_max_w is None:
         return system.power_max_w
@@ -78,7 +81,9 @@ def node_height_u(system: System) -> int:
     """
     if system.height_u is None:
         raise MissingFactError(
-            f"the height of {system.name} is unknown", help="choose a system whose height is in the catalogue"
+            f"the height of {system.name} is unknown",
+            help="say targets.onprem.node.height, for example 8 U, or give it in a CSV of targets.onprem.parts",
+            path=("targets", "onprem", "system"),
         )
     return whole_u(system.height_u)
 

@@ -86,10 +86,10 @@ def no_such_topology(*, what: str, reason: str) -> FabricLimitError:
     )
 
 
-def slower_ports(*, system: str, rate: float, switch: str) -> FabricLimitError:
-    """Return the error of a switch whose ports are slower than the nodes'; `NET006`."""
+def slower_ports(*, system: str, rate: float, switch: str, splits: bool) -> FabricLimitError:
+    """Return the error of a switch whose ports are slower than the nodes'; planes help where ports split; `NET006`."""
     return FabricLimitError(
         rule="NET006",
         message=f"{system} has ports of {rate * 8e-9:.0f} Gb/s, {switch} has slower ones",
-        help="choose a switch with ports at least as fast, or more planes",
+        help=f"choose a switch with ports at least as fast{', or more planes' if splits else ''}",
     )

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from clusterwright.catalog.records import System
+from clusterwright.facility.rack_limits import WHOLE_RACK_U
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import Site
 
@@ -25,7 +27,7 @@ class FloorLoad:
     verdict: str
 
 
-def floor_load(rack: Rack, site: Site) -> FloorLoad:
+def floor_load(rack: Rack, site: Site, system: System) -> FloorLoad:
     """Return what a rack weighs on its footprint, PDUs and cables left out.
 
     What is unknown can only add: a load above the limit fails, one below passes only where all weights are known.
@@ -35,19 +37,17 @@ def floor_load(rack: Rack, site: Site) -> FloorLoad:
     Args:
         rack: with its devices.
         site: footprint, weight of an empty rack, limit of the floor.
+        system: the nodes; one that is a rack of its own is weighed with its frame.
     """
+    whole = rack.kind == "compute" and (system.height_u or 0) >= WHOLE_RACK_U
+    frame_kg = 0.0 if whole else site.rack_frame_kg
     unknown = sorted({placed.device.sku for placed in rack.placements if placed.device.weight_kg is None})
-    if site.rack_frame_kg is None:
+    if frame_kg is None:
         unknown.append("the empty rack")
-    kilograms = rack.weight_kg + (site.rack_frame_kg or 0.0)
+    kilograms = rack.weight_kg + (frame_kg or 0.0)
     load, limit = kilograms / site.rows.footprint_m2, site.hall.floor_load_kg_per_m2
     if limit is not None and load > limit * (1 + 1e-9):
         verdict = FAIL
     else:
         verdict = PASS if limit is not None and not unknown else UNKNOWN
     return FloorLoad(rack=rack.name, known_kg=kilograms, kg_per_m2=load, unknown=tuple(unknown), verdict=verdict)
-
-
-def heaviest(standing: tuple[Rack, ...] | list[Rack], site: Site) -> FloorLoad:
-    """Return the load of the rack that weighs most."""
-    return max((floor_load(rack, site) for rack in standing), key=lambda load: load.kg_per_m2)

@@ -14,6 +14,7 @@ from clusterwright.facility.networks import (
     size_storage_network,
     slots_per_box,
 )
+from clusterwright.facility.node_facts import told_note
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK, radix_of
 from clusterwright.facility.planes import Plane
 from clusterwright.facility.racks import host_name
@@ -216,8 +217,13 @@ def take_stock(
         management_servers=rules.management_servers,
         storage=boxes,
         storage_box_family=box_family,
-        notes=(*fabric_notes(sized, managed=managed or not on_infiniband), storage_note(boxes)),
+        notes=(*_told(system, rules), *fabric_notes(sized, managed=managed or not on_infiniband), storage_note(boxes)),
     )
+
+
+def _told(system: System, rules: DesignRules) -> tuple[str, ...]:
+    note = told_note(system, rules.node)
+    return () if note is None else (note,)
 
 
 def _known(value: int | None, system: System, what: str) -> int:

@@ -120,7 +120,12 @@ def _in_planes(found: NodePorts, system: System, switch: Switch, planes: int) ->
             planes=planes,
         )
     if switch.port_bytes_per_s_one_way < shared.bytes_per_s_one_way:
-        raise fabric_limits.slower_ports(system=system.name, rate=shared.bytes_per_s_one_way, switch=switch.name)
+        raise fabric_limits.slower_ports(
+            system=system.name,
+            rate=shared.bytes_per_s_one_way,
+            switch=switch.name,
+            splits=switch.network == ETHERNET,
+        )
     return shared
 
 

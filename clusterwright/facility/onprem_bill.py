@@ -90,7 +90,7 @@ def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list
 
 def _compute_pdus(racks: Sequence[Rack]) -> str:
     each = max((rack.pdus for rack in racks if rack.kind == "compute"), default=0)
-    return f"{each} per rack, by the power supplies that a node needs"
+    return f"{each} per rack, by the nodes' power supplies, so that the rack lives when one fails"
 
 
 def _name(sku: str, catalogue: Catalogue) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, sqrt
 from typing import TypeVar
 
@@ -11,6 +12,9 @@ from clusterwright.facility.site import RowLayout
 Content = TypeVar("Content")
 #: Places to try for the shortest cables, the first of equals wins; `start` and `end` are never shorter than these.
 CANDIDATES = ("middle", "middle-rows", "every-row")
+
+#: Rows of a hall beyond which it is made about as wide as deep.
+MOST_ROWS = 20
 
 
 def in_order(compute: Sequence[Content], others: Sequence[Content], *, arrangement: str, per_row: int) -> list[Content]:
@@ -75,6 +79,18 @@ def square_rows(racks: int, rows: RowLayout) -> int:
     """
     pitch_m = rows.rack_depth_m + (rows.cold_aisle_m + rows.hot_aisle_m) / 2
     return max(1, round(sqrt(racks * pitch_m / rows.rack_width_m)))
+
+
+def widened(racks: int, rows: RowLayout) -> RowLayout:
+    """Return the rows as they are, or longer ones where more than `MOST_ROWS` would stand behind one another.
+
+    Args:
+        racks: in all.
+        rows: geometry, and whether rows may be longer.
+    """
+    if not rows.widen or ceil(racks / rows.racks_per_row) <= MOST_ROWS:
+        return rows
+    return replace(rows, racks_per_row=max(rows.racks_per_row, square_rows(racks, rows)))
 
 
 def joined_racks(links: Iterable[Link], rack_of: Mapping[str, int]) -> Counter[tuple[int, int]]:

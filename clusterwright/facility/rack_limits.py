@@ -51,17 +51,21 @@ def power_bounds(site: Site) -> list[Bound]:
     return found
 
 
-def weight_bound(site: Site) -> Bound | None:
+def weight_bound(site: Site, *, whole: bool = False) -> Bound | None:
     """Return what rack and floor let the equipment of one rack weigh, in kg; None if neither is limited.
 
     The floor's limit holds for the rack's own footprint, less the rack itself where its weight is known.
+
+    Args:
+        site: limits.
+        whole: the rack is delivered with its equipment and weighed with it.
     """
     found = []
     if site.rack_weight_kg is not None:
         found.append(Bound(value=site.rack_weight_kg, key=("site", "rack", "load"), words="a rack may hold {} kg"))
     carried = site.hall.floor_load_kg_per_m2
     if carried is not None:
-        left = max(0.0, carried * site.rows.footprint_m2 - (site.rack_frame_kg or 0.0))
+        left = max(0.0, carried * site.rows.footprint_m2 - (0.0 if whole else site.rack_frame_kg or 0.0))
         words = f"the floor carries {carried:,.0f} kg/m2, which leaves {{}} kg for the equipment of a rack"
         found.append(Bound(value=left, key=("site", "hall", "floor_load"), words=words))
     return min(found, key=lambda bound: bound.value, default=None)
@@ -80,7 +84,8 @@ def compute_limits(*, system: System, node_w: float, site: Site, rules: DesignRu
         rules: power factor.
     """
     allowed = min(power_bounds(site), key=lambda bound: bound.value)
-    weight = weight_bound(site)
+    whole = (system.height_u or 0) >= WHOLE_RACK_U
+    weight = weight_bound(site, whole=whole)
     wanted = _fit(allowed.value, node_w)
     if system.height_u:
         wanted = min(wanted, _fit(site.rack_height_u, system.height_u))
@@ -89,7 +94,7 @@ def compute_limits(*, system: System, node_w: float, site: Site, rules: DesignRu
     least = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed, most=MOST_PDUS)
     each_w = site.feed.watts(rules.power_factor)
     most = MOST_PDUS
-    if (system.height_u or 0) >= WHOLE_RACK_U:
+    if whole:
         most = max(MOST_PDUS, ceil(node_w / each_w) + 1)
     pdus = next(
         (count for count in range(least, most + 1) if _fit((count - 1) * each_w, node_w) >= max(1, wanted)), most
@@ -132,7 +137,9 @@ def nodes_per_rack(
     """
     if power_w is None:
         raise MissingFactError(
-            f"the power of {name} is unknown", help="choose a system whose power is in the catalogue"
+            f"the power of {name} is unknown, so its racks cannot be filled",
+            help="say targets.onprem.node.power, for example 11 kW, or give it in a CSV of targets.onprem.parts",
+            path=("targets", "onprem", "system"),
         )
     findings = []
     by_power = _fit(limits.power_w.value, power_w)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from clusterwright.facility.fabric_choice import FabricChoice
+from clusterwright.facility.node_facts import NodeFacts
 from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
 from clusterwright.facility.spares import LeadTimes, Spares
 
@@ -20,7 +21,7 @@ class RowLayout:
     Rows stand back to back in pairs: rows 0 and 1 share a hot aisle, rows 1 and 2 a cold one, and so on.
 
     Attributes:
-        racks_per_row: before the next row starts.
+        racks_per_row: before the next row starts; widen: whether a hall of many rows may have longer ones instead.
         rack_width_m, rack_depth_m: 0.7 x 1.2 is what NVIDIA recommends for DGX racks.
         cold_aisle_m, hot_aisle_m: between fronts and between backs.
         tray_height_m: overhead tray above the floor; base_height_m: of the lowest rack unit.
@@ -29,6 +30,7 @@ class RowLayout:
     """
 
     racks_per_row: int = 20
+    widen: bool = False
     rack_width_m: float = 0.7
     rack_depth_m: float = 1.2
     cold_aisle_m: float = 1.8
@@ -188,7 +190,7 @@ class DesignRules:
         spares: shares held in stock by kind of part; lead_times: from order to delivery, as the user gave them.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
-        fabric: what is asked of the compute fabric.
+        fabric: what is asked of the compute fabric; node: what the buyer knows of the systems.
     """
 
     ufm_per_fabric: int = 2
@@ -205,3 +207,4 @@ class DesignRules:
     spine_oversubscription: float = 1.0
     power_cap_w: float | None = None
     fabric: FabricChoice = field(default_factory=FabricChoice)
+    node: NodeFacts = field(default_factory=NodeFacts)

@@ -8,6 +8,8 @@ from clusterwright.sizing.records import StorageNeed
 
 JOB = "the job"
 BLUEPRINT = "blueprint"
+#: Accelerators of the node that the reference architectures speak of.
+GPUS_PER_NODE = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,19 +72,19 @@ class StorageDemand:
     write_bytes_per_s: float | None = None
 
 
-def level_bytes_per_s(level: StorageLevel, *, nodes: int, gpus: int) -> tuple[float, float]:
+def level_bytes_per_s(level: StorageLevel, *, gpus: int) -> tuple[float, float]:
     """Return what a level of bandwidth asks for a cluster: bytes/s read and written by all nodes together.
 
     A level is stated per scalable unit; units that are begun count whole. No cluster needs more than its nodes need
-    each. Worked example: NVIDIA asks 60 GB/s and 30 GB/s for 127 DGX H100 (four units) at the level Good.
+    each, where the level states that, for nodes of eight. Worked example: for 127 DGX H100 (four units) NVIDIA asks
+    60 GB/s and 30 GB/s at the level Good.
 
     >>> from clusterwright.catalog.storage import storage_levels
-    >>> level_bytes_per_s(storage_levels()["good"], nodes=127, gpus=1016)
+    >>> level_bytes_per_s(storage_levels()["good"], gpus=1016)
     (60000000000.0, 30000000000.0)
 
     Args:
         level: of the catalogue.
-        nodes: of the cluster.
         gpus: of all nodes.
     """
     units = ceil(gpus / level.gpus_per_unit)
@@ -91,7 +93,7 @@ def level_bytes_per_s(level: StorageLevel, *, nodes: int, gpus: int) -> tuple[fl
         limits = [
             amount
             for amount in (
-                None if per_node is None else nodes * per_node,
+                None if per_node is None else gpus / GPUS_PER_NODE * per_node,
                 None if per_unit is None else units * per_unit,
                 None if per_gpu is None else gpus * per_gpu,
             )
@@ -106,13 +108,12 @@ def level_bytes_per_s(level: StorageLevel, *, nodes: int, gpus: int) -> tuple[fl
 
 
 def demands(
-    need: StorageNeed, *, nodes: int, gpus: int, level: StorageLevel | None, asked: AskedStorage | None
+    need: StorageNeed, *, gpus: int, level: StorageLevel | None, asked: AskedStorage | None
 ) -> tuple[StorageDemand, ...]:
     """Return every demand on shared storage by origin; what asks for nothing is left out.
 
     Args:
         need: of the job.
-        nodes: of the cluster.
         gpus: of all nodes.
         level: of bandwidth, None for none.
         asked: in the blueprint.
@@ -130,7 +131,7 @@ def demands(
             StorageDemand(origin="storage.read_bandwidth", source=BLUEPRINT, read_bytes_per_s=need.read_bytes_per_s)
         )
     if level is not None:
-        read, write = level_bytes_per_s(level, nodes=nodes, gpus=gpus)
+        read, write = level_bytes_per_s(level, gpus=gpus)
         found.append(
             StorageDemand(
                 origin=f"level {level.name}", source=level.source, read_bytes_per_s=read, write_bytes_per_s=write

@@ -131,7 +131,7 @@ def design_storage(
     """
     system = lookup.storage_system(catalogue, asked.system if asked else DEFAULT_SYSTEM)
     level = _level(asked, rack_scale=rack_scale)
-    found = demands(need, nodes=nodes, gpus=gpus, level=level, asked=asked)
+    found = demands(need, gpus=gpus, level=level, asked=asked)
     wanted = required(found)
     data = box_of(system, system.data_box, asked.box if asked else BoxFigures(), catalogue)
     front = None

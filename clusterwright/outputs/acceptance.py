@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from clusterwright.catalog.records import System
 from clusterwright.facility import power
 from clusterwright.facility.cabling import Cable
-from clusterwright.facility.design import OnPremDesign, managed_devices
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.layout import managed_devices
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
+from clusterwright.outputs.vendor_tools import tools_of
 from clusterwright.plan.record import Option, Plan
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
@@ -51,10 +53,10 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Power and cooling": _power(design, standing),
         "Management network": _management(design, standing),
         "Compute fabric": _fabric(design),
-        "Nodes": _nodes(option, system),
+        "Nodes": _nodes(option, system, design),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
-        "Slurm and the workload": _workload(plan, option, design),
+        f"{option.scheduler.capitalize()} and the workload": _workload(plan, option, design),
     }
     lines = [
         f"# {plan.name}: acceptance test",
@@ -145,20 +147,26 @@ def _fabric(design: OnPremDesign) -> list[_Step]:
     ]
 
 
-def _nodes(option: Option, system: System) -> list[_Step]:
+def _nodes(option: Option, system: System, design: OnPremDesign) -> list[_Step]:
+    tools, hosts = tools_of(system.accelerator), design.inventory.hosts_per_node
+    infiniband = design.inventory.compute_network == INFINIBAND_NETWORK
+    ports = (system.fabric_ports or 0) // hosts or "all"
     steps = [
-        _Step(do="`nvidia-smi -L` on every node", expect=f"{system.gpus} GPUs, one driver version on all nodes"),
-        _Step(do="`nvidia-smi -q -d ECC,ROW_REMAPPER`", expect="no uncorrectable error, no row waiting to be remapped"),
-        _Step(do="`dcgmi diag -r 3` on every node", expect="every test passes"),
         _Step(
-            do="`ibstat` on every node",
-            expect=f"{system.fabric_ports or 'all'} compute ports Active, all with one firmware version",
+            do=f"`{tools.listing}` on every node",
+            expect=f"{system.gpus // hosts} GPUs, one driver version on all nodes",
+        ),
+        _Step(do=f"`{tools.memory}`", expect="no uncorrectable error, no row waiting to be remapped"),
+        _Step(do=f"`{tools.diagnosis}` on every node", expect="every test passes"),
+        _Step(
+            do=f"`{'ibstat' if infiniband else 'rdma link'}` on every node",
+            expect=f"{ports} compute ports {'Active' if infiniband else 'ACTIVE'}, all with one firmware version",
         ),
     ]
     if option.power_cap_w is not None:
         steps.append(
             _Step(
-                do="`nvidia-smi --query-gpu=power.limit --format=csv` on every node",
+                do=f"`{tools.power}` on every node",
                 expect=f"{option.power_cap_w:g} W on every GPU, also after a reboot",
             )
         )
@@ -168,13 +176,14 @@ def _nodes(option: Option, system: System) -> list[_Step]:
 def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
     usual, look, replace = _MEASURED_GB_PER_S.get(system.accelerator, (None, None, None))
     alike = f"all nodes within {_SPREAD:.0%} of the median"
+    gpus = system.gpus // design.inventory.hosts_per_node
     known = (
         f"about {usual} GB/s; look closer below {look}, replace the node below {replace}; {alike}"
         if usual
         else f"unknown for this accelerator: write down the first value; {alike}"
     )
     return [
-        _Step(do="`all_reduce_perf -b 16G -e 16G -g 8` inside every node", expect=alike),
+        _Step(do=f"`{tools_of(system.accelerator).all_reduce} {gpus}` inside every node", expect=alike),
         _Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
         _Step(
             do=f"the same over all {design.inventory.nodes:,} nodes, then over each half",
@@ -212,16 +221,26 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
     # The band of the run's days is that of its speed, turned round.
     slow = speed * option.calendar_days / option.calendar_days_high
     fast = speed * option.calendar_days / option.calendar_days_low
+    nodes, gpus = f"{len(design.inventory.hosts()):,} nodes", f"{design.inventory.gpus:,} GPUs"
+    if option.scheduler == "kubernetes":
+        asked = [
+            _Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
+            _Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
+        ]
+        submit = "`kubectl apply -f kubernetes/jobs/train.yaml`"
+    else:
+        asked = [
+            _Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
+            _Step(
+                do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+                expect=f"{option.training_nodes * hosts:,} names",
+            ),
+        ]
+        submit = "`sbatch launch/train.sbatch`"
     return [
+        *asked,
         _Step(
-            do="`sinfo -N -l`", expect=f"{len(design.inventory.hosts()):,} nodes idle, {design.inventory.gpus:,} GPUs"
-        ),
-        _Step(
-            do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
-            expect=f"{option.training_nodes * hosts:,} names",
-        ),
-        _Step(
-            do=f"`sbatch launch/train.sbatch` without data for {_BURN_IN_HOURS} h",
+            do=f"{submit} without data for {_BURN_IN_HOURS} h",
             expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
             "no restart",
         ),

@@ -54,7 +54,7 @@ def bill_csv(bill: Bill, prices: Prices) -> str:
 
 def quote_cells(quote: QuotedPrice | None) -> tuple[str | float | None, ...]:
     """Return the quote columns of a line, empty where nobody quoted it yet."""
-    if quote is None:
+    if quote is None or not quote.vendor:
         return (None,) * 5
     return (quote.price, quote.currency, quote.vendor, quote.lead_time_weeks, quote.quoted_on)
 

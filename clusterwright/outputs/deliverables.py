@@ -53,7 +53,7 @@ def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
 
 
 def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool = False) -> dict[str, File]:
-    """Return the on-premises documents, the Slurm files and the files that launch the job.
+    """Return the on-premises documents, the files of its scheduler and those that launch the job.
 
     Args:
         plan: the decision.
@@ -64,15 +64,9 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
     Raises:
         ClusterwrightError: the drawings cannot be printed.
     """
-    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
     from clusterwright.outputs.onprem import onprem_documents  # noqa: PLC0415
-    from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
 
-    files = (
-        onprem_documents(plan, option, catalogue)
-        | slurm_files(plan, option, catalogue)
-        | _under("launch", launch_files(plan, option, catalogue))
-    )
+    files = onprem_documents(plan, option, catalogue) | _scheduler_files(plan, option, catalogue)
     if not pdf:
         return files
     from clusterwright.outputs import printing  # noqa: PLC0415
@@ -80,6 +74,17 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
     pages = printing.drawing_pages(plan, option, catalogue, files)
     printed = printing.drawings_pdf(pages, made_on=dt.date.fromisoformat(plan.as_of))
     return files | {printing.FILE: File(content=printed)}
+
+
+def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    if option.scheduler == "kubernetes":
+        from clusterwright.outputs.kubernetes import kubernetes_files  # noqa: PLC0415
+
+        return _under("kubernetes", kubernetes_files(plan, option, catalogue))
+    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
+    from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
+
+    return slurm_files(plan, option, catalogue) | _under("launch", launch_files(plan, option, catalogue))
 
 
 def report_files(plan: Plan) -> dict[str, File]:

@@ -7,12 +7,13 @@ from clusterwright.facility.racks import Rack, row_letters
 from clusterwright.facility.site import RowLayout, Site
 from clusterwright.outputs import drawing
 
-#: Rows (pairs of them) and places of one sheet, so that the smallest words are 1.7 mm high on A3.
-MOST_ROWS, MOST_SLOTS = 10, 34
+#: Largest sheet: on A3 in landscape, 400 x 277 mm inside its margins, its smallest words are 1.6 mm high.
+MOST_WIDTH, MOST_HEIGHT = 2375.0, 1640.0
 #: Drawn length of one metre.
 _METRE = 64.0
 _MARGIN = 40.0
 _TOP = 122.0
+_FOOT = 66.0
 _ROW_NAME = 34.0
 _FILLS = {"compute": "compute", "network": "network", "services": "storage"}
 _LEGEND = (("compute", "racks of nodes"), ("network", "racks of switches"), ("services", "storage and servers"))
@@ -39,10 +40,11 @@ def floor_plans(racks: Sequence[Rack], site: Site, *, title: str) -> dict[str, s
     """
     count = _rows_drawn(site, max(rack.row for rack in racks) + 1)
     across = min(site.rows.racks_per_row, site.places or max(rack.slot for rack in racks) + 1)
+    tall, wide = _most(site.rows)
     sheets = [
-        Sheet(rows=range(row, min(count, row + MOST_ROWS)), slots=range(slot, min(across, slot + MOST_SLOTS)))
-        for row in range(0, count, MOST_ROWS)
-        for slot in range(0, across, MOST_SLOTS)
+        Sheet(rows=range(row, min(count, row + tall)), slots=range(slot, min(across, slot + wide)))
+        for row in range(0, count, tall)
+        for slot in range(0, across, wide)
     ]
     plans = {}
     for number, sheet in enumerate(sheets, 1):
@@ -50,6 +52,14 @@ def floor_plans(racks: Sequence[Rack], site: Site, *, title: str) -> dict[str, s
         heading = title if len(sheets) == 1 else f"{title}, sheet {number} of {len(sheets)}"
         plans[name] = _sheet_svg(racks, site, sheet, title=heading)
     return plans
+
+
+def _most(rows: RowLayout) -> tuple[int, int]:
+    """Return the rows, in whole pairs, and the places of a row that one sheet holds."""
+    pair_m = 2 * rows.rack_depth_m + rows.cold_aisle_m + rows.hot_aisle_m
+    pairs = int((MOST_HEIGHT - _TOP - _FOOT) / _METRE / pair_m)
+    slots = int((MOST_WIDTH - 2 * _MARGIN - _ROW_NAME) / _METRE / rows.rack_width_m)
+    return 2 * max(1, pairs), max(1, slots)
 
 
 def _sheet_svg(racks: Sequence[Rack], site: Site, sheet: Sheet, *, title: str) -> str:
@@ -61,7 +71,7 @@ def _sheet_svg(racks: Sequence[Rack], site: Site, sheet: Sheet, *, title: str) -
     tops = {
         row: _TOP + (rows.cold_aisle_m / 2 + rows.row_y_m(row) - rows.row_y_m(first)) * _METRE for row in sheet.rows
     }
-    height = tops[last] + (rows.rack_depth_m + rows.cold_aisle_m / 2) * _METRE + 66.0
+    height = tops[last] + (rows.rack_depth_m + rows.cold_aisle_m / 2) * _METRE + _FOOT
     it_w, used = sum(rack.power_w for rack in racks), len({rack.row for rack in racks})
     marks = [
         drawing.text(_MARGIN, 38, title, size=20, weight="bold"),

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 
 from ruamel.yaml import YAML
 
+from clusterwright.catalog.own_facts import record_of
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable, pdu_names
 from clusterwright.facility.racks import Device, Rack
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.netbox_power import OUTLET_COLUMNS, PORT_COLUMNS, cord_rows, cords, outlet_rows, port_rows
 from clusterwright.outputs.tables import csv_text
 
 SITE = "planned"
 #: Makers whose name starts the names of their products; everything else is entered as Generic.
-_MAKERS = ("NVIDIA", "AMD", "Intel", "Supermicro", "VAST", "Raritan", "Legrand")
+_MAKERS = (
+    "NVIDIA", "AMD", "Intel", "Supermicro", "VAST", "DDN", "IBM", "NetApp", "Pure Storage", "Raritan", "Legrand",
+)  # fmt: skip
 _ROLE_COLOURS = {
     "compute": "4caf50",
     "network": "2196f3",
@@ -39,6 +43,11 @@ _CABLE_TYPES = {
     "singlemode": "smf",
     "copper": "cat6",
 }
+
+_CABLE_COLUMNS = (
+    "side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name", "type", "status",
+    "label", "color", "length", "length_unit",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,13 +74,14 @@ def netbox_files(
     """
     kinds = {device.sku: _kind(device, catalogue) for device in _devices(standing)}
     devices = list(_device_rows(standing, kinds))
+    power = list(cords(standing, catalogue))
     roles = sorted({str(row[1]) for row in devices})
     makers = sorted({kind.maker for kind in kinds.values()} | {"Generic"})
     files = {f"1-device-types/{kind.slug}.yaml": text(_type_yaml(kind)) for kind in kinds.values()}
     pdu = _Kind(maker="Generic", model="PDU", slug="generic-pdu", height_u=0, weight_kg=None)
     files[f"1-device-types/{pdu.slug}.yaml"] = text(_type_yaml(pdu))
     tables: dict[str, tuple[Sequence[str], Iterable[Sequence[str | float | None]]]] = {
-        "0-manufacturers.csv": (("name", "slug"), ((maker, maker.lower()) for maker in makers)),
+        "0-manufacturers.csv": (("name", "slug"), ((maker, _slug(maker)) for maker in makers)),
         "2-device-roles.csv": (
             ("name", "slug", "color"),
             ((role, role, _ROLE_COLOURS.get(role, "9e9e9e")) for role in roles),
@@ -85,15 +95,12 @@ def netbox_files(
             ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
             devices,
         ),
-        "6-interfaces.csv": (("device", "name", "type"), _interface_rows(cables, rates)),
-        "7-cables.csv": (
-            (
-                "side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name", "type",
-                "status", "label", "color", "length", "length_unit",
-            ),
-            _cable_rows(cables),
-        ),
-    }  # fmt: skip
+        "6-interfaces.csv": (("device", "name", "type", "mgmt_only"), _interface_rows(cables, rates)),
+        "6-power-outlets.csv": (OUTLET_COLUMNS, outlet_rows(power)),
+        "6-power-ports.csv": (PORT_COLUMNS, port_rows(power)),
+        "7-cables.csv": (_CABLE_COLUMNS, _cable_rows(cables)),
+        "7-power-cables.csv": (_CABLE_COLUMNS, cord_rows(power)),
+    }
     return files | {name: text(csv_text(header, rows)) for name, (header, rows) in tables.items()}
 
 
@@ -101,14 +108,19 @@ def _devices(standing: Iterable[Rack]) -> Iterable[Device]:
     return (placed.device for rack in standing for placed in rack.placements)
 
 
+def _slug(maker: str) -> str:
+    return maker.lower().replace(" ", "-")
+
+
 def _kind(device: Device, catalogue: Catalogue) -> _Kind:
-    known = catalogue.systems.get(device.sku) or catalogue.switches.get(device.sku) or catalogue.parts.get(device.sku)
-    name = known.name if known else device.sku
+    known = record_of(catalogue, device.sku)
+    name = known[1].name if known else device.sku
     maker = next((maker for maker in _MAKERS if name.startswith(f"{maker} ")), "Generic")
+    prefix = _slug(maker)
     return _Kind(
         maker=maker,
         model=name.removeprefix(f"{maker} "),
-        slug=f"{maker.lower()}-{device.sku.removeprefix(f'{maker.lower()}-')}",
+        slug=f"{prefix}-{device.sku.removeprefix(f'{prefix}-')}",
         height_u=device.height_u,
         weight_kg=device.weight_kg,
     )
@@ -144,13 +156,13 @@ def _port(cable: Cable, port: str) -> str:
     return port if port == "mgmt" else f"{cable.network}-{port}"
 
 
-def _interface_rows(cables: Iterable[Cable], rates: Mapping[str, int]) -> list[tuple[str, str, str]]:
+def _interface_rows(cables: Iterable[Cable], rates: Mapping[str, int]) -> list[tuple[str, str, str, str]]:
     found: dict[tuple[str, str], str] = {}
     for cable in cables:
         kind = _INTERFACE_TYPES.get(rates.get(cable.network, 0), "other")
         for device, port in ((cable.from_device, cable.from_port), (cable.to_device, cable.to_port)):
             found.setdefault((device, _port(cable, port)), kind)
-    return [(device, name, kind) for (device, name), kind in found.items()]
+    return [(device, name, kind, str(name == "mgmt").lower()) for (device, name), kind in found.items()]
 
 
 def _cable_rows(cables: Iterable[Cable]) -> Iterable[Sequence[str | float | None]]:

@@ -9,10 +9,11 @@ from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.checklist import checks
-from clusterwright.facility.design import OnPremDesign, lay_out, wire
+from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_links import compute_network, compute_plane, storage_network
 from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH, Inventory
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
@@ -25,17 +26,23 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
+from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
-from clusterwright.sizing.records import StorageNeed
+
+#: The line of the README on the files of each scheduler.
+_SCHEDULERS = {
+    "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
+    "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",
+}
 
 
 def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return the documents of a plan's cluster on premises by file name; the Slurm files are apart.
+    """Return the documents of a plan's cluster on premises by file name; those of its scheduler are apart.
 
     Args:
         plan: for its names and date.
@@ -69,8 +76,8 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
-        need=option.storage,
-    ) | {"acceptance.md": text(runbook)}
+        scheduler=option.scheduler,
+    ) | {"acceptance.md": text(runbook), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
@@ -103,12 +110,12 @@ def _documents(
     made_on: dt.date,
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
-    need: StorageNeed | None = None,
+    scheduler: str = "slurm",
 ) -> dict[str, File]:
     standing, cables = drawn
     known = prices or {}
     return {
-        "README.md": text(_readme(design, standing, cables, title)),
+        "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known)),
         "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title)),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
@@ -120,7 +127,7 @@ def _documents(
         **_cable_files(cables, made_on),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
-        "checklist.md": text(checklist(checks(design, standing, cables, catalogue, need=need), title=title)),
+        "checklist.md": text(checklist(checks(design, standing, cables, catalogue), title=title)),
         "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
         "storage.md": text(storage_page(design, catalogue, title=title)),
@@ -241,7 +248,9 @@ def fabric_csv(design: OnPremDesign) -> str:
     return csv_text(header, [row for row in rows if row[3]])
 
 
-def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], title: str) -> str:
+def _readme(
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], *, title: str, scheduler: str
+) -> str:
     inventory, fabric, rows = design.inventory, design.fabric, design.site.rows
     longest = max(cables, key=lambda cable: cable.length_m)
     kinds = Counter(cable.kind for cable in cables)
@@ -264,8 +273,8 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         ),
         "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
-        "| `fabric.ibnetdiscover`, `fabric.dot` | the compute fabric for InfiniBand tools, and for Graphviz |",
-        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+        "| `fabric.dot` | the compute fabric for Graphviz |",
+        *_graph_rows(inventory),
         (
             f"| `cables.csv`{', `cables.xlsx`' if len(cables) <= MOST_IN_WORKBOOK else ''} | every link from port to "
             "port, rack by rack, with kind and length, to tick off |"
@@ -278,7 +287,7 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
-        "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
+        _SCHEDULERS[scheduler],
         "",
         "## What was decided",
         "",
@@ -310,6 +319,16 @@ def _readme(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cab
         "- Which connector of a node carries which rail is in the system's manual; `cables.csv` counts ports by rail.",
     ]
     return "\n".join(lines)
+
+
+def _graph_rows(inventory: Inventory) -> list[str]:
+    if inventory.compute_network != INFINIBAND_NETWORK:
+        return []
+    file = "fabric.ibnetdiscover" if inventory.planes == 1 else "fabric-p1.ibnetdiscover`, `fabric-p2…"
+    return [
+        f"| `{file}` | the compute fabric for InfiniBand tools |",
+        "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
+    ]
 
 
 def _planes(inventory: Inventory) -> str:

@@ -23,7 +23,7 @@ from clusterwright.facility.power_chain import (
     sources_of,
     supply_rule,
 )
-from clusterwright.facility.rack_limits import compute_limits
+from clusterwright.facility.rack_limits import compute_limits, nodes_per_rack
 from clusterwright.facility.racks import Rack
 
 #: Mean draw over nameplate for which the energy of a year is shown.
@@ -46,7 +46,7 @@ def chain_sections(design: OnPremDesign, standing: Sequence[Rack], catalogue: Ca
         standing: its racks.
         catalogue: for the system's supplies and the share of its heat that is in liquid.
     """
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     return [
         *_losses(design, standing, system),
         *_breakers(design, standing),
@@ -54,7 +54,7 @@ def chain_sections(design: OnPremDesign, standing: Sequence[Rack], catalogue: Ca
         *_part_load(design),
         *_caps(design, system, catalogue),
         *_heat(design, system),
-        *_floor(design, standing),
+        *_floor(design, standing, system),
     ]
 
 
@@ -78,7 +78,7 @@ def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> l
         "",
         "## When a PDU or a feed fails",
         "",
-        f"The supplies of {system.name} are {supply_rule(system.psu_count, system.psu_needed)}, even over {pdus} PDUs.",
+        _supplies(system, pdus),
         "",
         "| what fails | PDUs left of a compute rack | supplies left of a node | outcome |",
         "|---|---:|---:|---|",
@@ -91,6 +91,13 @@ def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> l
         "|---|---:|---:|",
         *(row(load.name, _kva(load.va), _kva(load.worst_va)) for load in loads),
     ]
+
+
+def _supplies(system: System, pdus: int) -> str:
+    if system.psu_count is None or system.psu_needed is None:
+        return f"How many power supplies {system.name} has, and how many of them must live, is not in the catalogue."
+    rule = supply_rule(system.psu_count, system.psu_needed)
+    return f"{system.name} has power supplies {rule}, spread evenly over {pdus} PDUs."
 
 
 def _loss_row(what: str, pdus: int, left: Loss) -> str:
@@ -200,7 +207,14 @@ def _caps(design: OnPremDesign, system: System, catalogue: Catalogue) -> list[st
             continue
         capped = power.capped_node_w(node_w=node_w, accelerators=system.gpus, full_w=full, cap_w=share * full)
         limits = compute_limits(system=system, node_w=capped, site=design.site, rules=design.rules)
-        fit = min(int(limits.power_w.value / capped + 1e-9), int(design.site.rack_height_u // (system.height_u or 1)))
+        fit = nodes_per_rack(
+            height_u=system.height_u or 1.0,
+            power_w=capped,
+            weight_kg=system.weight_kg,
+            site=design.site,
+            limits=limits,
+            name=system.name,
+        )
         saved = power.annual_energy_kwh(it_power_w=nodes * (node_w - capped))
         speeds = [share**exponent for exponent in (slowing.median, slowing.most, slowing.least)]
         lines.append(
@@ -252,7 +266,7 @@ def _heat(design: OnPremDesign, system: System) -> list[str]:
     ]
 
 
-def _floor(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
+def _floor(design: OnPremDesign, standing: Sequence[Rack], system: System) -> list[str]:
     site = design.site
     limit = site.hall.floor_load_kg_per_m2
     stated = "unknown (`site.hall.floor_load`)" if limit is None else f"{limit:,.0f} kg/m2"
@@ -266,7 +280,7 @@ def _floor(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
         "|---|---:|---:|---|---|",
     ]
     for kind in ("compute", "network", "services"):
-        loads = [floor_load(rack, site) for rack in standing if rack.kind == kind]
+        loads = [floor_load(rack, site, system) for rack in standing if rack.kind == kind]
         if loads:
             lines.append(_floor_row(kind, max(loads, key=lambda load: load.kg_per_m2)))
     return lines

@@ -7,7 +7,7 @@ from clusterwright.facility import power
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.devices import node_power_w
 from clusterwright.facility.power_chain import rack_va
-from clusterwright.facility.rack_limits import compute_limits
+from clusterwright.facility.rack_limits import WHOLE_RACK_U, compute_limits
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.power_chain_sheet import chain_sections, row
 
@@ -63,7 +63,7 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
         "",
         "## Feeds",
         "",
-        *_feeds(design, standing),
+        *_feeds(design, standing, catalogue),
         *chain_sections(design, standing, catalogue),
     ]
     return "\n".join(lines)
@@ -71,7 +71,7 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
 
 def _binding(design: OnPremDesign, catalogue: Catalogue) -> str:
     """Return what bounds a compute rack where it is not the site's own figure."""
-    system = catalogue.systems[design.system]
+    system = design.node(catalogue)
     node_w = node_power_w(system, catalogue, design.rules)
     bound = compute_limits(system=system, node_w=node_w or 0.0, site=design.site, rules=design.rules).power_w
     if bound.key == ("site", "rack_power"):
@@ -132,7 +132,7 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
     return rows
 
 
-def _feeds(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
+def _feeds(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue) -> list[str]:
     feed = design.site.feed
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
     left = max(1, fullest.pdus - 1)
@@ -152,4 +152,12 @@ def _feeds(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
             f"- {design.pdus} PDUs in all: {design.pdus_per_compute_rack} in each compute rack, 2 (feeds A and B) in "
             "every other rack. Those are filled only so far that one feed carries the whole rack."
         ),
+        *_whole(design, catalogue),
     ]
+
+
+def _whole(design: OnPremDesign, catalogue: Catalogue) -> list[str]:
+    system = design.node(catalogue)
+    if (system.height_u or 0) < WHOLE_RACK_U:
+        return []
+    return [f"- {system.name} has power shelves instead of PDUs: what is counted as its PDUs are the feeds to them."]

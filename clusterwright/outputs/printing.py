@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError
-from clusterwright.facility.design import lay_out
+from clusterwright.facility.layout import lay_out
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.plan.record import Option, Plan

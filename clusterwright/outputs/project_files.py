@@ -1,8 +1,8 @@
 """The files of a cloud's project that no plan changes: overlays of `stacks/`, laid over each other.
 
-What is the same everywhere, then the scheduler, the cloud, and the scheduler on that cloud; for Slurm also the boot
-scripts. A path belongs to one overlay, so that it is plain which file a user gets. Lists of requirements are the
-exception: each overlay adds its own.
+What is the same everywhere, then the scheduler, the cloud, and the scheduler on that cloud; then the boot scripts, of
+which pods of Kubernetes run a few. A path belongs to one overlay, so that it is plain which file a user gets. Lists of
+requirements are the exception: each overlay adds its own.
 """
 
 import textwrap
@@ -25,6 +25,8 @@ _WORKFLOW = ".github/workflows/infrastructure.yml"
 #: What stands in the workflow for the cloud's own condition and step.
 _CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")
+#: Boot scripts that a pod of Kubernetes runs too, beside the one that publishes its cloud's metric.
+_OF_PODS = (".shellcheckrc", "busy_gpus.sh", "http.sh")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,11 +94,10 @@ def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
     for overlay in ("every_cloud", scheduler, f"{cloud}/base", f"{cloud}/{scheduler}"):
         for path, file in copied(root / "stacks" / overlay).items():
             yield f"stacks/{overlay}", path, file
-    if scheduler == "slurm":
-        foreign = {f"secret_{place}.sh" for place in _OTHER_PLACES} - {f"secret_{cloud}.sh"}
-        for path, file in copied(root / "templates" / "node").items():
-            if path not in foreign:
-                yield "templates/node", f"node/{path}", file
+    foreign = {f"secret_{place}.sh" for place in _OTHER_PLACES} - {f"secret_{cloud}.sh"}
+    for path, file in copied(root / "templates" / "node").items():
+        if path not in foreign if scheduler == "slurm" else path in (*_OF_PODS, f"metric_{cloud}.sh"):
+            yield "templates/node", f"node/{path}", file
 
 
 def copied(folder: Path) -> dict[str, File]:

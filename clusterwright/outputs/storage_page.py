@@ -52,7 +52,7 @@ def storage_page(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> s
             f"{_rate(storage.write_bytes_per_s)} | |"
         ),
         "",
-        *_levels(storage, nodes=inventory.nodes, gpus=inventory.gpus),
+        *_levels(storage, gpus=inventory.gpus),
         "",
         "## Boxes",
         "",
@@ -110,12 +110,12 @@ def _count(storage: StorageDesign) -> str:
     return f"{storage.name}: {storage.data_boxes} {storage.data.name}{front}"
 
 
-def _levels(storage: StorageDesign, *, nodes: int, gpus: int) -> list[str]:
+def _levels(storage: StorageDesign, *, gpus: int) -> list[str]:
     rows = [
         f"| {level.name}{' (applied)' if level.id == storage.level else ''} | {_rate_or_dash(read)} | "
         f"{_rate_or_dash(write)} | {level.suits} |"
         for level in storage_levels().values()
-        for read, write in (level_bytes_per_s(level, nodes=nodes, gpus=gpus),)
+        for read, write in (level_bytes_per_s(level, gpus=gpus),)
     ]
     return [
         "What reference architectures ask for a cluster of this size, to be chosen by `targets.onprem.storage.level`:",

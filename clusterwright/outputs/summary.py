@@ -131,13 +131,16 @@ def _contents(plan: Plan) -> list[str]:
     lines = ["- `plan.json`: every number above, versioned; its JSON Schema: `clusterwright schema plan`"]
     for option in plan.options:
         if option.target == "onprem":
-            lines.append("- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, Slurm files")
+            files = f"{option.scheduler.capitalize()} files"
+            lines.append(f"- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, storage, {files}")
         else:
             lines.append(
                 f"- `{option.target}/`: Pulumi project in three layers (foundation, cluster, nodes); "
                 "its README says how to bring it up and clean up"
             )
-        if option.scheduler == "kubernetes":
+        if option.scheduler == "kubernetes" and option.target == "onprem":
+            lines.append("- `onprem/kubernetes/jobs/`: the job, with the layout's arguments")
+        elif option.scheduler == "kubernetes":
             lines.append(f"- `{option.target}/examples/`: a job for Kubernetes, to start from")
         else:
             lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")

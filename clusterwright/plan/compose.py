@@ -146,7 +146,7 @@ def option(
         zone=(asked.zone or "") if target.target in CLOUDS else "",
         capacity=asked.capacity if target.target in CLOUDS else "",
         reservation=(asked.reservation or "") if target.target in CLOUDS else "",
-        scheduler=asked.scheduler if target.target in CLOUDS else "",
+        scheduler=asked.scheduler,
         network_cidr=(asked.network.cidr or "") if target.target in CLOUDS else "",
         service_cidr=(asked.network.service_cidr or "") if target.target == "azure" else "",
         existing_network=existing_ids(target.target, asked) if target.target in CLOUDS else None,

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
+from clusterwright.plan.taxed import Taxed, taxed
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
@@ -87,6 +89,7 @@ class Finances:
         swings: of owning against the cheapest rented option, widest first; heat: the same over two inputs.
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         compared_with: the rented option of swings and heat, empty if there is none.
+        taxed: every option after tax, delivery and financing.
     """
 
     costs: tuple[CandidateCost, ...]
@@ -99,19 +102,21 @@ class Finances:
     heat: tuple[HeatCell, ...]
     base_saving_usd: float | None
     compared_with: str
+    taxed: Taxed
 
 
-def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
+def finances(plan: Plan, section: TcoSection, book: PriceBook, *, draws: int, seed: int) -> Finances:
     """Return a plan in the terms of finance, on its own bill, prices and as-of day.
 
     Args:
         plan: with its options.
+        section: `tco` of the blueprint: tax, delivery, financing.
         book: documented prices.
         draws: of the uncertain inputs, 1 to a million.
         seed: of the draws.
 
     Raises:
-        InputError: draws are out of range.
+        InputError: draws are out of range, or the section cannot be counted with.
     """
     ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan), book)
     costs = sorted(
@@ -135,6 +140,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         heat=heat,
         base_saving_usd=base,
         compared_with=against,
+        taxed=taxed(section, ledger, costs),
     )
 
 

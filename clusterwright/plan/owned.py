@@ -11,6 +11,7 @@ from clusterwright.facility.design import OnPremDesign, design_onprem, most_node
 from clusterwright.facility.devices import node_power_w
 from clusterwright.facility.hall import room_findings
 from clusterwright.facility.inventory import RACK
+from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.rack_limits import AIR_METHODS
 from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
@@ -38,13 +39,14 @@ def owned_design(blueprint: Blueprint, catalogue: Catalogue, system: System, poi
     """
     site = site_of(blueprint.site, catalogue, system)
     _check_room(site, system)
+    rules = rules_of(blueprint, point.node, catalogue)
     return design_onprem(
         system=system,
         nodes=point.nodes,
         storage=point.storage,
         site=site,
         catalogue=catalogue,
-        rules=rules_of(blueprint, point.node),
+        rules=rules,
         host_prefix=blueprint.cluster.host_prefix,
         asked_storage=asked_storage(blueprint, catalogue),
     )
@@ -58,7 +60,8 @@ def hall_limit(blueprint: Blueprint, catalogue: Catalogue, system: System, node:
     """
     site = site_of(blueprint.site, catalogue, system)
     _check_room(site, system)
-    places, rules = site.places, rules_of(blueprint, node)
+    places, rules = site.places, rules_of(blueprint, node, catalogue)
+    system = as_told(system, rules.node)
     node_w = node_power_w(system, catalogue, rules)
     if (places is None and site.power_limit_w is None and site.plant.ups_va is None) or not node_w:
         return None
@@ -84,9 +87,9 @@ def _check_room(site: Site, system: System) -> None:
         raise RuleError(findings)
 
 
-def rules_of(blueprint: Blueprint, node: NodeType) -> DesignRules:
+def rules_of(blueprint: Blueprint, node: NodeType, catalogue: Catalogue) -> DesignRules:
     """Return the rules of a design: the node's network and power cap, the buyer's spares and lead times."""
-    rules = design_rules(blueprint, node)
+    rules = design_rules(blueprint, node, catalogue)
     target = blueprint.targets.onprem
     if target is None:
         return rules
@@ -144,7 +147,8 @@ def site_of(section: SiteSection, catalogue: Catalogue, system: System) -> Site:
         ),
     )
     rows = RowLayout(
-        racks_per_row=hall.racks_per_row,
+        racks_per_row=hall.racks_per_row or RowLayout().racks_per_row,
+        widen=hall.racks_per_row is None and hall.rows is None,
         rack_width_m=frame.width,
         rack_depth_m=frame.depth,
         cold_aisle_m=hall.cold_aisle,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clusterwright.catalog.network import NodeNetwork
+from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model
 from clusterwright.errors import Finding
 from clusterwright.facility.bill import Bill
@@ -128,7 +129,7 @@ class Option:
 
     Attributes:
         target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
-        region, zone, capacity, reservation, scheduler: of clouds, else empty.
+        region, zone, capacity, reservation: of clouds, else empty; scheduler: `slurm` or `kubernetes`.
         network_cidr: addresses of the network to create, service_cidr: of Kubernetes services on Azure, empty for the
             stack's own; existing_network: what the account holds already, None for nothing.
         state: where Pulumi keeps the stacks' state, None for a local folder.
@@ -254,7 +255,8 @@ class Plan:
         findings: rules that failed; empty when every goal is met.
         warnings: what is allowed and may still go wrong, or has no effect; they change no exit code.
         not_counted: what the dollars leave out, in words.
-        quotes: prices of vendors that parts were priced with.
+        quotes: prices of vendors, and of the user's own parts, that parts were priced with.
+        own_facts: facts of the user in the place of the catalogue's.
     """
 
     schema: Literal[1]
@@ -276,6 +278,7 @@ class Plan:
     warnings: tuple[Finding, ...]
     not_counted: tuple[str, ...]
     quotes: tuple[QuotedPrice, ...] = ()
+    own_facts: tuple[OwnFact, ...] = ()
 
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""

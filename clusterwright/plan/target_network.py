@@ -4,32 +4,43 @@ from dataclasses import replace
 
 from clusterwright.blueprint.hardware import speaks_of
 from clusterwright.blueprint.networks import node_with_choices
-from clusterwright.blueprint.onprem_fabric import fabric_kind
+from clusterwright.blueprint.onprem_fabric import OnPremNode, fabric_kind
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
+from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import InputError
 from clusterwright.facility.compute_fabric import rail_levels
 from clusterwright.facility.fabric_choice import FabricChoice
+from clusterwright.facility.node_facts import NodeFacts
 from clusterwright.facility.site import DesignRules
 
 
-def fabric_choice(blueprint: Blueprint, node_type: str) -> FabricChoice:
-    """Return what the blueprint asks of the compute fabric of a node type to buy, if it speaks of that."""
+def asked_of(blueprint: Blueprint, node_type: str, catalogue: Catalogue) -> OnPremTarget | None:
+    """Return the on-premises section if it speaks of a node type, by whatever name; else None."""
     asked = blueprint.targets.onprem
-    if asked is None or not speaks_of(asked, node_type):
-        return FabricChoice()
-    return FabricChoice(**asked.fabric.model_dump())
+    if asked is None:
+        return None
+    by_name = asked.system is not None and lookup.system(catalogue, asked.system).id == node_type
+    return asked if by_name or speaks_of(asked, node_type) else None
 
 
-def design_rules(blueprint: Blueprint, node: NodeType) -> DesignRules:
+def design_rules(blueprint: Blueprint, node: NodeType, catalogue: Catalogue) -> DesignRules:
     """Return the rules of an on-premises design: the fabric that is asked for, and what a node was sized with."""
+    asked = asked_of(blueprint, node.id, catalogue)
     return DesignRules(
-        fabric=fabric_choice(blueprint, node.id),
+        fabric=FabricChoice() if asked is None else FabricChoice(**asked.fabric.model_dump()),
+        node=_node_facts(None if asked is None else asked.node),
         leaf_oversubscription=node.network.leaf_oversubscription,
         spine_oversubscription=node.network.spine_oversubscription,
         power_cap_w=node.power_cap_w,
     )
+
+
+def _node_facts(told: OnPremNode | None) -> NodeFacts:
+    if told is None:
+        return NodeFacts()
+    return NodeFacts(power_w=told.power, height_u=told.height, weight_kg=told.weight)
 
 
 def with_levels(blueprint: Blueprint, node: NodeType, catalogue: Catalogue) -> NodeType:
@@ -44,7 +55,9 @@ def with_levels(blueprint: Blueprint, node: NodeType, catalogue: Catalogue) -> N
     narrow = max(network.leaf_oversubscription, network.spine_oversubscription) > 1
     if node.id not in catalogue.systems or not (narrow or network.leafwise or network.in_network):
         return node
-    leaf, spine = rail_levels(catalogue.systems[node.id], rules=design_rules(blueprint, node), catalogue=catalogue)
+    leaf, spine = rail_levels(
+        catalogue.systems[node.id], rules=design_rules(blueprint, node, catalogue), catalogue=catalogue
+    )
     return replace(
         node, network=replace(network, leaf_gpus=float(leaf * node.gpus), spine_gpus=float(spine * node.gpus))
     )

@@ -7,6 +7,8 @@ from pydantic import BaseModel
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
+from clusterwright.facility.storage_boxes import StorageBox
+from clusterwright.facility.storage_design import StorageDesign
 from clusterwright.plan.record import Option
 
 #: Keys of `data` that speak of drives to which data is copied only with staging.
@@ -17,7 +19,7 @@ _OF_HOSTS = ("host_prefix",)
 
 
 def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Finding]:
-    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF007`).
+    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF008`).
 
     Args:
         blueprint: as loaded, with all its targets.
@@ -29,6 +31,7 @@ def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Find
         *_failures(blueprint, options),
         *_cluster(blueprint),
         *_services(blueprint),
+        *_storage(blueprint, options),
     ]
 
 
@@ -115,3 +118,34 @@ def _services(blueprint: Blueprint) -> Iterator[Finding]:
             f"{azure.scheduler} has no services with addresses of their own",
             "set scheduler to kubernetes, or remove service_cidr",
         )
+
+
+def _storage(blueprint: Blueprint, options: Sequence[Option]) -> Iterator[Finding]:
+    """Yield figures of storage boxes that the chosen storage system does not use."""
+    target = blueprint.targets.onprem
+    asked = None if target is None else target.storage
+    designs = [option.facility.inventory.storage for option in options if option.facility is not None]
+    if asked is None or not designs:
+        return
+    design, path = designs[0], ("targets", "onprem", "storage")
+    if design.lustre is None:
+        for name in ("files", "targets_per_box"):
+            if _given(asked, name):
+                yield _warning(8, (*path, name), f"{design.name} is no Lustre", f"remove {name}")
+    if design.front is None and _given(asked, "front_box"):
+        yield _warning(8, (*path, "front_box"), f"{design.name} has one kind of box", "remove front_box")
+    for section, box, names in _idle_figures(design):
+        for name in names:
+            if _given(getattr(asked, section), name):
+                yield _warning(8, (*path, section, name), f"{box.name} is not counted by it", f"remove {name}")
+
+
+def _idle_figures(design: StorageDesign) -> Iterator[tuple[str, StorageBox, tuple[str, ...]]]:
+    """Yield section, box and keys by which boxes are not counted, where a system has two kinds."""
+    if design.front is None:
+        return
+    yield "front_box", design.front, ("capacity", "ports", "port_rate")
+    if design.throughput_box == "front":
+        yield "box", design.data, ("read", "write")
+    else:
+        yield "front_box", design.front, ("read", "write")

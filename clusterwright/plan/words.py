@@ -168,3 +168,16 @@ def data_text(feed: DataFeed) -> str:
     rate = units.text(feed.read_bytes_per_s, units.BANDWIDTH, digits=2)
     waits = f", training waits {feed.stall_s:.2g} s a step" if feed.stall_s > 0 else ""
     return f"{rate} from {where}{waits}"
+
+
+def own_facts_lines(plan: Plan) -> list[str]:
+    """Return the facts of the user that stand in the place of the catalogue's, a line each."""
+    lines = []
+    for fact in plan.own_facts:
+        was = "" if fact.catalogue is None else f" instead of {_fact(fact.catalogue)}"
+        lines.append(f"{fact.entity}: {fact.attribute} {_fact(fact.value)}{was} ({fact.source})")
+    return lines
+
+
+def _fact(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.10g}"

@@ -1,11 +1,11 @@
-"""What a vendor quoted for a part: it takes the place of any other price of the part."""
+"""What a vendor quoted for a part, or the user knows of it: it takes the place of any other price of the part."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuotedPrice:
-    """A vendor's price of one part.
+    """A vendor's or the user's own price of one part.
 
     Attributes:
         sku: price key of the part; unit: that the price is for, such as `each`.
@@ -13,6 +13,7 @@ class QuotedPrice:
         usd_per_currency, rate_on: exchange rate and its day (ISO 8601); 1 and empty for USD.
         vendor, quoted_on: who, and on which day (ISO 8601); lead_time_weeks: None if not told.
         file, line: where it stands.
+        basis: `documented` for a vendor's quote, `given` for a price that the user puts in.
     """
 
     sku: str
@@ -27,11 +28,12 @@ class QuotedPrice:
     lead_time_weeks: float | None
     file: str
     line: int
+    basis: str = "documented"
 
     @property
     def source(self) -> str:
         """Who said it and where it stands: `Acme, quotes.csv:12`."""
-        return f"{self.vendor}, {self.file}:{self.line}"
+        return ", ".join(word for word in (self.vendor, f"{self.file}:{self.line}") if word)
 
     @property
     def note(self) -> str:

@@ -1,6 +1,7 @@
 """Cost: one cash flow for all candidates in DuckDB, and every metric a query over it. Definitions: `docs/tco.md`."""
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -106,8 +107,7 @@ class Ledger:
     def levelised(self, levelisations: Mapping[str, Levelisation]) -> dict[str, LevelisedCost]:
         """Return what a useful GPU-hour of each candidate costs with its purchases charged at a fixed rate a year."""
         rows = [{"key": key} | asdict(levelisation) for key, levelisation in levelisations.items()]
-        text = statement("tco/sql/stg_levelisation.sql")
-        self._connection.execute(f"create or replace table levelisation as {text}", {"rows": rows})
+        self.create("levelisation", "tco/sql/stg_levelisation.sql", {"rows": rows})
         found = self._rows("tco/sql/levelised_cost.sql")
         return {row.pop("key"): LevelisedCost(**row) for row in found}
 
@@ -172,23 +172,31 @@ class Ledger:
         self._create("cumulative")
         return connection
 
-    def _create(self, name: str) -> None:
-        text = statement(f"tco/sql/{name}.sql")
-        self._connection.execute(f"create table {name} as {text}", self._used(text))
+    def create(self, name: str, path: str, more: Row) -> None:
+        """Put what a statement gives into a table of the cash flow, in the place of one of that name."""
+        text = statement(path)
+        self._connection.execute(f"create or replace table {name} as {text}", self._used(text, more))
 
-    def _used(self, text: str) -> Row:
-        values: Row = {
+    def query(self, path: str, more: Row) -> list[Row]:
+        """Return the rows of a statement over the cash flow; `more` are its parameters besides those of economics."""
+        return self._rows(path, more)
+
+    def _create(self, name: str) -> None:
+        self.create(name, f"tco/sql/{name}.sql", {})
+
+    def _used(self, text: str, more: Row | None = None) -> Row:
+        values: Row = (more or {}) | {
             "horizon_months": self.economics.horizon_months,
             "hours_per_month": self.economics.hours_per_month,
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
             "reference_days": self.economics.reference_days,
         }
-        return {name: value for name, value in values.items() if f"${name}" in text}
+        return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
 
     def _rows(self, path: str, more: Row | None = None) -> list[Row]:
         text = statement(path)
-        cursor = self._connection.execute(text, self._used(text) | (more or {}))
+        cursor = self._connection.execute(text, self._used(text, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 

@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
-# Publishes every five minutes how many accelerators of this node were busy: the metric BusyGpus that the watchdog of idle
-# clusters reads. A count that cannot be taken is not published, since missing data must never look like idleness.
+# Publishes every five minutes how many accelerators are busy. What cannot be counted never looks like idleness.
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
-# shellcheck source=environment.sh
-. "$here/environment.sh"
 
-# Percent, one line for each accelerator.
+# Percent, a line for each.
 utilisation() {
     if command -v nvidia-smi >/dev/null; then
         nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits
@@ -15,14 +12,25 @@ utilisation() {
 for card in json.load(sys.stdin).values():
     print(card["GPU use (%)"])'
     else
-        return 1
+        # NeuronCores; a first report may lack them.
+        python3 -c 'import json, sys
+busy = set()
+for line in [next(sys.stdin) for _ in "123"]:
+    for one in json.loads(line)["neuron_runtime_data"]:
+        cores = one["report"]["neuroncore_counters"]
+        assert not (one["error"] or cores["error"])
+        busy |= {core for core, use in cores["neuroncores_in_use"].items() if use["neuroncore_utilization"]}
+print(0, *(1 for _ in busy), sep="\n")' < <(PATH=$PATH:/opt/aws/neuron/bin timeout 60 neuron-monitor)
     fi
 }
+
+# shellcheck source=environment.sh
+. "$here/environment.sh"
 
 count_busy() {
     local lines
     lines="$(utilisation)" || return 1
-    [ "$(grep -cE '^ *[0-9]+ *$' <<<"$lines")" -gt 0 ] || return 1
+    grep -qE '^ *[0-9]+ *$' <<<"$lines" || return 1
     grep -cE '^ *[1-9][0-9]* *$' <<<"$lines" || true
 }
 
@@ -32,5 +40,6 @@ while true; do
     else
         say "utilisation of the accelerators cannot be read"
     fi
-    sleep "${CLUSTER_METRIC_EVERY_S:-300}"
+    # Or reports fall behind.
+    sleep $((300 - SECONDS % 300))
 done

@@ -27,6 +27,7 @@ COMMANDS = (
     "export",
     "prove",
     "compare",
+    "diff",
     "report",
     "explain",
     "fabric",

@@ -41,3 +41,37 @@ def test_bad_input(command: Command) -> None:
         "fabric", "--system", "dgx-h100", "--units", "4", "--switch", "qm9700", "--rail-groups", "sideways"
     )
     assert grouped.code == 2
+
+
+def test_limits_end_in_one_with_their_rule(command: Command) -> None:
+    """What no switches can make is a rule that failed, told with its id and a way out that works."""
+    base = ("fabric", "--system", "dgx-h100", "--switch", "qm9700")
+    for more, rule, help_ in (
+        (("--nodes", "12288"), "NET002", "4 planes work"),
+        (("--nodes", "6000"), "NET001", "2 planes work"),
+        (("--units", "4", "--nodes", "129"), "NET004", "up to 128 nodes, or 5 units"),
+        (("--units", "1", "--topology", "torus"), "NET005", "rail (a leaf per rail)"),
+        (("--units", "1", "--switch", "qm8790"), "NET006", "at least as fast"),
+    ):
+        ended = command(*base, *more)
+        assert (ended.code, rule in ended.err, ended.out) == (1, True, "")
+        assert help_ in " ".join(ended.err.split())
+
+
+def test_planes_growth_and_topology(command: Command) -> None:
+    """The JSON says how planes share ports and counts all of them; the text says what waits for growth."""
+    ended = command("fabric", "--system", "dgx-h100", "--switch", "qm9700", "--units", "2", "--planes", "2", "--json")
+    found = json.loads(ended.out)
+    assert (found["planes"], found["planes_split"], found["topology"]) == (2, "rails", "rail")
+    assert (found["leaf"], found["node_optics"], found["fabric_of_one_plane"]["rails"]) == (16, 256, 4)
+    ended = command("fabric", "--system", "dgx-h100", "--switch", "qm9700", "--units", "4", "--nodes", "40")
+    assert "2 of 4 units have nodes today" in ended.out
+    ended = command("fabric", "--system", "dgx-h100", "--switch", "qm9700", "--nodes", "16", "--topology", "plain")
+    assert "a leaf: 32 downlinks, 32 uplinks" in ended.out
+
+
+def test_an_ethernet_fabric_is_not_proved(command: Command) -> None:
+    """OpenSM routes InfiniBand only, and that is said."""
+    ended = command("fabric", "--system", "mi300x-8gpu", "--switch", "sn5600", "--units", "1", "--prove")
+    assert ended.code == 2
+    assert "Ethernet" in ended.err or "simulator" in ended.err

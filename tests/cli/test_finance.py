@@ -5,6 +5,7 @@ import json
 import pytest
 
 from clusterwright.assets import root
+from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import finance
 from clusterwright.errors import InputError
 
@@ -44,3 +45,43 @@ def test_seed_is_checked() -> None:
     """A negative seed is told before anything is sized."""
     with pytest.raises(InputError, match="seed"):
         finance.compare(BLUEPRINT, None, draws=10, seed=-1, as_json=False)
+
+
+def test_tax_delivery_and_loan(capsys: pytest.CaptureFixture[str]) -> None:
+    """The section tco of the blueprint reaches the answer: books, bridge and loan."""
+    values = ["tco.tax_rate=21 %", "tco.depreciation=macrs_5", "tco.delivery=6 months"]
+    values += ["tco.loan.rate=8 %", "tco.loan.term=48 months", "tco.loan.share=50 %"]
+    assert finance.compare(BLUEPRINT, values, draws=10, seed=1, as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)["after_tax"]
+    assert told["delivery_months"] == 6
+    by_key = {entry["key"]: entry for entry in told["options"]}
+    late = by_key["onprem/bridged"]
+    assert late["npv_after_tax_usd"] > by_key["onprem"]["npv_after_tax_usd"]
+    assert told["financed"]["financed_usd"] == pytest.approx(
+        (told["books"][0]["depreciation_usd"] + told["books"][0]["book_value_usd"]) / 2
+    )
+    assert finance.compare(BLUEPRINT, [*values, "tco.bonus_depreciation=law"], draws=10, seed=1, as_json=False) == 0
+    text = capsys.readouterr().out
+    assert "with 100 % at once" in text
+    assert "at work after 6 months" in text
+    assert "loan of" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["tco.tax_rate=100 %"], "less than 1"),
+        (["tco.tax_rate=-1 %"], "greater than or equal to 0"),
+        (["tco.delivery=36 months"], "end of the horizon"),
+        (["tco.bonus_depreciation=120 %"], "is no share"),
+        (["tco.loan.rate=8 %", "tco.loan.term=12 months", "tco.lease.rate=8 %"], "not both"),
+        (["tco.depreciation=macrs_6"], "did you mean 'macrs_"),
+        (["tco.tax=1"], "no key 'tax'"),
+    ],
+)
+def test_wrong_section(values: list[str], message: str) -> None:
+    """What cannot be counted with is told, with its place in the blueprint."""
+    with pytest.raises(BlueprintError) as caught:
+        finance.compare(BLUEPRINT, values, draws=10, seed=1, as_json=False)
+    assert message in caught.value.render()
+    assert caught.value.exit_code == 2

@@ -65,3 +65,27 @@ def test_wrong_quotes_write_nothing(command: Command, tmp_path: Path) -> None:
         assert "--> back.csv:2:" in ended.err
         assert not (tmp_path / "other").exists()
     assert "--rate is for quotes" in command("onprem", small, "-o", out, "--rate", RATE).err
+
+
+def test_own_parts_reach_every_document(command: Command, tmp_path: Path) -> None:
+    """Watts and price of the file beside the blueprint are in plan, racks and bill, and the plan says so."""
+    (tmp_path / "parts.csv").write_text(
+        "part,like,name,power_max_w,height_u,price_usd,priced_on\nours,dgx-h100,Our node,9800,6,280000,2026-11-02\n"
+    )
+    blueprint = tmp_path / "own.yaml"
+    blueprint.write_text(SMALL.replace("system: dgx-h100", "system: ours\n    parts: parts.csv"))
+    told = command("plan", blueprint, "--on", "onprem")
+    assert "ours: power_max_w 9,800" in told.out
+    out = tmp_path / "out"
+    assert command("onprem", blueprint, "-o", out).code == 0
+    plan = json.loads((out / "plan.json").read_text())
+    line = plan["options"][0]["lines"][0]
+    assert (line["unit_usd"], line["basis"], line["source"]) == (280_000, "given", "parts.csv:2")
+    with (out / "racks.csv").open(newline="") as file:
+        node = next(csv.DictReader(file))
+    assert (node["part"], node["power_w"], node["height_u"]) == ("ours", "9800", "6")
+    assert "- ours: power_max_w 9,800" in (out / "own_parts.md").read_text()
+    (tmp_path / "parts.csv").write_text("part,power_kw\nqm9700,1.7\n")
+    ended = command("plan", blueprint, "--on", "onprem")
+    assert ended.code == 2
+    assert "--> parts.csv:1:6" in ended.err

@@ -11,6 +11,7 @@ from clusterwright.errors import InputError
 from clusterwright.facility.fabric import size_fabric
 from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.links import End, Link, compute_links, compute_names
+from clusterwright.facility.planes import Plane
 
 pytestmark = pytest.mark.engine
 
@@ -70,6 +71,54 @@ def test_three_levels_are_proven() -> None:
     assert proof.findings == ()
     assert [length for length, _ in proof.pairs_by_switches] == [1, 3, 5]
     assert proof.busiest_link == 1
+
+
+@pytest.mark.parametrize("plane", [Plane(number=0, count=2, split="rails"), Plane(number=1, count=2, split="rails")])
+def test_each_plane_is_proven(plane: Plane) -> None:
+    """Four rails of 32 nodes are a subnet of their own, whichever ports of the nodes they are."""
+    fabric = fabric_of(32, rails=4)
+    hosts = [f"node{number + 1:04d}" for number in range(32)]
+    links = list(compute_links(fabric=fabric, family="ndr", hosts=hosts, managers=["ufm-1"], plane=plane))
+    proof = prove(fabric=fabric, links=links, names=compute_names(fabric, plane))
+    assert (proof.findings, proof.switches, proof.busiest_link) == ((), 6, 1)
+    one, other = index_of(links, "node-leaf", "node0001", 0), index_of(links, "node-leaf", "node0001", 1)
+    crossed = prove(fabric=fabric, links=swapped(links, one, other), names=compute_names(fabric, plane))
+    assert {finding.id for finding in crossed.findings} == {"FAB005"}
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        # A plain fat-tree: all eight ports of a node on one leaf.
+        size_fabric(nodes=16, rails=1, links_per_rail=8, radix=64),
+        # 2:1 with 22 uplinks over 11 spines, and 1.5:1 with leaves that wait for growth.
+        size_fabric(nodes=168, rails=8, radix=64, leaf_oversubscription=2.0, units=4),
+        size_fabric(nodes=100, rails=8, radix=64, leaf_oversubscription=1.5, units=4, management_ports=4),
+        # 8 racks of 18 trays with a leaf per rack and rail, in rail groups of their unit.
+        size_fabric(
+            nodes=144, rails=4, radix=64, nodes_per_unit=144, leaf_per_unit=32, uplinks=18, rail_groups="per-unit"
+        ),
+    ],
+    ids=["plain", "two-to-one", "growth", "racks"],
+)  # fmt: skip
+def test_other_trees_are_proven(fabric: Fabric) -> None:
+    """What is no full rail-optimised SuperPOD is routed and holds too."""
+    assert proven(fabric).findings == ()
+
+
+def test_a_trunk_on_the_wrong_spine_is_found_at_two_to_one() -> None:
+    """The allowance for uneven shares does not hide two trunk cables that changed places."""
+    fabric = size_fabric(nodes=168, rails=8, radix=64, leaf_oversubscription=2.0, units=4)
+    links = links_of(fabric)
+    changed = list(links)
+    # Leaf 1's first trunk goes to the second spine, the second's to the first, at another leaf's ports.
+    for number in (0, 1):
+        one, other = (
+            index_of(links, "leaf-spine", "leaf-01-1", number),
+            index_of(links, "leaf-spine", "leaf-01-2", number + 2),
+        )
+        changed = swapped(changed, one, other)
+    assert "FAB006" in {finding.id for finding in proven(fabric, changed).findings}
 
 
 def test_a_single_switch_is_proven() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
 SCRIPTS = sorted(NODE_SCRIPTS.glob("*.sh"))
+POD_SCRIPTS = sorted((Path(__file__).parents[2] / "stacks" / "kubernetes" / "node").glob("*.sh"))
 KEY = base64.b64encode(bytes(range(128))).decode()
 GOOD = {
     "CLOUD": "local",
@@ -75,7 +76,7 @@ def test_scripts_are_clean_for_shellcheck() -> None:
     assert (result.returncode, result.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+@pytest.mark.parametrize("script", [*SCRIPTS, *POD_SCRIPTS], ids=lambda script: script.name)
 def test_every_script_stops_at_the_first_error(script: Path) -> None:
     """Each script is executable, names its interpreter, says what it does, and turns on strict mode."""
     lines = script.read_text().splitlines()

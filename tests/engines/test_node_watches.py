@@ -8,18 +8,30 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 import pytest
 
 NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
+POD_SCRIPTS = Path(__file__).parents[2] / "stacks" / "kubernetes" / "node"
 TOKEN = "Bearer the-token"  # noqa: S105 - of a stand-in
+#: What Microsoft's identity platform wants for the token of a service account.
+FORM = {
+    "grant_type": "client_credentials",
+    "client_id": "the-client",
+    "scope": "https://monitoring.azure.com/.default",
+    "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    "client_assertion": "the-assertion",
+}
+KUBERNETES = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/trial"
 SCALE_SET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/gpu"
 
 
 class Cloud(BaseHTTPRequestHandler):
-    """Metadata services and monitoring endpoints of the three clouds, as far as the scripts use them."""
+    """Metadata services, monitoring endpoints and an exporter of figures, as far as the scripts use them."""
 
     interrupted: ClassVar[bool] = False
+    figures: ClassVar[str] = ""
     published: ClassVar[list[tuple[str, dict[str, Any]]]] = []
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
@@ -53,14 +65,21 @@ class Cloud(BaseHTTPRequestHandler):
             "/computeMetadata/v1/instance/service-accounts/default/token": (google, grant),
             "/computeMetadata/v1/project/project-id": (google, "my-project"),
             "/computeMetadata/v1/instance/id": (google, "4711"),
+            "/metrics": (bool(self.figures), self.figures),
             "/computeMetadata/v1/instance/zone": (google, "projects/1/zones/us-central1-a"),
         }
         known, text = answers.get(path, (False, ""))
         self.answer(200, text) if known else self.answer(404)
 
     def do_POST(self) -> None:
-        """Keep a published metric."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        """Keep a published metric; change a workload identity's token for one of the service."""
+        sent = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if self.path == "/tenant/oauth2/v2.0/token":
+            form = dict(parse_qsl(sent)) if self.headers["Content-Type"] == "application/x-www-form-urlencoded" else {}
+            good = form == FORM
+            self.answer(200, json.dumps({"access_token": "the-token"})) if good else self.answer(400)
+            return
+        body = json.loads(sent)
         if self.headers["Authorization"] != TOKEN:
             self.answer(403)
             return
@@ -71,7 +90,7 @@ class Cloud(BaseHTTPRequestHandler):
 @pytest.fixture
 def cloud() -> Iterator[tuple[type[Cloud], str]]:
     """Return the stand-in cloud, quiet, and its address on loopback."""
-    Cloud.interrupted, Cloud.published = False, []
+    Cloud.interrupted, Cloud.figures, Cloud.published = False, "", []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Cloud)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -109,7 +128,6 @@ def start(tmp_path: Path, cloud: tuple[type[Cloud], str]) -> Iterator[Callable[.
             "METADATA_URL": cloud[1],
             "METRIC_ENDPOINT": cloud[1],
             "INTERRUPTION_POLL_S": "0.05",
-            "METRIC_EVERY_S": "60",
             **more,
         }
         env = tmp_path / "node.env"
@@ -247,3 +265,187 @@ def test_the_metric_reaches_each_cloud(
     assert point["metric"]["labels"] == {"cluster": "trial"}
     assert point["resource"]["labels"]["zone"] == "us-central1-a"
     assert point["points"][0]["value"] == {"int64Value": "5"}
+
+
+def test_reports_fall_on_full_periods(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    """What a report itself takes comes off the wait, or a day of reports would be one short and never idle."""
+    waits = tmp_path / "waits"
+    programs = {"nvidia-smi": "/bin/sleep 1.1; echo 0", "sleep": f'echo "$1" >>{waits}; exit 1'}
+    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(tmp_path / "m")).communicate(timeout=30)
+    (wait,) = waits.read_text().split()
+    assert int(wait) < 300
+
+
+def neuron_report(*runtimes: dict[str, float], error: str = "") -> str:
+    """Return a line of `neuron-monitor`: utilisation by core of each runtime."""
+    return json.dumps(
+        {
+            "neuron_runtime_data": [
+                {
+                    "pid": 7,
+                    "error": error,
+                    "report": {
+                        "neuroncore_counters": {
+                            "neuroncores_in_use": {
+                                core: {"neuroncore_utilization": percent} for core, percent in cores.items()
+                            },
+                            "error": "",
+                        }
+                    },
+                }
+                for cores in runtimes
+            ],
+            "neuron_hardware_info": {"neuron_device_count": 2, "neuroncore_per_device_count": 4, "error": ""},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("reports", "busy"),
+    [
+        ([neuron_report()] * 3, "0"),
+        ([neuron_report(), neuron_report({"0": 0, "5": 0.4})] * 2, "1"),
+        ([neuron_report({"0": 12, "7": 99}, {"1": 0})] * 3, "2"),
+        ([neuron_report({"0": 0})] * 2 + [neuron_report({"3": 55.5})], "1"),
+    ],
+    ids=["no runtime", "first report says nothing", "two cores", "one core, in the last report"],
+)
+def test_busy_neuron_cores_are_counted(
+    start: Callable[..., subprocess.Popen[str]], tmp_path: Path, reports: list[str], busy: str
+) -> None:
+    """Each core once, whoever names it; a first report that lacks what runs decides nothing."""
+    file, lines = tmp_path / "metric", tmp_path / "lines"
+    lines.write_text("".join(f"{line}\n" for line in reports))
+    programs = {"neuron-monitor": f"cat {lines}; while echo; do /bin/sleep 0.1; done", "sleep": "exit 1"}
+    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=30)
+    assert file.read_text() == f"{busy}\n"
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [[], [neuron_report()], [neuron_report({"0": 0}, error="cannot attach")] * 3, ["{}"] * 3, ["no"] * 3],
+    ids=["nothing", "too few", "a runtime that cannot be read", "no hardware", "no JSON"],
+)
+def test_trainium_that_cannot_be_read_is_not_idle(
+    start: Callable[..., subprocess.Popen[str]], tmp_path: Path, reports: list[str]
+) -> None:
+    """A monitor that ends or fails must never look like idle cores."""
+    file, lines = tmp_path / "metric", tmp_path / "lines"
+    lines.write_text("".join(f"{line}\n" for line in reports))
+    programs = {"neuron-monitor": f"cat {lines}", "sleep": "exit 1"}
+    output, _ = start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=30)
+    assert "cannot be read" in output
+    assert not file.exists()
+
+
+def figures(*percents: int, more: str = "") -> str:
+    """Return what NVIDIA's exporter prints of the GPUs of a node, among other figures."""
+    lines = "".join(
+        f'DCGM_FI_DEV_GPU_UTIL{{gpu="{place}",UUID="GPU-{place}",pci_bus_id="00:{place}",Hostname="n"}} {percent}\n'
+        f'DCGM_FI_DEV_MEM_COPY_UTIL{{gpu="{place}",UUID="GPU-{place}"}} 50\n'
+        for place, percent in enumerate(percents)
+    )
+    return f"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{lines}{more}"
+
+
+@pytest.fixture
+def pod(tmp_path: Path, cloud: tuple[type[Cloud], str]) -> Callable[..., str]:
+    """Return a function that runs one report as a pod does: its scripts alone in a folder, no node.env."""
+    folder, programs = tmp_path / "scripts", tmp_path / "programs"
+    for path in (folder, programs):
+        path.mkdir()
+    for name in ("busy_gpus.sh", "http.sh", "metric_aws.sh", "metric_azure.sh", "metric_gcp.sh", "metric_local.sh"):
+        (folder / name).write_text((NODE_SCRIPTS / name).read_text())
+    (folder / "environment.sh").write_text((POD_SCRIPTS / "environment.sh").read_text())
+    # The loop ends with the first wait.
+    (programs / "sleep").write_text("#!/bin/bash\nexit 1\n")
+    (programs / "sleep").chmod(0o755)
+
+    def run(**more: str) -> str:
+        variables = {
+            "CLUSTER_CLOUD": "local",
+            "CLUSTER_NAME": "trial",
+            "CLUSTER_GPUS_PER_NODE": "4",
+            "CLUSTER_GPU_FIGURES_URL": f"{cloud[1]}/metrics",
+            "CLUSTER_METADATA_URL": cloud[1],
+            "CLUSTER_METRIC_ENDPOINT": cloud[1],
+            "CLUSTER_METRIC_FILE": str(tmp_path / "metric"),
+            **more,
+        }
+        done = subprocess.run(
+            ["bash", str(folder / "busy_gpus.sh")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+            env={"PATH": f"{programs}:{os.environ['PATH']}", **variables},
+        )
+        return done.stderr
+
+    return run
+
+
+SHARED = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-0",container="a",pod="b"} 80\n'
+
+
+@pytest.mark.parametrize(
+    ("printed", "busy"),
+    [
+        (figures(0, 0, 0, 0), "0"),
+        (figures(0, 97, 3, 0), "2"),
+        (figures(0, 0, 0, 0, more=SHARED), "1"),
+        (figures(100, 100, 100, 100, more=SHARED), "4"),
+    ],
+    ids=["idle", "two of four", "a shared one", "all"],
+)
+def test_a_pod_counts_the_gpus_of_its_node(
+    pod: Callable[..., str], cloud: tuple[type[Cloud], str], tmp_path: Path, printed: str, busy: str
+) -> None:
+    """From the exporter's figures; a GPU that pods share is one, and other figures are none."""
+    cloud[0].figures = printed
+    assert pod() == ""
+    assert (tmp_path / "metric").read_text() == f"{busy}\n"
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["", figures(), figures(0, 0, 0), figures(0, 0, 0).replace(" 0\n", " nan\n")],
+    ids=["no exporter", "no GPU", "one GPU missing", "not a number"],
+)
+def test_a_pod_without_figures_publishes_nothing(
+    pod: Callable[..., str], cloud: tuple[type[Cloud], str], tmp_path: Path, printed: str
+) -> None:
+    """An exporter that is down, or a GPU that it does not see, must never look like an idle node."""
+    cloud[0].figures = printed
+    assert "cannot be read" in pod()
+    assert not (tmp_path / "metric").exists()
+
+
+def test_a_pod_publishes_by_its_workload_identity(
+    pod: Callable[..., str], cloud: tuple[type[Cloud], str], tmp_path: Path
+) -> None:
+    """On AKS for the cluster, with the node's pool; on GKE as a machine does, by the metadata server of the node."""
+    cloud[0].figures = figures(0, 97, 3, 0)
+    assertion = tmp_path / "assertion"
+    assertion.write_text("the-assertion")
+    identity = {
+        "AZURE_CLIENT_ID": "the-client",
+        "AZURE_TENANT_ID": "tenant",
+        "AZURE_AUTHORITY_HOST": f"{cloud[1]}/",
+        "AZURE_FEDERATED_TOKEN_FILE": str(assertion),
+    }
+    told = {"REGION": "eastus", "METRIC_RESOURCE": KUBERNETES, "NODE": "aks-gpu0-31415926-vmss00000a"}
+    assert pod(CLUSTER_CLOUD="azure", **identity, **{f"CLUSTER_{name}": value for name, value in told.items()}) == ""
+    assert pod(CLUSTER_CLOUD="gcp") == ""
+    (azure_path, azure), (google_path, _) = cloud[0].published
+    assert azure_path == f"{KUBERNETES}/metrics"
+    series = {"dimValues": ["trial", "gpu0"], "min": 2, "max": 2, "sum": 2, "count": 1}
+    named = {"metric": "BusyGpus", "namespace": "gpu-cluster", "dimNames": ["Cluster", "Pool"], "series": [series]}
+    assert azure["data"] == {"baseData": named}
+    assert google_path == "/v3/projects/my-project/timeSeries"
+    # A token that is not this pod's publishes nothing, and says so.
+    assertion.write_text("another")
+    assert "could not be published" in pod(
+        CLUSTER_CLOUD="azure", **identity, **{f"CLUSTER_{name}": value for name, value in told.items()}
+    )
+    assert len(cloud[0].published) == 2

@@ -13,8 +13,9 @@ from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling import Cable, tally
 from clusterwright.facility.compute_fabric import rail_levels
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, RowLayout, Site
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
-from clusterwright.facility.placement import CANDIDATES, in_order, run_between_racks_m, shortest
+from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.layout import lay_out, wire
+from clusterwright.facility.placement import CANDIDATES, in_order, run_between_racks_m, shortest, widened
 from clusterwright.facility.site import RowLayout, Site
 
 from .examples import storage_need
@@ -37,6 +38,16 @@ def test_middle_rows() -> None:
     assert ["".join(order[start : start + 4]) for start in (0, 4, 8)] == ["abcd", "eXYf", "gh"]
     every = in_order("abcdefgh", "XYZ", arrangement="every-row", per_row=4)
     assert ["".join(every[start : start + 4]) for start in (0, 4, 8)] == ["abXc", "deYf", "gZh"]
+
+
+def test_large_halls_get_longer_rows() -> None:
+    """A hall of more than 20 rows becomes about as wide as deep, unless its rows are given."""
+    rows = RowLayout(widen=True)
+    assert widened(400, rows) == rows
+    assert widened(3200, RowLayout()) == RowLayout()
+    wide = widened(3200, rows)
+    depth_m = wide.row_y_m(-(-3200 // wide.racks_per_row))
+    assert depth_m == pytest.approx(wide.racks_per_row * wide.rack_width_m, rel=0.1)
 
 
 def test_length_of_one_link() -> None:

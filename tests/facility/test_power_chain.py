@@ -138,13 +138,21 @@ def test_cooling_units() -> None:
 def test_floor(weight_kg: float | None, frame_kg: float | None, limit: float | None, verdict: str) -> None:
     """A load passes only where all of it is known; what is known may already be too much."""
     site = Site(rack_frame_kg=frame_kg, rows=RowLayout(), hall=Hall(floor_load_kg_per_m2=limit))
-    assert floor_load(rack(weight_kg=weight_kg), site).verdict == verdict
+    assert floor_load(rack(weight_kg=weight_kg), site, load().systems["dgx-h100"]).verdict == verdict
 
 
 def test_floor_of_four_systems() -> None:
     """Four DGX H100 in a rack of 180 kg on 0.84 m2 are 835 kg/m2."""
-    load_kg = floor_load(rack(weight_kg=4 * 130.45), Site(rack_frame_kg=180))
+    load_kg = floor_load(rack(weight_kg=4 * 130.45), Site(rack_frame_kg=180), load().systems["dgx-h100"])
     assert load_kg.kg_per_m2 == pytest.approx(835.5, abs=0.1)
+
+
+def test_a_whole_rack_is_weighed_with_its_frame() -> None:
+    """GB200 NVL72 weighs 1,360 kg as it is delivered: 1,889 kg/m2 on 0.6 x 1.2 m, all of it known."""
+    site = Site(rows=RowLayout(rack_width_m=0.6), hall=Hall(floor_load_kg_per_m2=2000))
+    found = floor_load(rack(weight_kg=1360), site, load().systems["gb200-nvl72"])
+    assert found.kg_per_m2 == pytest.approx(1888.9, abs=0.1)
+    assert (found.unknown, found.verdict) == ((), "pass")
 
 
 @given(quantity=st.integers(0, 10_000), share=st.floats(0, 1))

@@ -11,8 +11,9 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.skus import skus
 from clusterwright.catalog.storage import storage_levels, storage_tiers, tier_of
 from clusterwright.errors import InputError, MissingFactError, RuleError
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric import size_fabric
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import Site
 from clusterwright.facility.storage_cache import local_cache
 from clusterwright.facility.storage_checks import node_bytes_per_s, storage_warnings
@@ -73,17 +74,17 @@ def test_levels_are_those_of_the_reference_architectures(
     found = storage_levels()[level]
     for units, printed in ((1, one), (4, four)):
         gpus = units * found.gpus_per_unit
-        read, write = level_bytes_per_s(found, nodes=gpus // 8, gpus=gpus)
+        read, write = level_bytes_per_s(found, gpus=gpus)
         assert (int(read / 1e9), int(write / 1e9)) == printed
 
 
 def test_levels_by_gpu_and_for_few_nodes() -> None:
     """DDN's minimum counts GPUs; a cluster of two nodes needs no more than two nodes do; begun units count whole."""
     levels = storage_levels()
-    assert level_bytes_per_s(levels["per-gpu"], nodes=127, gpus=1016) == (1016e9, 1016e9)
-    assert level_bytes_per_s(levels["good"], nodes=2, gpus=16) == (8e9, 4e9)
-    assert level_bytes_per_s(levels["good"], nodes=33, gpus=264) == (30e9, 15e9)
-    assert level_bytes_per_s(levels["none"], nodes=33, gpus=264) == (0.0, 0.0)
+    assert level_bytes_per_s(levels["per-gpu"], gpus=1016) == (1016e9, 1016e9)
+    assert level_bytes_per_s(levels["good"], gpus=16) == (8e9, 4e9)
+    assert level_bytes_per_s(levels["good"], gpus=264) == (30e9, 15e9)
+    assert level_bytes_per_s(levels["none"], gpus=264) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(

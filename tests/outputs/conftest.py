@@ -1,5 +1,11 @@
 """Plans that the deliverables are made from: the shipped blueprint's, and one with a price that nobody documents."""
 
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from clusterwright import assets
@@ -9,6 +15,7 @@ from clusterwright.plan.record import Plan
 #: Runs in the stacks' environment, as a program; it cannot be imported here.
 collect_ignore = ["read_stack_settings.py"]
 
+READER = Path(__file__).parent / "read_exports.py"
 _BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
 
@@ -20,3 +27,20 @@ def unpriced_plan() -> Plan:
     assert option is not None
     assert option.run_usd is None
     return plan
+
+
+@pytest.fixture(scope="session")
+def read_as_the_tools_do(require_engine: Callable[..., None]) -> Callable[[list[tuple[str, str]]], list[str]]:
+    """Return a function that holds exports against the tools' own schemas, in the tools' own environment."""
+    folder = Path(os.environ.get("CLUSTERWRIGHT_EXPORTS_VENV", assets.root() / ".venv-exports"))
+    python = folder / "bin" / "python"
+    require_engine(working=python.exists(), reason="the other tools are not installed: make .venv-exports/installed")
+
+    def read(exports: list[tuple[str, str]]) -> list[str]:
+        done = subprocess.run([python, READER], input=json.dumps(exports), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        answers = json.loads(done.stdout.splitlines()[-1])
+        assert isinstance(answers, list)
+        return answers
+
+    return read

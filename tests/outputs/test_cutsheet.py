@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
 from clusterwright.facility.cabling import Cable
-from clusterwright.facility.design import design_onprem, lay_out, wire
+from clusterwright.facility.design import design_onprem
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import Site
 from clusterwright.outputs.cutsheet import LABEL_WIDTH, cables_csv, cables_xlsx, in_order, labels_csv
 from clusterwright.sizing.records import StorageNeed

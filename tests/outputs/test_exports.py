@@ -27,7 +27,6 @@ from clusterwright.plan.record import Option, Plan
 
 ROOT = assets.root()
 SHIPPED = ROOT / "blueprints" / "train-gpt3-175b.yaml"
-READER = Path(__file__).with_name("read_exports.py")
 SETTINGS = Path(__file__).with_name("cluster_toolkit_settings.csv")
 INSTANCES = {
     "aws": ("p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge", "p5e.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge"),
@@ -72,23 +71,6 @@ def exported(to: str, cloud: str, instance: str, **changes: Any) -> dict[str, An
 def every_export(to: str) -> list[tuple[str, str]]:
     """Return (cloud, instance type) of everything that a tool deploys."""
     return [(cloud, instance) for cloud in FORMATS[to].clouds for instance in INSTANCES[cloud]]
-
-
-@pytest.fixture(scope="session")
-def read_as_the_tools_do(require_engine: Callable[..., None]) -> Callable[[list[tuple[str, str]]], list[str]]:
-    """Return a function that holds exports against the tools' own schemas, in the tools' own environment."""
-    folder = Path(os.environ.get("CLUSTERWRIGHT_EXPORTS_VENV", ROOT / ".venv-exports"))
-    python = folder / "bin" / "python"
-    require_engine(working=python.exists(), reason="the other tools are not installed: make .venv-exports/installed")
-
-    def read(exports: list[tuple[str, str]]) -> list[str]:
-        done = subprocess.run([python, READER], input=json.dumps(exports), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        answers = json.loads(done.stdout.splitlines()[-1])
-        assert isinstance(answers, list)
-        return answers
-
-    return read
 
 
 def test_the_tools_read_every_export(read_as_the_tools_do: Callable[[list[tuple[str, str]]], list[str]]) -> None:

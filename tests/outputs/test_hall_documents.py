@@ -9,7 +9,8 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.facility.checklist import Check, checks
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out, wire
+from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.outputs.folder import File
@@ -38,7 +39,7 @@ def _checks(design: OnPremDesign) -> dict[str, Check]:
     catalogue = load()
     standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=catalogue)
     cables = wire(design.inventory, standing, site=design.site, rules=design.rules)
-    found = checks(design, standing, cables, catalogue, need=NEED)
+    found = checks(design, standing, cables, catalogue)
     assert len({check.item for check in found}) == len(found)
     return {check.item: check for check in found}
 
@@ -54,7 +55,8 @@ def _plans(nodes: int, per_row: int, places: int | None) -> dict[str, ET.Element
 
 
 @pytest.mark.parametrize(
-    ("nodes", "per_row", "places", "sheets"), [(40, 20, None, 1), (40, 6, 30, 1), (127, 3, None, 2), (160, 60, 120, 2)]
+    ("nodes", "per_row", "places", "sheets"),
+    [(40, 20, None, 1), (40, 6, 30, 1), (127, 3, None, 2), (127, 5, None, 1), (160, 60, 120, 2)],
 )
 def test_every_rack_is_on_one_sheet(nodes: int, per_row: int, places: int | None, sheets: int) -> None:
     """No rack is missing or drawn twice, nothing leaves the page, and a sheet can be read on A3."""
@@ -71,7 +73,7 @@ def test_every_rack_is_on_one_sheet(nodes: int, per_row: int, places: int | None
                 assert float(box.attrib["x"]) + float(box.attrib["width"]) <= width
                 assert float(box.attrib["y"]) + float(box.attrib["height"]) <= height
         smallest = min(float(text.attrib["font-size"]) for text in plan.iter(f"{SVG}text"))
-        mm = min(420 / max(width, height), 297 / min(width, height))
+        mm = min(400 / width, 277 / height)
         assert smallest * mm >= 1.5
 
 
@@ -93,7 +95,9 @@ def test_check_list_without_a_hall() -> None:
         assert (found[item].verdict, found[item].limit) == ("unknown", "not given")
     assert found["one PDU of a rack fails"].verdict == "pass"
     assert found["one of 3 feeds fails"].verdict == "unknown"
-    assert found["checkpoint bandwidth"].found == "20.0 GB/s write asked by this job"
+    assert found["checkpoint bandwidth"].found == "20.0 GB/s asked"
+    assert (found["checkpoint bandwidth"].limit, found["checkpoint bandwidth"].verdict) == ("unknown", "unknown")
+    assert found["capacity"].verdict == "pass"
 
 
 def test_check_list_of_a_hall_that_suits() -> None:

@@ -3,6 +3,8 @@
 import csv
 import datetime as dt
 import io
+import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,12 +13,53 @@ from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
 from clusterwright.cli.answer import plan_of
+from clusterwright.facility.design import design_onprem
+from clusterwright.facility.site import Site
+from clusterwright.facility.storage_demand import AskedStorage, BoxFigures
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem import documents
+from clusterwright.sizing.records import StorageNeed
 
 #: Types that NetBox 4 lists (dcim/choices.py: InterfaceTypeChoices, CableTypeChoices), as far as the design uses them.
 INTERFACE_TYPES = {"1000base-t", "100gbase-x-qsfp28", "infiniband-hdr", "400gbase-x-osfp", "800gbase-x-osfp", "other"}
 CABLE_TYPES = {"dac-passive", "aoc", "mmf-om4", "smf", "cat6", ""}
+#: Columns that the import forms of NetBox 4 take (netbox/dcim/forms/bulk_import.py), those that must be filled first.
+IMPORT_COLUMNS = {
+    "0-manufacturers.csv": (("name", "slug"), ("description", "tags")),
+    "2-device-roles.csv": (("name", "slug"), ("color", "vm_role", "config_template", "description", "tags")),
+    "3-sites.csv": (("name", "slug", "status"), ("region", "group", "tenant", "facility", "description", "tags")),
+    "4-racks.csv": (
+        ("site", "name", "status"),
+        (
+            "location",
+            "facility_id",
+            "tenant",
+            "role",
+            "rack_type",
+            "serial",
+            "asset_tag",
+            "width",
+            "u_height",
+            "weight",
+        ),
+    ),
+    "5-devices.csv": (
+        ("name", "role", "manufacturer", "device_type", "site", "status"),
+        ("rack", "position", "face", "serial", "asset_tag", "airflow", "description", "comments", "tags"),
+    ),
+    "6-interfaces.csv": (("device", "name", "type"), ("label", "enabled", "mgmt_only", "speed", "mtu", "tags")),
+    "6-power-ports.csv": (("device", "name"), ("label", "type", "mark_connected", "maximum_draw", "allocated_draw")),
+    "6-power-outlets.csv": (("device", "name"), ("label", "type", "power_port", "feed_leg", "description")),
+    **dict.fromkeys(
+        ("7-cables.csv", "7-power-cables.csv"),
+        (
+            ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
+            ("type", "status", "tenant", "label", "color", "length", "length_unit", "description", "tags"),
+        ),
+    ),
+}
+#: Keys of a device type that NetBox takes (its importer's form), as far as they are used.
+TYPE_KEYS = {"manufacturer", "model", "slug", "u_height", "is_full_depth", "weight", "weight_unit"}
 SHIPPED = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 
 
@@ -89,8 +132,71 @@ def test_every_cable_joins_two_interfaces_once() -> None:
     assert ends == named
 
 
+def test_columns_are_those_of_the_import_forms() -> None:
+    """Every table has the columns that must be there, only columns that the form takes, and no required cell empty."""
+    tables = {name for name in files() if name.endswith(".csv")}
+    assert tables == set(IMPORT_COLUMNS)
+    for name, (required, possible) in IMPORT_COLUMNS.items():
+        listed = rows(name)
+        assert set(required) <= set(listed[0]) <= {*required, *possible}, name
+        assert all(row[column] for row in listed for column in required), name
+        assert not any(value.startswith(("=", "+", "-", "@")) for row in listed for value in row.values())
+
+
+def test_device_types_have_keys_that_netbox_takes() -> None:
+    """A key that the importer does not know would be refused; heights are multiples of half a unit."""
+    for name, file in files().items():
+        if name.endswith(".yaml"):
+            one = YAML(typ="safe").load(file.content.decode())
+            assert {"manufacturer", "model", "slug"} <= set(one) <= TYPE_KEYS
+            assert one["u_height"] * 2 == int(one["u_height"] * 2)
+            assert set(one["slug"]) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def test_power_cords_join_supplies_and_outlets_once() -> None:
+    """Six supplies of a node on its rack's three strips, two on each; the draws add up to the nameplate."""
+    ports = {(row["device"], row["name"]): row for row in rows("6-power-ports.csv")}
+    outlets = {(row["device"], row["name"]) for row in rows("6-power-outlets.csv")}
+    assert len(ports) == len(rows("6-power-ports.csv"))
+    joined = rows("7-power-cables.csv")
+    assert {(row["side_a_device"], row["side_a_name"]) for row in joined} == set(ports)
+    assert {(row["side_b_device"], row["side_b_name"]) for row in joined} == outlets
+    assert len(joined) == len(ports) == len(outlets)
+    own = [row["side_b_device"] for row in joined if row["side_a_device"] == "node001"]
+    assert sorted(own) == ["pdu-a01-1", "pdu-a01-1", "pdu-a01-2", "pdu-a01-2", "pdu-a01-3", "pdu-a01-3"]
+    assert sum(int(row["maximum_draw"]) for (device, _), row in ports.items() if device == "node001") == 10_200
+
+
 @pytest.mark.parametrize("name", ["compute-1/1", "mgmt"])
 def test_a_node_has_its_ports(name: str) -> None:
     """A node's compute ports are named by network, cage and port, its management port as everybody names it."""
     ports = {row["name"] for row in rows("6-interfaces.csv") if row["device"] == "node001"}
     assert name in ports
+
+
+@pytest.mark.parametrize("system", ["pure", "ddn", "netapp", "lustre"])
+def test_storage_boxes_of_every_maker(system: str) -> None:
+    """Slugs are what NetBox takes for slugs, of makers with two words too, and the height is that of the offer."""
+    box = BoxFigures(
+        capacity_bytes=500e12, read_bytes_per_s=40e9, write_bytes_per_s=20e9, ports=4, port_bytes_per_s_one_way=50e9,
+        height_u=5,
+    )  # fmt: skip
+    catalogue = load()
+    design = design_onprem(
+        system=catalogue.systems["dgx-h100"],
+        nodes=2,
+        storage=StorageNeed(
+            dataset_bytes=1e12, checkpoint_bytes_kept=1e12, capacity_bytes=3e12, read_bytes_per_s=1e9,
+            write_bytes_per_s=1e9,
+        ),
+        site=Site(),
+        catalogue=catalogue,
+        asked_storage=AskedStorage(system=system, box=box, front_box=replace(box, height_u=1)),
+    )  # fmt: skip
+    written = documents(design, catalogue, title="trial", made_on=dt.date(2026, 11, 20))
+    types = [YAML(typ="safe").load(file.content.decode()) for name, file in written.items() if "1-device-types" in name]
+    makers = csv.DictReader(io.StringIO(written["netbox/0-manufacturers.csv"].content.decode()))
+    for slug in [*(entry["slug"] for entry in types), *(row["slug"] for row in makers)]:
+        assert re.fullmatch(r"[-a-z0-9_]+", slug), slug
+    (stored,) = [entry for entry in types if entry["u_height"] == 5]
+    assert stored["slug"].endswith(design.inventory.storage.data.part.removeprefix(f"{system}-"))

@@ -19,8 +19,9 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.facility.design import OnPremDesign, design_onprem, lay_out
+from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
+from clusterwright.facility.layout import lay_out
 from clusterwright.facility.site import Site
 from clusterwright.outputs.bill_tables import PartPrice, bill_csv
 from clusterwright.outputs.folder import File

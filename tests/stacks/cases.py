@@ -70,8 +70,6 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
             ("existingNetwork.keyArn", "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"),
             ("existingNetwork.bucketName", "their-training-data"),
         ),
-        # Nodes of Kubernetes do not report busy GPUs.
-        "time to live alone": (("timeToLiveHours", 72),),
         "time to live": _WATCHED,
     },
     "azure": {
@@ -98,8 +96,6 @@ VARIANTS: Mapping[str, Mapping[str, Changes]] = {
             ("existingNetwork.keyId", "projects/host/locations/us-central1/keyRings/theirs/cryptoKeys/training"),
             ("grantKeyUse", False),
         ),
-        # Nodes of Kubernetes do not report busy GPUs.
-        "time to live alone": (("timeToLiveHours", 72),),
         "time to live": _WATCHED,
     },
 }
@@ -160,8 +156,17 @@ def _sold(case: Case) -> bool:
     if "existingNetwork.network" in changes and case.instance not in ("a3-ultragpu-8g", "a4-highgpu-8g"):
         return False
     # A slice is not scaled to 0 by a watchdog, and flex-start takes no account.
-    is_tpu = case.instance.startswith("ct5p-") and case.scheduler == "slurm"
-    if is_tpu and ("timeToLiveHours" in changes or changes.get("capacity") == "flex-start"):
+    is_tpu = case.instance.startswith("ct5p-")
+    if is_tpu and (
+        "timeToLiveHours" in changes or (changes.get("capacity") == "flex-start" and case.scheduler == "slurm")
+    ):
+        return False
+    # Of managed Kubernetes, NVIDIA's nodes report busy GPUs.
+    if (
+        case.scheduler == "kubernetes"
+        and "stopWhenIdleMinutes" in changes
+        and case.instance.startswith(("trn", "Standard_ND96isr_MI"))
+    ):
         return False
     if case.cloud == "aws" and case.changes == _BLOCK and case.instance in _NO_BLOCK:
         return False

@@ -16,7 +16,7 @@ from .records import REFERENCE, SECRET, UNKNOWN, Record
 from .references import kind_of
 from .rules import Problem
 
-#: What users name, and what machines boot with.
+#: What users name, and what machines boot with and pods run.
 _FREE = (
     "tags",
     "labels",
@@ -26,6 +26,7 @@ _FREE = (
     "userDataBase64",
     "customData",
     "tagSpecifications",
+    "gpu-cluster/scripts",
 )
 #: The number of nodes, wherever it is said.
 _SIZES = (

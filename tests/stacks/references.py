@@ -32,8 +32,8 @@ _MEANT = {
     "encryption key": "key",
     "service account": "account",
 }
-#: What a right is granted on, a lock holds, or a schedule calls, may be of any kind.
-_ANYTHING = ("scope", "member", "target")
+#: What a right is granted on, a lock holds, a schedule calls, or a private endpoint leads to, may be of any kind.
+_ANYTHING = ("scope", "member", "target", "private link service")
 #: Ends of names that say how a thing is referred to, and not what it is.
 _HOW = re.compile(r"(Id|Arn|SelfLink|Name|Url|URI|Uri)s?$|^(id|arn|selfLink|name|identifier|email)$")
 

@@ -1,10 +1,11 @@
 """What must hold for AKS and its pools of GPU nodes."""
 
+import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from .kubernetes_nodes import AKS_POOL
-from .records import Record, Resource
+from .records import Record, Resource, texts
 from .rules import Problem, Wanted
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -12,6 +13,15 @@ CLUSTER = "azure-native:containerservice:ManagedCluster"
 _RDMA_NETWORK = IPv4Network("172.16.0.0/16")
 #: Machines that one scale set, and so one InfiniBand domain, holds on request (same page).
 _MOST_NODES = 300
+WORKFLOW = "azure-native:logic:Workflow"
+_POOLS = "Microsoft.ContainerService/managedClusters/agentPools"
+_WATCHDOG_ACTIONS = {
+    f"{_POOLS}/read",
+    f"{_POOLS}/machines/read",
+    f"{_POOLS}/deleteMachines/action",
+    "Microsoft.Insights/metrics/read",
+}
+_RFC_3339 = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 def aks_problems(record: Record, wanted: Wanted) -> list[Problem]:
@@ -20,6 +30,7 @@ def aks_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *_cluster(record),
         *(problem for one in record.of(AKS_POOL) for problem in _pool(one, wanted)),
         *_grants(record),
+        *_watchdog(record),
     ]
 
 
@@ -89,3 +100,28 @@ def _grants(record: Record) -> Iterator[Problem]:
         scope = str(one.inputs.get("scope", ""))
         if scope.count("/") in (2, 4) and "/resourceGroups" in f"{scope}/resourceGroups":
             yield Problem(id="AKS040", resource=one.name, message=f"is a grant on {scope}")
+
+
+def _watchdog(record: Record) -> Iterator[Problem]:
+    for one in record.of("azure-native:authorization:RoleDefinition"):
+        actions = {action for permission in one.inputs["permissions"] for action in permission.get("actions", ())}
+        if not actions <= _WATCHDOG_ACTIONS:
+            more = ", ".join(sorted(actions - _WATCHDOG_ACTIONS))
+            yield Problem(id="AKS050", resource=one.name, message=f"allows {more}")
+    for one in record.of("azure-native:authorization:RoleAssignment"):
+        if "watchdog-pools" in one.name and "/agentPools/" not in str(one.inputs.get("scope")):
+            yield Problem(id="AKS051", resource=one.name, message="may delete machines of other pools")
+    watched = "".join(text for one in record.of(WORKFLOW) for text, _ in texts(one.inputs.get("parameters")))
+    for one in record.of(AKS_POOL):
+        expiry = (one.inputs.get("tags") or {}).get("expires-at")
+        if expiry is not None and re.fullmatch(_RFC_3339, str(expiry)) is None:
+            yield Problem(
+                id="AKS052", resource=one.name, message=f"expires at {expiry}, which the watchdog cannot read"
+            )
+        if expiry is not None and not any("expires-at" in path for path in one.ignore_changes):
+            yield Problem(id="AKS053", resource=one.name, message="every `up` would put off its expiry")
+        if (expiry is not None or record.of(WORKFLOW)) and f"/{one.name}" not in watched:
+            yield Problem(id="AKS054", resource=one.name, message="nobody watches it")
+    for one in record.of(WORKFLOW):
+        if one.inputs.get("state") != "Enabled":
+            yield Problem(id="AKS055", resource=one.name, message="is switched off")

@@ -11,6 +11,7 @@ from . import rules_aks, rules_eks, rules_gke
 from .kubernetes_nodes import NODES_OF, NodeGroup
 from .records import Record
 from .rules import Problem, Wanted
+from .rules_reports import report_problems
 from .shapes import Sdk
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -37,6 +38,7 @@ def kubernetes_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Proble
         *_fabric(record, wanted),
         *_nodes(record, wanted, groups),
         *_volumes(record),
+        *report_problems(record),
     ]
     match wanted.cloud:
         case "aws":

@@ -64,7 +64,11 @@ def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]
     if option.scheduler == "kubernetes":
         file_system = option.file_system
         assert file_system is not None  # noqa: S101 - checked before
-        return {"nodeType": node_type, "sharedStorageGib": file_system.capacity_gib}
+        return {
+            "nodeType": node_type,
+            "sharedStorageGib": file_system.capacity_gib,
+            "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        }
     return {
         "plannedNodes": option.nodes,
         "partition": plan.cluster.partition,
@@ -74,17 +78,14 @@ def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]
 
 
 def _nodes(option: Option, catalogue: Catalogue) -> dict[str, Any]:
-    values = {
+    return {
         "nodeCount": option.nodes,
         "nodeType": _node_type(option, catalogue),
         "capacity": option.capacity,
         "reservationId": option.reservation or None,
         "timeToLiveHours": _whole(option.time_to_live_hours),
+        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }
-    if option.scheduler == "kubernetes":
-        # Nodes of Kubernetes do not report how many of their GPUs are busy.
-        return values
-    return {**values, "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes)}
 
 
 def _whole(amount: float | None) -> int | None:

@@ -110,6 +110,7 @@ def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
     assert file_system is not None  # noqa: S101 - every cloud has one
     return {
         "sharedStorageGib": file_system.capacity_gib,
+        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
         "serviceCidr": option.service_cidr or None,
         # The foundation leaves the end of its network free.
         "apiServerCidr": _last_part(option.network_cidr) if option.network_cidr else None,
@@ -134,7 +135,6 @@ def _nodes(option: Option) -> dict[str, Any]:
     return {
         "capacity": option.capacity,
         "reservationId": option.reservation or None,
-        # On AKS the program refuses both, rather than to let nodes run on in silence.
         "timeToLiveHours": _whole(option.time_to_live_hours),
         "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }

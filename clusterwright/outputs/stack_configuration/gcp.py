@@ -72,7 +72,11 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
     if option.scheduler == "kubernetes":
         file_system = option.file_system
         assert file_system is not None  # noqa: S101 - checked before
-        return {**values, "sharedStorageGib": file_system.capacity_gib}
+        return {
+            **values,
+            "sharedStorageGib": file_system.capacity_gib,
+            "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        }
     return {
         **values,
         "nodeCount": option.nodes,
@@ -90,16 +94,16 @@ def _nodes(plan: Plan, option: Option, node_type: dict[str, Any], catalogue: Cat
         "nodeType": {**node_type, "image": None if is_tpu else instance.image},
         "capacity": option.capacity,
         "reservationId": option.reservation or None,
+        "timeToLiveHours": _whole(option.time_to_live_hours),
+        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }
     if option.scheduler == "kubernetes":
-        return {**values, "timeToLiveHours": _whole(option.time_to_live_hours)}
+        return values
     return {
         **values,
         "partition": plan.cluster.partition,
         "sharedPath": _SHARED_PATH,
         "tpuRuntimeVersion": instance.image if is_tpu else None,
-        "timeToLiveHours": _whole(option.time_to_live_hours),
-        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
     }
 
 

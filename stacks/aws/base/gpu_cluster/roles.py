@@ -47,6 +47,16 @@ class MachineRole(pulumi.ComponentResource):
         self.register_outputs({"profile_arn": self.profile_arn})
 
 
+def publish_busy_gpus() -> Statement:
+    """Return the right to publish the number of busy accelerators, which the watchdog of idle clusters reads."""
+    return Statement(
+        sid="PublishBusyGpus",
+        actions=["cloudwatch:PutMetricData"],
+        resources=["*"],
+        conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},
+    )
+
+
 def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
     region = args.account.region
     # Whether Lustre can use EFA is looked up on the machine; without this right it falls back to TCP silently.
@@ -54,15 +64,8 @@ def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
     if args.role == "controller":
         # Whoever operates the cluster finds the instance behind a Slurm node.
         look_actions += ["ec2:DescribeInstances", "ec2:DescribeTags"]
-    # The number of busy accelerators, which the watchdog of idle clusters reads.
-    metrics = Statement(
-        sid="PublishBusyGpus",
-        actions=["cloudwatch:PutMetricData"],
-        resources=["*"],
-        conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},
-    )
     return document(
-        *([metrics] if args.role == "compute" else []),
+        *([publish_busy_gpus()] if args.role == "compute" else []),
         Statement(
             sid="ListBucket",
             actions=["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"],

@@ -34,10 +34,15 @@ class WatchdogSettings:
 def read_watchdog(values: Values) -> WatchdogSettings:
     """Read `timeToLiveHours` and `stopWhenIdleMinutes`; 0 or nothing is never."""
     hours = values.whole("timeToLiveHours", 0, 24 * 365, default=0)
+    return WatchdogSettings(time_to_live_hours=hours or None, stop_when_idle_minutes=read_stop_when_idle(values))
+
+
+def read_stop_when_idle(values: Values) -> int | None:
+    """Read `stopWhenIdleMinutes`; None for never, which 0 or nothing says."""
     minutes = values.whole("stopWhenIdleMinutes", 0, 24 * 60, default=0)
     if 0 < minutes < 15:  # noqa: PLR2004 - three samples of the metric
         values.fail("stopWhenIdleMinutes", f"is {minutes}; nodes report every 5 minutes, so it needs 15 or more")
-    return WatchdogSettings(time_to_live_hours=hours or None, stop_when_idle_minutes=minutes or None)
+    return minutes or None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

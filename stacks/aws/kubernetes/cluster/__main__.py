@@ -4,9 +4,11 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from gpu_cluster.kubernetes.accelerator_charts import charts
+from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
 from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.managed_add_ons import ManagedAddOns, ManagedAddOnsArgs
+from gpu_cluster.kubernetes.reports_role import IMAGE, ReportsRole, ReportsRoleArgs
 from gpu_cluster.kubernetes.system_nodes import SystemNodes, SystemNodesArgs
 from gpu_cluster.kubernetes.training import FileSystemVolume, Training, TrainingArgs
 from gpu_cluster.kubernetes.training_role import TrainingRole, TrainingRoleArgs
@@ -72,10 +74,15 @@ TrainingRole(
     ),
     in_region,
 )
+reports_role = (
+    ReportsRole(f"{name}-reports-role", ReportsRoleArgs(account=account, cluster_name=control_plane.name), in_region)
+    if settings.stop_when_idle_minutes
+    else None
+)
 if settings.install_charts:
     in_cluster = kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig(region))
     inside = pulumi.ResourceOptions(providers=[in_cluster])
-    Charts(
+    installed = Charts(
         f"{name}-charts",
         ChartsArgs(charts=charts(settings.node_type), after=[system_nodes.group]),
         inside,
@@ -100,6 +107,21 @@ if settings.install_charts:
         ),
         inside,
     )
+    if reports_role is not None:
+        BusyReports(
+            f"{name}-reports",
+            BusyReportsArgs(
+                cluster_name=name,
+                cloud="aws",
+                image=IMAGE,
+                exporter=DCGM_CHART,
+                gpus_per_node=settings.node_type.gpus_per_node,
+                variables={"REGION": region},
+                labels={CLUSTER_TAG: name},
+                after=[*installed.releases, reports_role.association],
+            ),
+            inside,
+        )
 
 pulumi.export("cluster_name", control_plane.name)
 pulumi.export("endpoint", control_plane.endpoint)

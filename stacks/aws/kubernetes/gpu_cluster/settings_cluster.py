@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from gpu_cluster import layer
 from gpu_cluster.config_values import ConfigError, Values, collect
-from gpu_cluster.kubernetes.vendor import read_kubernetes_node_type
+from gpu_cluster.kubernetes.vendor import check_reports, read_kubernetes_node_type
 from gpu_cluster.layer import Layer, read_layer
 from gpu_cluster.node_type import NodeType, read_instance_type
+from gpu_cluster.watchdog import read_stop_when_idle
 
 STACK_NAME = r"[^/\s]+/[^/\s]+/[^/\s]+"
 # Amazon EKS User Guide, "Kubernetes versions"; the newest ones are for whoever sets them.
@@ -15,7 +16,7 @@ KUBERNETES_VERSION = r"1\.[0-9]{2}"
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
 SCALAR_KEYS = (
     "foundationStack", "kubernetesVersion", "systemInstanceType", "systemNodeCount", "sharedStorageGib",
-    "installCharts", "logRetentionDays", "deletionProtection",
+    "installCharts", "logRetentionDays", "deletionProtection", "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECT_KEYS = ("nodeType", "operatorCidrs", "adminRoleArns")
 
@@ -27,6 +28,7 @@ class ClusterSettings:
     Attributes:
         operator_cidrs: who may reach the API server from outside the network; none means nobody.
         admin_role_arns: roles that administer the cluster, besides whoever runs this program.
+        stop_when_idle_minutes: of the nodes layer; nodes then report how many GPUs are busy. None for never.
         install_charts: false while nothing that runs this program reaches the private endpoint yet.
     """
 
@@ -41,6 +43,7 @@ class ClusterSettings:
     install_charts: bool
     log_retention_days: int
     deletion_protection: bool
+    stop_when_idle_minutes: int | None
     node_type: NodeType
 
 
@@ -70,8 +73,10 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
         install_charts=values.flag("installCharts", default=True),
         log_retention_days=values.whole("logRetentionDays", 1, 3653, default=90),
         deletion_protection=values.flag("deletionProtection", default=False),
+        stop_when_idle_minutes=read_stop_when_idle(values),
         node_type=read_kubernetes_node_type(values),
     )
+    check_reports(values, settings.stop_when_idle_minutes, settings.node_type)
     for place, cidr in enumerate(settings.operator_cidrs):
         if cidr.endswith("/0"):
             values.fail(f"operatorCidrs.{place}", "lets the whole Internet reach the API server")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpu_cluster import layer
 from gpu_cluster.capacity import Capacity, read_capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
-from gpu_cluster.kubernetes.vendor import read_kubernetes_node_type
+from gpu_cluster.kubernetes.vendor import check_reports, read_kubernetes_node_type
 from gpu_cluster.layer import Layer, read_layer
 from gpu_cluster.node_type import NodeType
 from gpu_cluster.watchdog import WATCHDOG_KEYS, WatchdogSettings, read_watchdog
@@ -64,8 +64,7 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         node_type=node_type,
         watchdog=read_watchdog(values),
     )
-    if settings.watchdog.stop_when_idle_minutes:
-        values.fail("stopWhenIdleMinutes", "nodes of Kubernetes do not report busy GPUs; use timeToLiveHours")
+    check_reports(values, settings.watchdog.stop_when_idle_minutes, node_type)
     values.refuse_unknown()
     if values.problems:
         raise ConfigError(values.problems)

@@ -10,11 +10,19 @@ from gpu_cluster import settings_cluster, settings_nodes
 from gpu_cluster.config_values import ConfigError
 from gpu_cluster.kubernetes.node_groups import group_sizes
 from layer_run import LayerRun, raw_settings, run_layer
+from reporting import PODS, check_reports
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 RESERVED = {"capacity": "capacity-block", "reservationId": "cr-0123456789abcdef0"}
+TRAINIUM: dict[str, Any] = {
+    "nodeType.instanceType": "trn2.48xlarge",
+    "nodeType.gpuType": "trainium2",
+    "nodeType.image": "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/neuron/recommended/image_id",
+    "nodeType.networkCards": 16,
+    "nodeType.fabricInterfaces": 16,
+}
 STACKS: dict[str, Any] = {
     "organization/aws-gpu-foundation/small": {
         "node_subnet_id": "subnet-nodes",
@@ -86,17 +94,9 @@ def test_drivers_come_from_the_image_alone() -> None:
 
 def test_trainium_has_charts_of_its_own() -> None:
     """Nothing of NVIDIA's, and the image that holds the Neuron driver."""
-    image = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/neuron/recommended/image_id"
-    facts = {
-        "nodeType.instanceType": "trn2.48xlarge",
-        "nodeType.gpuType": "trainium2",
-        "nodeType.image": image,
-        "nodeType.networkCards": 16,
-        "nodeType.fabricInterfaces": 16,
-    }
-    charts = {one.inputs["name"] for one in layer("cluster", **facts).of(RELEASE)}
+    charts = {one.inputs["name"] for one in layer("cluster", **TRAINIUM).of(RELEASE)}
     assert charts == {"aws-efa-k8s-device-plugin", "kueue", "neuron-helm-chart"}
-    assert nodes(facts).one(GROUP).inputs["amiType"] == "AL2023_x86_64_NEURON"
+    assert nodes(TRAINIUM).one(GROUP).inputs["amiType"] == "AL2023_x86_64_NEURON"
 
 
 def test_charts_wait_until_the_endpoint_can_be_reached() -> None:
@@ -185,7 +185,8 @@ def test_groups_are_filled_in_turn(count: int, expected: list[int]) -> None:
         ({"nodeType.instanceType": "trn2.48xlarge"}, "is an image for nvidia"),
         ({"maxNodesPerGroup": 451}, "from 1 to 450"),
         ({"clusterStack": "small"}, "a stack's full name"),
-        ({"stopWhenIdleMinutes": 60}, "do not report busy GPUs"),
+        ({"stopWhenIdleMinutes": 10}, "nodes report every 5 minutes"),
+        ({**TRAINIUM, "stopWhenIdleMinutes": 60}, "only NVIDIA's exporter"),
         ({"nodeCuont": 3}, "did you mean 'nodeCount'"),
     ],
 )
@@ -202,6 +203,7 @@ def test_wrong_nodes_are_refused(changes: dict[str, Any], said: str) -> None:
         ({"kubernetesVersion": "1"}, "a version such as"),
         ({"systemNodeCount": 1}, "from 2 to 20"),
         ({"adminRoleArns": ["me"]}, "the ARN of a role"),
+        ({**TRAINIUM, "stopWhenIdleMinutes": 60}, "only NVIDIA's exporter"),
     ],
 )
 def test_wrong_clusters_are_refused(changes: dict[str, Any], said: str) -> None:
@@ -220,11 +222,29 @@ def test_the_watchdog_may_stop_these_groups_only() -> None:
     assert changes["Resource"] == ["arn:gpt3-gpu-group-0"]
 
 
+def test_nodes_report_busy_gpus_when_idle_ones_are_to_stop() -> None:
+    """One small pod on each GPU node, whose role publishes to one name space; the watchdog waits for its reports."""
+    assert not layer("cluster").of(PODS)
+    run = layer("cluster", stopWhenIdleMinutes=60)
+    assert check_reports(run, cloud="aws", exporter="dcgm-exporter")["CLUSTER_REGION"] == "us-east-1"
+    association = run.one("aws:eks/podIdentityAssociation:PodIdentityAssociation", "reports").inputs
+    assert (association["namespace"], association["serviceAccount"]) == ("gpu-reports", "busy-gpus")
+    (right,) = json.loads(run.one("aws:iam/rolePolicy:RolePolicy", "reports").inputs["policy"])["Statement"]
+    assert right["Action"] == ["cloudwatch:PutMetricData"]
+    assert right["Condition"] == {"StringEquals": {"cloudwatch:namespace": "gpu-cluster"}}
+    function = nodes({"stopWhenIdleMinutes": 60}).one("aws:lambda/function:Function").inputs
+    assert function["environment"]["variables"]["STOP_WHEN_IDLE_MINUTES"] == "60"
+    # What needs the API server waits with the charts; the role does not.
+    later = layer("cluster", stopWhenIdleMinutes=60, installCharts=False)
+    assert not later.of(PODS)
+    assert later.one("aws:eks/podIdentityAssociation:PodIdentityAssociation", "reports")
+
+
 def test_no_policy_allows_everything() -> None:
     """Each statement names its actions, and its resources or a condition."""
-    run = layer("cluster")
+    run = layer("cluster", stopWhenIdleMinutes=60)
     for one in (*run.of("aws:iam/rolePolicy:RolePolicy"), *run.of("aws:iam/role:Role")):
         text = one.inputs.get("policy") or one.inputs["assumeRolePolicy"]
         for statement in json.loads(text)["Statement"]:
             assert "*" not in statement["Action"]
-            assert statement.get("Resource") != ["*"]
+            assert statement.get("Resource") != ["*"] or statement["Condition"]

@@ -7,9 +7,11 @@ from pulumi_azure_native import authorization, managedidentity
 from gpu_cluster.cluster_identity import CLUSTER_TAG
 from gpu_cluster.kubernetes.accelerator_charts import Infiniband, InfinibandArgs, charts
 from gpu_cluster.kubernetes.api_server_subnet import ApiServerSubnet, ApiServerSubnetArgs
+from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
 from gpu_cluster.kubernetes.cluster_identities import ClusterIdentities, ClusterIdentitiesArgs
 from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
+from gpu_cluster.kubernetes.reports_identity import IMAGE, POD_LABELS, ReportsIdentity, ReportsIdentityArgs
 from gpu_cluster.kubernetes.training import (
     NAMESPACE,
     SERVICE_ACCOUNT,
@@ -110,6 +112,22 @@ managedidentity.FederatedIdentityCredential(
     audiences=["api://AzureADTokenExchange"],
     opts=pulumi.ResourceOptions(parent=identities),
 )
+reports = (
+    ReportsIdentity(
+        f"{name}-reports",
+        ReportsIdentityArgs(
+            resource_group_name=group.group_name,
+            location=settings.location,
+            subscription_id=client.subscription_id,
+            cluster_id=control_plane.cluster.id,
+            issuer_url=control_plane.issuer_url,
+            tags=settings.tags,
+        ),
+        in_azure,
+    )
+    if settings.stop_when_idle_minutes
+    else None
+)
 if settings.install_charts:
     inside = pulumi.ResourceOptions(
         providers=[kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig())]
@@ -137,9 +155,28 @@ if settings.install_charts:
         ),
         inside,
     )
+    if reports is not None:
+        BusyReports(
+            "reports",
+            BusyReportsArgs(
+                cluster_name=name,
+                cloud="azure",
+                image=IMAGE,
+                exporter=DCGM_CHART,
+                gpus_per_node=settings.node_type.gpus_per_node,
+                variables={"REGION": settings.location, "METRIC_RESOURCE": control_plane.cluster.id},
+                labels={CLUSTER_TAG: name},
+                after=[*installed.releases, *reports.grants],
+                identity={"azure.workload.identity/client-id": reports.client_id},
+                pod_labels=POD_LABELS,
+            ),
+            inside,
+        )
 
 pulumi.export("cluster_name", control_plane.cluster.name)
+pulumi.export("cluster_id", control_plane.cluster.id)
 pulumi.export("cluster_resource_group_name", group.group_name)
+pulumi.export("cluster_resource_group_id", group.group_id)
 pulumi.export("endpoint", control_plane.cluster.fqdn if settings.operator_cidrs else control_plane.cluster.private_fqdn)
 pulumi.export(
     "connect",

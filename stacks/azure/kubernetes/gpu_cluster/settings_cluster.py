@@ -9,11 +9,14 @@ import pulumi
 from gpu_cluster import cluster_identity
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.images import size
+from gpu_cluster.kubernetes.vendor import check_reports
 from gpu_cluster.node_type import NodeType, node_type
+from gpu_cluster.watchdog import read_stop_when_idle
 
 SCALARS = (
     "clusterName", "location", "zone", "foundationStack", "kubernetesVersion", "apiServerCidr",
     "serviceCidr", "systemInstanceType", "systemNodeCount", "sharedStorageGib", "installCharts", "encryptionAtHost",
+    "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECTS = ("nodeType", "operatorCidrs", "adminGroupObjectIds", "tags")
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
@@ -29,6 +32,7 @@ class ClusterSettings:
         api_server_cidr: a free part of the virtual network, for the API server alone.
         operator_cidrs: who may reach the API server from outside the network; none means nobody.
         admin_group_object_ids: groups of Microsoft Entra that administer the cluster, besides whoever makes it.
+        stop_when_idle_minutes: of the nodes layer; nodes then report how many GPUs are busy. None for never.
         install_charts: false while nothing that runs this program reaches the private endpoint yet.
     """
 
@@ -47,6 +51,7 @@ class ClusterSettings:
     shared_storage_gib: int
     install_charts: bool
     encryption_at_host: bool
+    stop_when_idle_minutes: int | None
     tags: Mapping[str, str]
 
 
@@ -91,8 +96,10 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
         shared_storage_gib=values.whole("sharedStorageGib", 1, 100_000_000),
         install_charts=values.flag("installCharts", default=True),
         encryption_at_host=values.flag("encryptionAtHost", default=False),
+        stop_when_idle_minutes=read_stop_when_idle(values),
         tags=cluster_identity.tags(values, "cluster"),
     )
+    check_reports(values, settings.stop_when_idle_minutes, settings.node_type)
     _check_ranges(values, settings)
     for place, cidr in enumerate(settings.operator_cidrs):
         if cidr.endswith("/0"):

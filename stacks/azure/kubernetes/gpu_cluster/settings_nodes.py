@@ -8,7 +8,9 @@ import pulumi
 from gpu_cluster import cluster_identity
 from gpu_cluster.capacity import Capacity, capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.kubernetes.vendor import check_reports
 from gpu_cluster.node_type import NodeType, check_count, node_type, scale_set_sizes
+from gpu_cluster.watchdog import WatchdogSettings, read_watchdog
 
 SCALARS = (
     "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "nodeDiskGib", "capacity",
@@ -33,6 +35,7 @@ class NodesSettings:
     node_disk_gib: int
     capacity: Capacity
     encryption_at_host: bool
+    watchdog: WatchdogSettings
     tags: Mapping[str, str]
 
     @property
@@ -76,12 +79,11 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
         node_disk_gib=values.whole("nodeDiskGib", 64, 2048, 512),
         capacity=capacity(values, kind, nodes),
         encryption_at_host=values.flag("encryptionAtHost", default=False),
+        watchdog=read_watchdog(values),
         tags=cluster_identity.tags(values, "nodes"),
     )
     check_count(values, nodes, kind, allow_split_fabric=values.flag("allowSplitFabric", default=False))
-    for key in ("timeToLiveHours", "stopWhenIdleMinutes"):
-        if values.whole(key, 0, 10_000, 0):
-            values.fail(key, "has no watchdog on AKS; set 0, and stop pools with `az aks nodepool stop`")
+    check_reports(values, settings.watchdog.stop_when_idle_minutes, kind)
     if values.problems:
         raise ConfigError(values.problems)
     return settings

@@ -10,12 +10,16 @@ import yaml
 from gpu_cluster import settings_cluster, settings_nodes
 from gpu_cluster.config_values import ConfigError
 from gpu_cluster.kubernetes.control_plane import kubeconfig_with_entra
+from gpu_cluster.roles import BuiltinRole
 from layer_run import LayerRun, raw_settings, run_layer
+from reporting import ACCOUNT, PODS, check_reports
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 POOL = "azure-native:containerservice:AgentPool"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 GROUP = "/subscriptions/1/resourceGroups/data/providers"
+KUBERNETES = "/subscriptions/1/resourceGroups/gpt3-cluster/providers/Microsoft.ContainerService/managedClusters/gpt3"
 RESERVATIONS = "/subscriptions/1/resourceGroups/r/providers/Microsoft.Compute/capacityReservationGroups/one"
 AMD: dict[str, Any] = {
     "nodeType.instanceType": "Standard_ND96isr_MI300X_v5",
@@ -44,7 +48,12 @@ STACKS: dict[str, Any] = {
         "compute_identity_principal_id": "principal",
         "log_workspace_id": f"{GROUP}/logs",
     },
-    "organization/azure-gpu-cluster/small": {"cluster_name": "gpt3-aks", "cluster_resource_group_name": "gpt3-cluster"},
+    "organization/azure-gpu-cluster/small": {
+        "cluster_name": "gpt3-aks",
+        "cluster_id": KUBERNETES,
+        "cluster_resource_group_name": "gpt3-cluster",
+        "cluster_resource_group_id": "/subscriptions/1/resourceGroups/gpt3-cluster",
+    },
 }
 
 
@@ -60,7 +69,8 @@ def layer(name: str, changes: dict[str, Any]) -> LayerRun:
                 "identity": {"type": "UserAssigned"},
                 "oidcIssuerProfile": {"issuerURL": "https://issuer"},
                 "privateFQDN": "gpt3.private",
-            }
+            },
+            IDENTITY: {"clientId": "client", "principalId": "principal"},
         },
         look_ups={
             "azure-native:authorization:getClientConfig": {
@@ -163,6 +173,21 @@ def test_a_block_is_an_existing_one() -> None:
     assert pool["capacityReservationGroupID"] == RESERVATIONS
 
 
+def test_nodes_report_busy_gpus_when_idle_ones_are_to_stop() -> None:
+    """One small pod on each GPU node, with an identity that may publish metrics of this cluster and nothing else."""
+    assert not layer("cluster", {}).of(PODS)
+    run = layer("cluster", {"stopWhenIdleMinutes": 60})
+    told = check_reports(run, cloud="azure", exporter="dcgm-exporter")
+    assert (told["CLUSTER_REGION"], told["CLUSTER_METRIC_RESOURCE"]) == ("eastus", "gpt3-aks-id")
+    assert run.one(PODS).inputs["spec"]["template"]["metadata"]["labels"]["azure.workload.identity/use"] == "true"
+    assert "azure.workload.identity/client-id" in run.one(ACCOUNT, "reports").inputs["metadata"]["annotations"]
+    credential = run.one("azure-native:managedidentity:FederatedIdentityCredential", "reports").inputs
+    assert credential["subject"] == "system:serviceaccount:gpu-reports:busy-gpus"
+    right = run.one("azure-native:authorization:RoleAssignment", "reports").inputs
+    assert right["scope"] == "gpt3-aks-id"
+    assert right["roleDefinitionId"].endswith(BuiltinRole.MONITORING_METRICS_PUBLISHER.value)
+
+
 def test_sign_in_is_by_the_command_line_session() -> None:
     """AKS's own file asks for a code to type into a browser."""
     encoded = base64.b64encode(yaml.safe_dump(KUBECONFIG).encode()).decode()
@@ -178,7 +203,9 @@ def test_sign_in_is_by_the_command_line_session() -> None:
         ({"capacity": "reservation", "reservationId": RESERVATIONS}, "takes no ND size"),
         ({"capacity": "capacity-block"}, "an offer of AWS"),
         ({"capacity": "block-reservation", "reservationId": RESERVATIONS, "nodeCount": 65}, "holds at most 64"),
-        ({"timeToLiveHours": 24}, "no watchdog on AKS"),
+        ({"timeToLiveHours": 8761}, "from 1 to 8,760"),
+        ({"stopWhenIdleMinutes": 20}, "from 30 to 1,440"),
+        ({**AMD, "stopWhenIdleMinutes": 60}, "only NVIDIA's exporter"),
         ({"nodeCuont": 3}, "did you mean 'nodeCount'"),
     ],
 )
@@ -196,6 +223,7 @@ def test_wrong_nodes_are_refused(changes: dict[str, Any], said: str) -> None:
         ({"serviceCidr": "10.40.240.0/20"}, "overlaps serviceCidr"),
         ({"apiServerCidr": "10.40.255.248/29"}, "from /8 to /28"),
         ({"kubernetesVersion": "latest"}, "a version such as"),
+        ({**AMD, "stopWhenIdleMinutes": 60}, "only NVIDIA's exporter"),
     ],
 )
 def test_wrong_clusters_are_refused(changes: dict[str, Any], said: str) -> None:

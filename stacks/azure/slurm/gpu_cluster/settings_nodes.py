@@ -10,6 +10,7 @@ from gpu_cluster.capacity import Capacity, capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.node_type import NodeType, check_count, node_type, scale_set_sizes
 from gpu_cluster.slurm.access import Access, access
+from gpu_cluster.watchdog import WatchdogSettings, read_watchdog
 
 SCALARS = (
     "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "maxNodes", "capacity",
@@ -18,18 +19,11 @@ SCALARS = (
 )  # fmt: skip
 OBJECTS = ("nodeType", "tags")
 _MOST_NODES = 10_000
-_YEAR_H = 8_760
-_DAY_MIN = 1_440
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesSettings:
-    """The GPU nodes.
-
-    Attributes:
-        time_to_live_hours: after which the watchdog scales the nodes to 0; None for never.
-        stop_when_idle_minutes: without a busy GPU, after which it does too; None for never.
-    """
+    """The GPU nodes."""
 
     cluster_name: str
     location: str
@@ -43,19 +37,13 @@ class NodesSettings:
     allow_split_fabric: bool
     encryption_at_host: bool
     access: Access
-    time_to_live_hours: int | None
-    stop_when_idle_minutes: int | None
+    watchdog: WatchdogSettings
     tags: Mapping[str, str]
 
     @property
     def scale_set_sizes(self) -> tuple[int, ...]:
         """Nodes per scale set; one scale set is one InfiniBand domain."""
         return scale_set_sizes(self.node_count, self.node_type)
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether there is a watchdog at all."""
-        return self.time_to_live_hours is not None or self.stop_when_idle_minutes is not None
 
 
 def load_settings() -> NodesSettings:
@@ -94,8 +82,7 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
         allow_split_fabric=values.flag("allowSplitFabric", default=False),
         encryption_at_host=values.flag("encryptionAtHost", default=False),
         access=access(values),
-        time_to_live_hours=_optional(values, "timeToLiveHours", 1, _YEAR_H),
-        stop_when_idle_minutes=_optional(values, "stopWhenIdleMinutes", 30, _DAY_MIN),
+        watchdog=read_watchdog(values),
         tags=cluster_identity.tags(values, "nodes"),
     )
     check_count(values, nodes, kind, allow_split_fabric=settings.allow_split_fabric)
@@ -104,8 +91,3 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
     if values.problems:
         raise ConfigError(values.problems)
     return settings
-
-
-def _optional(values: Values, key: str, least: int, most: int) -> int | None:
-    """Read a number that may be absent or 0, which both mean never."""
-    return None if values.values.get(key) in (None, 0, "0") else values.whole(key, least, most)

@@ -12,9 +12,9 @@ from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import azure_provider
 from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
 from gpu_cluster.settings_nodes import load_settings
-from gpu_cluster.slurm.nodes import Nodes, NodesArgs
+from gpu_cluster.slurm.nodes import WATCHDOG_ACTIONS, Nodes, NodesArgs
 from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
-from gpu_cluster.slurm.watchdog import Watchdog, WatchdogArgs, expires_at
+from gpu_cluster.watchdog import Right, Watchdog, WatchdogArgs, expires_at
 
 settings = load_settings()
 scripts = read_scripts(Path(__file__).parent.parent / "node")
@@ -37,7 +37,7 @@ environment = partial(
     fabric=settings.node_type.fabric,
     fabric_interfaces=settings.node_type.fabric_interfaces,
     spot="yes" if settings.capacity.kind == "spot" else "no",
-    busy_metric="yes" if settings.stop_when_idle_minutes else "no",
+    busy_metric="yes" if settings.watchdog.stop_when_idle_minutes else "no",
 )
 boot_data = pulumi.Output.all(
     cluster.text("secret_id"),
@@ -78,23 +78,31 @@ nodes = Nodes(
         encryption_at_host=settings.encryption_at_host,
         access=settings.access,
         custom_data=boot_data,
-        expires_at=expires_at(datetime.now(tz=UTC), settings.time_to_live_hours)
-        if settings.time_to_live_hours
+        expires_at=expires_at(datetime.now(tz=UTC), settings.watchdog.time_to_live_hours)
+        if settings.watchdog.time_to_live_hours
         else None,
-        publishes_metric=settings.stop_when_idle_minutes is not None,
+        publishes_metric=settings.watchdog.stop_when_idle_minutes is not None,
         tags=settings.tags,
     ),
     in_azure,
 )
-if settings.is_watched:
+if settings.watchdog.is_wanted:
     Watchdog(
         name,
         WatchdogArgs(
             resource_group_name=group.group_name,
             resource_group_id=group.group_id,
             location=settings.location,
-            scale_set_ids=nodes.scale_set_ids,
-            idle_minutes=settings.stop_when_idle_minutes,
+            parameters={"scaleSetIds": nodes.scale_set_ids},
+            rights=[
+                Right(
+                    name="",
+                    to="Looks at GPU scale sets and deletes their machines when they expire or idle",
+                    actions=WATCHDOG_ACTIONS,
+                    scopes=nodes.scale_set_ids,
+                )
+            ],
+            idle_minutes=settings.watchdog.stop_when_idle_minutes,
             tags=settings.tags,
         ),
         in_azure,

@@ -265,7 +265,7 @@ def test_defaults_are_those_of_the_project() -> None:
         defaults = {key: entry["default"] for key, entry in declared(layer).items() if "default" in entry}
         found[layer] = parse(changed(layer, **{**defaults, "accountingPassword": "a-password-of-the-tests"}))
     assert found["nodes"].capacity.kind == "on-demand"
-    assert not found["nodes"].is_watched
+    assert not found["nodes"].watchdog.is_wanted
     assert found["foundation"].budget is None
     assert found["cluster"].controller_image == found["cluster"].node_type.image
 

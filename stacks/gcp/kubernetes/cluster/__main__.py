@@ -6,7 +6,8 @@ from pulumi_gcp import organizations
 
 from gpu_cluster import roles
 from gpu_cluster.encryption import KeyUse
-from gpu_cluster.kubernetes.accelerators import pod_networks
+from gpu_cluster.kubernetes.accelerators import REPORTS_IMAGE, pod_networks
+from gpu_cluster.kubernetes.busy_reports import DCGM_OF_GKE, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs, queue
 from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.node_rights import NodeRights, NodeRightsArgs
@@ -44,6 +45,7 @@ node_rights = NodeRights(
         ).number,
         account_email=account_email,
         bucket_name=foundation.text("bucket_name"),
+        reports_busy_gpus=settings.stop_when_idle_minutes > 0,
     ),
     in_gcp,
 )
@@ -69,6 +71,7 @@ control_plane = ControlPlane(
     ),
     in_gcp,
 )
+may_report = node_rights.grant_to_pods(control_plane.cluster)
 system_pool = SystemPool(
     "system-pool",
     SystemPoolArgs(
@@ -115,6 +118,21 @@ if settings.install_charts:
         ),
         inside,
     )
+    if may_report is not None:
+        BusyReports(
+            "reports",
+            BusyReportsArgs(
+                cluster_name=cluster,
+                cloud="gcp",
+                image=REPORTS_IMAGE,
+                exporter=DCGM_OF_GKE,
+                gpus_per_node=settings.node_type.gpus_per_node,
+                variables={},
+                labels={CLUSTER_LABEL: cluster},
+                after=[system_pool.pool, may_report],
+            ),
+            inside,
+        )
 
 pulumi.export("cluster_name", control_plane.cluster.name)
 pulumi.export("endpoint", control_plane.cluster.endpoint)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.kubernetes.idle_time import read_stop_when_idle
 from gpu_cluster.node_type import MACHINE_TYPE, NodeType, read_node_type
 from gpu_cluster.place import PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place, read_stack
 
@@ -12,6 +13,7 @@ VERSION = r"1\.[0-9]{2}(\.[0-9]+-gke\.[0-9]+)?"
 SCALAR_KEYS = (
     *PLACE_KEYS, "foundationStack", "kubernetesVersion", "podRange", "podsPerNode", "systemInstanceType",
     "systemNodeCount", "sharedStorageGib", "installCharts", "grantKeyUse", "deletionProtection",
+    "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operatorCidrs")
 
@@ -26,6 +28,7 @@ class ClusterSettings:
         operator_cidrs: who may reach the API server from outside the network; none means nobody.
         shared_storage_gib: 0 where the foundation has no file system.
         install_charts: false while nothing that runs this program reaches the private endpoint yet.
+        stop_when_idle_minutes: of the nodes layer; nodes then report how many GPUs are busy. 0 for never.
         grant_key_use: false where somebody else made the key and its grants.
     """
 
@@ -42,6 +45,7 @@ class ClusterSettings:
     install_charts: bool
     grant_key_use: bool
     deletion_protection: bool
+    stop_when_idle_minutes: int
 
 
 def config_values() -> dict[str, object]:
@@ -52,11 +56,12 @@ def config_values() -> dict[str, object]:
 def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
     """Check the raw configuration and turn it into a record. Raises ConfigError with every problem at once."""
     values = Values(values=raw)
+    node_type = read_node_type(values, with_image=False)
     settings = ClusterSettings(
         place=read_place(values, "cluster"),
         foundation_stack=read_stack(values, "foundation"),
         kubernetes_version=values.text("kubernetesVersion", VERSION, "a version like 1.34", default="1.34"),
-        node_type=read_node_type(values, with_image=False),
+        node_type=node_type,
         pod_range_prefix=values.whole("podRange", 9, 24, default=14),
         pods_per_node=values.whole("podsPerNode", 8, 256, default=32),
         operator_cidrs=values.texts("operatorCidrs", CIDR, "an IPv4 range like 203.0.113.0/24"),
@@ -66,6 +71,7 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
         install_charts=values.flag("installCharts", default=True),
         grant_key_use=values.flag("grantKeyUse", default=True),
         deletion_protection=values.flag("deletionProtection", default=False),
+        stop_when_idle_minutes=read_stop_when_idle(values, node_type),
     )
     for place, cidr in enumerate(settings.operator_cidrs):
         if cidr.endswith("/0"):

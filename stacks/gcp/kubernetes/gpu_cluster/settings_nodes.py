@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from gpu_cluster.capacity import CAPACITY_KEYS, Capacity, capacity_warnings, read_capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.kubernetes.accelerators import GPU_MODELS
+from gpu_cluster.kubernetes.idle_time import read_stop_when_idle
 from gpu_cluster.node_type import MAX_NODES, NodeType, read_node_type
 from gpu_cluster.place import PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place, read_stack
 from gpu_cluster.tpu_slices import TpuSlice, read_tpu_slice
 
 MAX_DISK_GB = 65_536
 MAX_HOURS = 24 * 366
-MAX_IDLE_MINUTES = 24 * 60
 SCALAR_KEYS = (
     *PLACE_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerPool", "nodeBootDiskGb", *CAPACITY_KEYS,
     "tpuTopology", "timeToLiveHours", "stopWhenIdleMinutes",
@@ -36,6 +36,7 @@ class NodesSettings:
     tpu_slice: TpuSlice | None
     boot_disk_gb: int
     time_to_live_hours: int
+    stop_when_idle_minutes: int
     warnings: tuple[str, ...]
 
 
@@ -63,6 +64,7 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         tpu_slice=read_tpu_slice(values, node_type, node_count),
         boot_disk_gb=values.whole("nodeBootDiskGb", 50, MAX_DISK_GB, default=200),
         time_to_live_hours=_time_to_live_hours(values, node_type, capacity),
+        stop_when_idle_minutes=_stop_when_idle_minutes(values, node_type, capacity),
         warnings=tuple(capacity_warnings(node_type, capacity)),
     )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS, *PROVIDER_VALUES))
@@ -77,6 +79,11 @@ def _time_to_live_hours(values: Values, node_type: NodeType, capacity: Capacity)
         values.fail("timeToLiveHours", "a TPU slice cannot be scaled to 0; end it with `nodeCount 0`")
     elif hours and capacity.model == "flex-start":
         values.fail("timeToLiveHours", "flex-start nodes end by themselves, after flexStartRunHours; set 0")
-    if values.whole("stopWhenIdleMinutes", 0, MAX_IDLE_MINUTES, default=0):
-        values.fail("stopWhenIdleMinutes", "nodes of Kubernetes do not report busy GPUs; use timeToLiveHours")
     return hours
+
+
+def _stop_when_idle_minutes(values: Values, node_type: NodeType, capacity: Capacity) -> int:
+    minutes = read_stop_when_idle(values, node_type)
+    if minutes and capacity.model == "flex-start":
+        values.fail("stopWhenIdleMinutes", "GKE takes flex-start nodes away when no job needs them; set 0")
+    return minutes

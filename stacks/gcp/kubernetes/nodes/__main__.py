@@ -36,7 +36,7 @@ nodes = NodePools(
     ),
     in_gcp,
 )
-if settings.time_to_live_hours:
+if settings.time_to_live_hours or settings.stop_when_idle_minutes:
     services = roles.ProjectServices(
         "services", roles.ProjectServicesArgs(project=place.project, services=watchdog.SERVICES), in_gcp
     ).services
@@ -46,7 +46,7 @@ if settings.time_to_live_hours:
             place=place,
             group_names=nodes.instance_group_names,
             time_to_live_hours=settings.time_to_live_hours,
-            stop_when_idle_minutes=0,
+            stop_when_idle_minutes=settings.stop_when_idle_minutes,
             labels=labels,
             services=services,
         ),

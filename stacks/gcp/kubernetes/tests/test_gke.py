@@ -8,6 +8,7 @@ from gpu_cluster import settings_cluster, settings_nodes
 from gpu_cluster.config_values import ConfigError
 from gpu_cluster.kubernetes.node_pools import pool_sizes
 from layer_run import LayerRun, Registered, raw_settings, run_layer
+from reporting import PODS, check_reports
 
 CLUSTER = "gcp:container/cluster:Cluster"
 POOL = "gcp:container/nodePool:NodePool"
@@ -211,6 +212,18 @@ def test_the_watchdog_may_scale_these_groups_only() -> None:
     assert scaler["expression"].endswith('/zones/us-central1-a/instanceGroupManagers/gke-gpu-0"')
 
 
+def test_nodes_report_busy_gpus_when_idle_ones_are_to_stop() -> None:
+    """One small pod on each GPU node that may write metrics, and nothing else; the watchdog waits for its reports."""
+    assert not layer("cluster", {}).of(PODS)
+    run = layer("cluster", {"stopWhenIdleMinutes": 60})
+    check_reports(run, cloud="gcp", exporter="gke-managed-dcgm-exporter")
+    right = run.one("gcp:projects/iAMMember:IAMMember", "reports").inputs
+    assert right["role"] == "roles/monitoring.metricWriter"
+    assert right["member"].endswith("/subject/ns/gpu-reports/sa/busy-gpus")
+    variables = layer("nodes", {"stopWhenIdleMinutes": 60}).one("gcp:workflows/workflow:Workflow").inputs["userEnvVars"]
+    assert (variables["TIME_TO_LIVE_S"], variables["IDLE_S"]) == ("0", "3600")
+
+
 @pytest.mark.parametrize(("count", "expected"), [(0, [0]), (1000, [1000]), (1001, [1000, 1])])
 def test_pools_are_filled_in_turn(count: int, expected: list[int]) -> None:
     """A larger cluster never shrinks a pool."""
@@ -229,7 +242,9 @@ def test_pools_are_filled_in_turn(count: int, expected: list[int]) -> None:
         ({"tpuTopology": "4x4x4"}, "has no TPUs"),
         ({**TPU, "nodeCount": 17}, "no v5p slice has 68 chips"),
         ({"maxNodesPerPool": 1001}, "from 1 to 1,000"),
-        ({"stopWhenIdleMinutes": 60}, "do not report busy GPUs"),
+        ({"stopWhenIdleMinutes": 10}, "nodes report every 5 minutes"),
+        ({**TPU, "stopWhenIdleMinutes": 60}, "TPUs do not report"),
+        ({"capacity": "flex-start", "stopWhenIdleMinutes": 60}, "when no job needs them"),
         ({"capacity": "flex-start", "timeToLiveHours": 24}, "end by themselves"),
         ({"nodeCuont": 3}, "did you mean 'nodeCount'"),
     ],

@@ -61,6 +61,12 @@ def read_kubernetes_node_type(values: Values) -> NodeType:
     return node_type
 
 
+def check_reports(values: Values, stop_when_idle_minutes: int | None, node_type: NodeType) -> None:
+    """Refuse to wait for reports of busy accelerators that nothing on these nodes makes."""
+    if stop_when_idle_minutes and vendor_of(node_type.instance_type) is not NVIDIA:
+        values.fail("stopWhenIdleMinutes", "only NVIDIA's exporter reports busy GPUs here; use timeToLiveHours")
+
+
 def is_pinned(image: str) -> bool:
     """Tell one release of an image from the newest, which is another one every few weeks."""
     return f"/{NEWEST}/" not in image

@@ -10,9 +10,19 @@ from gpu_cluster.capacity import Capacity
 from gpu_cluster.kubernetes.control_plane import MAX_PODS
 from gpu_cluster.kubernetes.vendor import vendor_of
 from gpu_cluster.node_type import NodeType
+from gpu_cluster.watchdog import EXPIRY_TAG
 
 # AKS puts it onto spot nodes by itself; said here too, so that no difference shows up later.
 SPOT = "kubernetes.azure.com/scalesetpriority"
+
+# What the watchdog may do: look at a pool and its machines and delete those, not change what they are; and read the
+# cluster's metrics, where the pods of the nodes publish how many GPUs are busy.
+WATCHDOG_ACTIONS = (
+    "Microsoft.ContainerService/managedClusters/agentPools/read",
+    "Microsoft.ContainerService/managedClusters/agentPools/machines/read",
+    "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action",
+)
+METRIC_ACTIONS = ("Microsoft.Insights/metrics/read",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +31,7 @@ class AgentPoolsArgs:
 
     Attributes:
         pool_sizes: nodes of each pool.
+        expires_at: when the watchdog takes them down (RFC 3339); None for never.
     """
 
     resource_group_name: pulumi.Input[str]
@@ -32,6 +43,7 @@ class AgentPoolsArgs:
     disk_gib: int
     encryption_at_host: bool
     subnet_id: pulumi.Input[str]
+    expires_at: str | None
     tags: Mapping[str, str]
 
 
@@ -48,6 +60,7 @@ class AgentPools(pulumi.ComponentResource):
     def _pool(self, pool: str, name: str, args: AgentPoolsArgs, nodes: int) -> containerservice.AgentPool:
         vendor = vendor_of(args.node_type.instance_type)
         spot = args.capacity.kind == "spot"
+        expiry = {EXPIRY_TAG: args.expires_at} if args.expires_at else {}
         taints = [f"{vendor.resource}=present:NoSchedule", *([f"{SPOT}=spot:NoSchedule"] if spot else [])]
         return containerservice.AgentPool(
             f"{name}-{pool}",
@@ -87,6 +100,7 @@ class AgentPools(pulumi.ComponentResource):
             ),
             node_labels={"node-kind": "gpu", **vendor.labels, **({SPOT: "spot"} if spot else {})},
             node_taints=taints,
-            tags=args.tags,
-            opts=pulumi.ResourceOptions(parent=self),
+            tags={**args.tags, **expiry},
+            # The first `up` sets the expiry; a later one must not put it off.
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=[f'tags["{EXPIRY_TAG}"]'] if expiry else []),
         )

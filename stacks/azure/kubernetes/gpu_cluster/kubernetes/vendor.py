@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from pulumi_azure_native import containerservice
 
+from gpu_cluster.config_values import Values
 from gpu_cluster.images import ROCM_SIZES
+from gpu_cluster.node_type import NodeType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +36,9 @@ AMD = Vendor(driver=containerservice.GPUDriver.NONE, resource="amd.com/gpu", lab
 def vendor_of(instance_type: str) -> Vendor:
     """Return the maker of a size's GPUs."""
     return AMD if re.fullmatch(ROCM_SIZES, instance_type) else NVIDIA
+
+
+def check_reports(values: Values, stop_when_idle_minutes: int | None, node_type: NodeType) -> None:
+    """Refuse to wait for reports that nothing on these nodes makes: AMD's exporter is its owner's to set up."""
+    if stop_when_idle_minutes and vendor_of(node_type.instance_type) is not NVIDIA:
+        values.fail("stopWhenIdleMinutes", "only NVIDIA's exporter reports busy GPUs here; use timeToLiveHours")

@@ -10,8 +10,14 @@ from gpu_cluster.capacity import Capacity
 from gpu_cluster.node_type import NodeType
 from gpu_cluster.roles import BuiltinRole, grant
 from gpu_cluster.slurm.access import Access, linux_configuration
+from gpu_cluster.watchdog import EXPIRY_TAG
 
-EXPIRY_TAG = "expires-at"
+# To look at a scale set and its metrics, and to delete its machines; not to change what they are.
+WATCHDOG_ACTIONS = (
+    "Microsoft.Compute/virtualMachineScaleSets/read",
+    "Microsoft.Compute/virtualMachineScaleSets/delete/action",
+    "Microsoft.Insights/metrics/read",
+)
 _DISK_GIB = 128
 # Azure waits this long before it deletes a node, so that the node can leave Slurm (5 to 15 minutes are possible).
 _NOTICE = "PT5M"

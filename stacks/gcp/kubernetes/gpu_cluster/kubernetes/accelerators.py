@@ -9,6 +9,11 @@ from gpu_cluster.node_type import NodeType
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 TPU_RESOURCE: Final = "google.com/tpu"
+# Of the pods that report busy GPUs: bash, curl and Python, as pinned in public by whoever pulled it.
+REPORTS_IMAGE: Final = (
+    "gcr.io/google.com/cloudsdktool/google-cloud-cli:562.0.0-slim"
+    "@sha256:0da2de42ae51cd6092b5caf7c96d25003659fd15548760eb4c50c2623e7bf9c2"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,62 @@
+"""Tax, depreciation, delivery and financing of what is bought; `compare --finance` counts with them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.quantities import Duration, Fraction
+
+_MONTH_S = 730 * 3600.0
+_Term = Annotated[Duration, Field(ge=_MONTH_S, le=40 * 8760 * 3600.0)]
+
+
+class Loan(Section):
+    """A loan for the purchase, paid back in equal monthly payments."""
+
+    share: Fraction = Field(1.0, gt=0, le=1, description="share of the purchase that the bank pays")
+    rate: Fraction = Field(ge=0, le=1, description="nominal rate a year, a twelfth of it per month")
+    term: _Term = Field(description="until it is paid back, for example 48 months")
+
+
+class Lease(Section):
+    """A lease of the purchase, paid at the end of each month."""
+
+    kind: Literal["operating", "finance"] = Field(
+        "operating", description="operating: it goes back at the end; finance: it is bought at the residual"
+    )
+    rate: Fraction = Field(ge=0, le=1, description="the lessor's nominal rate a year, a twelfth of it per month")
+    residual: Fraction = Field(0.0, ge=0, lt=1, description="share of the purchase that is left at the end")
+
+
+class TcoSection(Section):
+    """What a finance department adds to the comparison."""
+
+    tax_rate: Fraction = Field(0.0, ge=0, lt=1, description="on income; 0 counts before tax")
+    depreciation: Literal[
+        "straight_line_3", "straight_line_4", "straight_line_5", "straight_line_6", "macrs_3", "macrs_5", "macrs_7",
+        "macrs_15",
+    ] = Field("straight_line_5", description="how purchases are written off for the tax")  # fmt: skip
+    bonus_depreciation: Literal["law"] | Fraction = Field(
+        0.0,
+        description="share written off at once in the first year; law: what United States law allows on the as-of day",
+    )
+    delivery: Annotated[Duration, Field(ge=0, le=5 * 8760 * 3600.0)] = Field(
+        0.0, description="from order and payment to work, for example 6 months; until then the work is rented"
+    )
+    loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
+    lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "TcoSection":
+        bonus = self.bonus_depreciation
+        if isinstance(bonus, float) and not 0 <= bonus <= 1:
+            raise PydanticCustomError(
+                "choice", "a bonus depreciation of {found} is no share", {"found": bonus, "help": "write 0 % to 100 %"}
+            )
+        if self.loan is not None and self.lease is not None:
+            raise PydanticCustomError(
+                "choice", "the purchase is paid by a loan or leased, not both", {"help": "keep one of loan and lease"}
+            )
+        return self

@@ -1,0 +1,205 @@
+"""What changed between two plans, in nodes, days, dollars and breakeven, and which inputs and lines it came from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from clusterwright.plan.record import Option, Plan
+
+#: Figures of an option that are compared, as (field, unit).
+_FIGURES = (
+    ("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"), ("mfu", "share"),
+    ("goodput", "share"), ("busy_fraction", "share"), ("run_usd", "USD"), ("capex_usd", "USD"), ("horizon_usd", "USD"),
+    ("npv_usd", "USD"), ("usd_per_gpu_hour", "USD"), ("priced_share", "share"),
+)  # fmt: skip
+_INPUTS = ("workload", "goals", "economics")
+_VERSIONS = ("clusterwright", "catalogue", "as_of", "recommended", "recommended_horizon")
+#: Differences below this share of the value are the rounding of floats.
+_SAME = 1e-9
+
+Value = float | int | str | bool | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One value that changed: its name, its unit (`USD`, `days`, `months`, `share` or empty), before and after.
+
+    None is unknown or absent.
+    """
+
+    name: str
+    unit: str
+    before: Value
+    after: Value
+
+    @property
+    def delta(self) -> float | None:
+        """After less before, None where one of them is no number."""
+        numbers = [value for value in (self.before, self.after) if _is_number(value)]
+        return float(self.after) - float(self.before) if len(numbers) == 2 else None  # type: ignore[arg-type]  # noqa: PLR2004
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetChange:
+    """What changed on one target.
+
+    Attributes:
+        target: its name; presence: `both`, `added` or `removed`.
+        figures: that changed; categories: of the horizon's dollars, largest difference first; lines: of the bill, as
+            quantity and unit price.
+    """
+
+    target: str
+    presence: str
+    figures: tuple[Change, ...]
+    categories: tuple[Change, ...]
+    lines: tuple[Change, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Differences:
+    """What changed between two plans.
+
+    Attributes:
+        before, after: names of the two.
+        inputs: of the blueprint, the catalogue and the day that changed: why the rest did.
+        assumptions: economic parameters that changed.
+        targets: with anything that changed.
+        breakevens: months and utilisation of each pair that changed.
+    """
+
+    before: str
+    after: str
+    inputs: tuple[Change, ...]
+    assumptions: tuple[Change, ...]
+    targets: tuple[TargetChange, ...]
+    breakevens: tuple[Change, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.inputs or self.assumptions or self.targets or self.breakevens)
+
+
+def differences(before: Plan, after: Plan, names: tuple[str, str]) -> Differences:
+    """Return what changed from one plan to another.
+
+    Args:
+        before: the plan to start from.
+        after: the plan it became.
+        names: of the two, for people.
+    """
+    mine = {option.target: option for option in before.options}
+    theirs = {option.target: option for option in after.options}
+    found = (_target(name, mine.get(name), theirs.get(name)) for name in dict.fromkeys((*mine, *theirs)))
+    return Differences(
+        before=names[0],
+        after=names[1],
+        inputs=tuple(_changes(_inputs(before), _inputs(after))),
+        assumptions=tuple(
+            _changes(
+                {parameter.key: parameter.value for parameter in before.parameters},
+                {parameter.key: parameter.value for parameter in after.parameters},
+            )
+        ),
+        targets=tuple(entry for entry in found if entry is not None),
+        breakevens=tuple(_breakevens(before, after)),
+    )
+
+
+def _inputs(plan: Plan) -> dict[str, Value]:
+    found: dict[str, Value] = {name: getattr(plan, name) for name in _VERSIONS}
+    for name in _INPUTS:
+        found |= dict(_flat(asdict(getattr(plan, name)), name))
+    return found | {f"quote.{quote.sku}": quote.usd for quote in plan.quotes}
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Value]]:  # noqa: ANN401 - nested records
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from _flat(child, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, child in enumerate(value):
+            yield from _flat(child, f"{path}.{number}")
+    else:
+        yield path, value if value is None or isinstance(value, float | int | str | bool) else str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(before: Value, after: Value) -> bool:
+    if _is_number(before) and _is_number(after):
+        return abs(float(after) - float(before)) <= _SAME * max(abs(float(before)), abs(float(after)))  # type: ignore[arg-type]
+    return before == after
+
+
+def _changes(before: Mapping[str, Value], after: Mapping[str, Value], unit: str = "") -> Iterator[Change]:
+    for name in dict.fromkeys((*before, *after)):
+        if not _equal(before.get(name), after.get(name)):
+            yield Change(name=name, unit=unit, before=before.get(name), after=after.get(name))
+
+
+def _target(name: str, before: Option | None, after: Option | None) -> TargetChange | None:
+    units = dict(_FIGURES)
+    figures = tuple(
+        Change(name=change.name, unit=units[change.name], before=change.before, after=change.after)
+        for change in _changes(_figures(before), _figures(after))
+    )
+    categories = sorted(
+        _changes(_categories(before), _categories(after), "USD"),
+        key=lambda change: -abs((change.after or 0.0) - (change.before or 0.0)),  # type: ignore[operator]
+    )
+    lines = (
+        *_changes(_quantities(before), _quantities(after)),
+        *_changes(*_common(_prices(before), _prices(after)), "USD"),
+    )
+    presence = "added" if before is None else "removed" if after is None else "both"
+    if presence == "both" and not (figures or categories or lines):
+        return None
+    return TargetChange(
+        target=name,
+        presence=presence,
+        figures=figures,
+        categories=tuple(categories),
+        lines=lines if presence == "both" else (),
+    )
+
+
+def _figures(option: Option | None) -> dict[str, Value]:
+    return {} if option is None else {name: getattr(option, name) for name, _ in _FIGURES}
+
+
+def _categories(option: Option | None) -> dict[str, Value]:
+    return {} if option is None else {entry.category: entry.usd for entry in option.horizon_breakdown}
+
+
+def _quantities(option: Option | None) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for priced in option.lines if option is not None else ():
+        name = f"quantity of {priced.line.sku}"
+        found[name] = float(found.get(name) or 0.0) + priced.line.quantity
+    return found
+
+
+def _prices(option: Option | None) -> dict[str, Value]:
+    """Return the unit prices of a bill by part."""
+    return {} if option is None else {f"price of {priced.line.sku}": priced.unit_usd for priced in option.lines}
+
+
+def _common(before: dict[str, Value], after: dict[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    """Return the parts of two mappings that both have."""
+    return (
+        {name: value for name, value in before.items() if name in after},
+        {name: value for name, value in after.items() if name in before},
+    )
+
+
+def _breakevens(before: Plan, after: Plan) -> Iterator[Change]:
+    for field, unit in (("months", "months"), ("utilisation", "share")):
+        values = [
+            {f"{pair.owned_key} against {pair.rented_key}, {field}": getattr(pair, field) for pair in plan.breakevens}
+            for plan in (before, after)
+        ]
+        yield from _changes(values[0], values[1], unit)

@@ -1,0 +1,105 @@
+"""A plan after tax: the blueprint's `tco` section applied to its cash flow."""
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterwright.blueprint.finances import TcoSection
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.finance import depreciation_fractions
+from clusterwright.tco.financing import Financed, with_lease, with_loan
+from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.taxes import AfterTax, BookYear, Taxes, after_tax, bonus_fraction
+
+_MONTH_S = 730 * 3600.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taxed:
+    """A plan after tax.
+
+    Attributes:
+        tax_rate, depreciation, bonus_fraction: what was counted with.
+        delivery_months: whole months until what is bought works; bridged_by: what is rented until then.
+        options: every option after tax, cheapest present value first; books: of the one that buys.
+        financed: the purchase with the loan or the lease of the blueprint, None without one.
+    """
+
+    tax_rate: float
+    depreciation: str
+    bonus_fraction: float
+    delivery_months: int
+    bridged_by: str
+    options: tuple[AfterTax, ...]
+    books: tuple[BookYear, ...]
+    financed: Financed | None
+
+
+def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -> Taxed:
+    """Return a plan after tax, delivery and financing.
+
+    Args:
+        section: `tco` of the blueprint.
+        ledger: its cash flow.
+        costs: of every option with a known price, cheapest first. Until delivery the cheapest rented one that is not
+            committed is rented.
+
+    Raises:
+        InputError: delivery takes the whole horizon, or the bonus of the as-of day is unknown.
+    """
+    day: dt.date = ledger.as_of
+    bonus = bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
+    owned = next((cost for cost in costs if cost.owned), None)
+    bridge = next((cost for cost in costs if not cost.owned and not cost.term.startswith("reserved")), None)
+    months = math.ceil(section.delivery / _MONTH_S - 1e-9)
+    delayed = months if owned is not None and bridge is not None else 0
+    options, books = after_tax(
+        ledger,
+        Taxes(
+            tax_rate=section.tax_rate,
+            depreciation=depreciation_fractions(section.depreciation, bonus_fraction=bonus),
+            owned_key=owned.key if owned else "",
+            bridge_key=bridge.key if bridge else "",
+            delivery_months=float(delayed),
+        ),
+    )
+    known = {cost.key for cost in costs}
+    shown = [entry for entry in options if entry.key.partition("/bridged")[0] in known]
+    key = owned.key + ("/bridged" if delayed else "") if owned else ""
+    mine = next((entry for entry in shown if entry.key == key), None)
+    return Taxed(
+        tax_rate=section.tax_rate,
+        depreciation=section.depreciation,
+        bonus_fraction=bonus,
+        delivery_months=delayed,
+        bridged_by=bridge.key if bridge is not None and delayed else "",
+        options=tuple(shown),
+        books=tuple(year for year in books if year.key == key),
+        financed=_financed(section, ledger, mine),
+    )
+
+
+def _financed(section: TcoSection, ledger: Ledger, mine: AfterTax | None) -> Financed | None:
+    if mine is None or (section.loan is None and section.lease is None):
+        return None
+    if section.loan is not None:
+        return with_loan(
+            ledger,
+            mine.key,
+            mine.npv_after_tax_usd,
+            share=section.loan.share,
+            rate_per_year=section.loan.rate,
+            months=max(1, round(section.loan.term / _MONTH_S)),
+            tax_rate=section.tax_rate,
+        )
+    assert section.lease is not None  # noqa: S101 - one of the two is there
+    return with_lease(
+        ledger,
+        mine.key,
+        mine.npv_after_tax_usd,
+        kind=section.lease.kind,
+        rate_per_year=section.lease.rate,
+        residual=section.lease.residual,
+        tax_rate=section.tax_rate,
+    )

@@ -1,0 +1,29 @@
+-- One row is one candidate whose cost in the books is not its cost in cash, or whose tax is not the rate on all of it,
+-- to the cent: over the whole horizon, every dollar of cost lowers income once.
+with
+cash as (
+    select
+        key,
+        sum(usd) as usd
+    from financed_flow
+    group by key
+),
+
+taxed as (
+    select
+        key,
+        sum(usd) as usd,
+        coalesce(sum(usd) filter (where kind <> 'cash'), 0.0) as tax_usd
+    from taxed_flow
+    group by key
+)
+
+select
+    cash.key,
+    cash.usd || ' USD in cash, ' || taxed.tax_usd || ' of tax' as finding
+from cash
+left join taxed on cash.key = taxed.key
+where
+    taxed.key is null
+    or abs(taxed.tax_usd + $tax_rate * cash.usd) > 0.005
+    or abs(taxed.usd - (1.0 - $tax_rate) * cash.usd) > 0.005

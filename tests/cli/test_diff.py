@@ -1,0 +1,113 @@
+"""diff, as a user runs it: blueprints, plans, revisions; text, JSON, Markdown."""
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clusterwright.assets import root
+from clusterwright.cli import diff
+from clusterwright.cli.answer import load_and_decide
+from clusterwright.errors import InputError
+from clusterwright.plan.differences import differences
+from clusterwright.plan.document import dumps
+from clusterwright.plan.record import Plan
+
+BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
+ONE_TARGET = [f"targets.{name}=null" for name in ("azure", "gcp")]
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """A plan of two targets."""
+    return load_and_decide(BLUEPRINT, ONE_TARGET)[1]
+
+
+@pytest.fixture(scope="module")
+def other() -> Plan:
+    """The same, used less and with other prices of electricity."""
+    values = [*ONE_TARGET, "economics.utilisation=60 %", "site.power_price=0.1 USD/kWh"]
+    return load_and_decide(BLUEPRINT, values)[1]
+
+
+def test_nothing_changed(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plan is the same as itself, in every form."""
+    assert differences(plan, plan, ("a", "b")).same
+    path = tmp_path / "plan.json"
+    path.write_text(dumps(plan), encoding="utf-8")
+    for markdown in (False, True):
+        assert diff.diff(str(path), str(path), as_json=False, markdown=markdown) == 0
+        assert "othing changed" in capsys.readouterr().out
+
+
+def test_changes_and_why(plan: Plan, other: Plan) -> None:
+    """The inputs that changed, and the dollars by category, which add up to the change of the total."""
+    found = differences(plan, other, ("a", "b"))
+    inputs = {change.name: (change.before, change.after) for change in found.inputs}
+    assert inputs == {
+        "economics.utilisation": (0.8, 0.6),
+        "economics.power_price_usd_per_kwh": (pytest.approx(0.08), pytest.approx(0.1)),
+    }
+    owned = next(entry for entry in found.targets if entry.target == "onprem")
+    total = next(change for change in owned.figures if change.name == "horizon_usd")
+    assert sum(change.delta or 0.0 for change in owned.categories) == pytest.approx(total.delta)
+    assert found.breakevens[0].name == "onprem against aws, months"
+    back = differences(other, plan, ("b", "a"))
+    assert [change.delta for change in back.breakevens] == [
+        pytest.approx(-(change.delta or 0.0)) for change in found.breakevens
+    ]
+
+
+def test_target_added_and_removed(plan: Plan) -> None:
+    """A target that one plan lacks is told as added or removed."""
+    less = dataclasses.replace(plan, options=plan.options[:1], breakevens=())
+    (removed,) = differences(plan, less, ("a", "b")).targets
+    (added,) = differences(less, plan, ("a", "b")).targets
+    assert (removed.presence, added.presence) == ("removed", "added")
+    assert {change.after for change in removed.figures} == {None}
+
+
+def test_json_and_markdown(plan: Plan, other: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON for programs; Markdown in which names are no markup."""
+    paths = []
+    for name, entry in (("before", plan), ("a|b<img>", other)):
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(dumps(entry), encoding="utf-8")
+    assert diff.diff(*map(str, paths), as_json=True, markdown=False) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["same"] is False
+    assert {entry["name"] for entry in told["inputs"]} >= {"economics.utilisation"}
+    assert diff.diff(*map(str, paths), as_json=False, markdown=True) == 0
+    text = capsys.readouterr().out
+    assert "a\\|b\\<img\\>" in text
+    assert "| economics.utilisation | 0.8 | 0.6 |" in text
+    with pytest.raises(InputError, match="exclude"):
+        diff.diff(*map(str, paths), as_json=True, markdown=True)
+
+
+def test_revision(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of a revision is compared with the one at hand; a revision that is not there is told."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.json").write_text(dumps(plan), encoding="utf-8")
+    author = ["-c", "user.name=maintainers", "-c", "user.email=maintainers@example.org"]
+    for arguments in (["init", "-q"], ["add", "plan.json"], [*author, "commit", "-q", "-m", "plan"]):
+        subprocess.run(["git", *arguments], check=True)
+    changed = dataclasses.replace(plan, as_of="2026-01-01")
+    (tmp_path / "plan.json").write_text(dumps(changed), encoding="utf-8")
+    assert diff.diff("HEAD:plan.json", "plan.json", as_json=False, markdown=False) == 0
+    assert f"as of: {plan.as_of} → 2026-01-01" in capsys.readouterr().out
+    for wrong in ("HEAD:absent.json", "nowhere:plan.json", "--output=x:plan.json"):
+        with pytest.raises(InputError, match="git does not know"):
+            diff.diff(wrong, "plan.json", as_json=False, markdown=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "plan.json"]
+
+
+@pytest.mark.parametrize("name", ["absent.yaml", "absent.json"])
+def test_absent_file(name: str, tmp_path: Path) -> None:
+    """A file that is not there is told."""
+    with pytest.raises(InputError):
+        diff.diff(str(tmp_path / name), str(BLUEPRINT), as_json=False, markdown=False)
