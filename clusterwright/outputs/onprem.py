@@ -309,6 +309,7 @@ def _readme(
         "",
         "## What to check",
         "",
+        "- `clusterwright prove` on this folder writes `proof.md`: what other people's programs say of these files.",
         f"- Power is unknown for: {unknown}. It is not in the sums.",
         (
             f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, "
