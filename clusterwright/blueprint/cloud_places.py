@@ -2,7 +2,7 @@
 
 import re
 
-from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.clouds import OFFERED_BY, CloudTarget
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.catalog.offerings import known_regions, listed_regions, verdict, zone_verdict
 from clusterwright.catalog.records import Catalogue, Instance
@@ -19,11 +19,11 @@ RESERVATION_IDS = {
         "my-reservation, or projects/PROJECT/reservations/NAME",
     ),
 }
-#: Kinds of capacity that one cloud alone has: its name, and what to say of them elsewhere.
+#: Kinds of capacity that one cloud alone has, in a sentence.
 _OFFERS = {
-    "capacity-block": ("aws", "capacity blocks are an offer of AWS"),
-    "block-reservation": ("azure", "block capacity reservations are an offer of Azure"),
-    "flex-start": ("gcp", "flex-start is an offer of Google Cloud"),
+    "capacity-block": "capacity blocks are an offer of AWS",
+    "block-reservation": "block capacity reservations are an offer of Azure",
+    "flex-start": "flex-start is an offer of Google Cloud",
 }
 
 
@@ -44,14 +44,13 @@ def place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
             )
         )
     shape, example = RESERVATION_IDS[cloud]
-    owner, offer = _OFFERS.get(asked.capacity, (cloud, ""))
-    if owner != cloud:
+    if OFFERED_BY.get(asked.capacity, cloud) != cloud:
         problems.append(
             Problem(
                 id="CAP001",
                 path=(*path, "capacity"),
-                message=f"{offer}, not of {cloud}",
-                help="choose on-demand, spot or reservation",
+                message=f"{_OFFERS[asked.capacity]}, not of {cloud}",
+                help=f"{cloud} has on-demand, spot, reservation and {_own_offer(cloud)}",
             )
         )
     elif asked.reservation is not None and re.fullmatch(shape, asked.reservation) is None:
@@ -96,7 +95,7 @@ def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instanc
     path: Path = ("targets", cloud)
     problems = []
     kinds = [catalogue.capacity_objects[key].kind for key in instance.capacity_objects]
-    if asked.capacity not in kinds and _OFFERS.get(asked.capacity, (cloud, ""))[0] == cloud:
+    if asked.capacity not in kinds and OFFERED_BY.get(asked.capacity, cloud) == cloud:
         other = catalogue.capacity_objects.get(f"{cloud}-{asked.capacity}")
         reason = f": it {other.note.split(';')[0]}" if other is not None and other.placement == "none" else ""
         problems.append(
@@ -120,6 +119,10 @@ def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instanc
             )
         )
     return problems
+
+
+def _own_offer(cloud: str) -> str:
+    return next(kind for kind, owner in OFFERED_BY.items() if owner == cloud)
 
 
 def _zone_in_region(cloud: str, zone: str, region: str) -> bool:

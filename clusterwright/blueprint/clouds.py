@@ -1,7 +1,7 @@
 """A cloud to rent from: hardware, place, capacity, network, file system, scheduler, and where the stacks keep state."""
 
 from ipaddress import IPv4Network, ip_network
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import WithJsonSchema
@@ -18,6 +18,8 @@ from clusterwright.blueprint.stack_state import StackState
 Capacity = Literal["on-demand", "spot", "reservation", "capacity-block", "block-reservation", "flex-start"]
 #: What RFC 1918 sets aside; Python's `is_private` also has loopback, link-local and documentation, no cloud's networks.
 _PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+#: Kinds that one cloud alone has.
+OFFERED_BY = {"capacity-block": "aws", "block-reservation": "azure", "flex-start": "gcp"}
 #: Kinds that are launched into something that exists already; nothing is ever bought.
 RESERVED = ("reservation", "capacity-block", "block-reservation")
 
@@ -146,6 +148,8 @@ class CloudTarget(Sizes):
         json_schema_extra={"oneOf": [{"required": ["instance"]}, {"required": ["allowed_instances"]}]}
     )
 
+    cloud: ClassVar[str]
+
     instance: Identifier | None = Field(None, description="instance type, for example p5.48xlarge")
     allowed_instances: Allowed | None = Field(
         None, description="instance types to choose the cheapest from, or any for every type of the region"
@@ -175,6 +179,9 @@ class CloudTarget(Sizes):
 
     @model_validator(mode="after")
     def _reservation_named(self) -> "CloudTarget":
+        # What another cloud offers is refused as such: an id of it would be of no use here.
+        if OFFERED_BY.get(self.capacity, self.cloud) != self.cloud:
+            return self
         if self.capacity in RESERVED and self.reservation is None:
             raise PydanticCustomError(
                 "reservation",
@@ -193,16 +200,22 @@ class CloudTarget(Sizes):
 class AwsTarget(CloudTarget):
     """Amazon Web Services."""
 
+    cloud: ClassVar[str] = "aws"
+
     network: AwsNetwork = Field(default_factory=AwsNetwork, description="the network and how it is used")
 
 
 class AzureTarget(CloudTarget):
     """Microsoft Azure."""
 
+    cloud: ClassVar[str] = "azure"
+
     network: AzureNetwork = Field(default_factory=AzureNetwork, description="the network and how it is used")
 
 
 class GcpTarget(CloudTarget):
     """Google Cloud."""
+
+    cloud: ClassVar[str] = "gcp"
 
     network: GcpNetwork = Field(default_factory=GcpNetwork, description="the network and how it is used")

@@ -135,9 +135,11 @@ def read(path: Path) -> Document:
     except IsADirectoryError:
         raise InputError(f"{path} is a folder, not a blueprint", help="name the YAML file inside it") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        raise InputError(f"{path} cannot be read: {error.strerror}", help="check its permissions") from None
     if len(raw) > _MAX_BYTES:
-        raise InputError(f"{path} is larger than {_MAX_BYTES:,} bytes; a blueprint is a page of text")
+        raise InputError(
+            f"{path} is larger than {_MAX_BYTES:,} bytes; a blueprint is a page of text", help="name another file"
+        )
     try:
         return parse(raw.decode("utf-8"), name=str(path))
     except UnicodeDecodeError as error:
@@ -159,7 +161,7 @@ def parse(text: str, *, name: str) -> Document:
         )
         raise BlueprintError(name=name, text=text, problems=(problem,)) from None
     except (YAMLError, RecursionError) as error:
-        raise InputError(f"{name} is not valid YAML: {error}") from None
+        raise InputError(f"{name} is not valid YAML: {error}", help="save it as plain UTF-8 text") from None
     if node is None:
         raise InputError(f"{name} is empty", help="write one with: clusterwright init train -o FILE")
     walk = _Walk()

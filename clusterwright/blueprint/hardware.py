@@ -10,7 +10,7 @@ from clusterwright.blueprint.existing import existing_problems
 from clusterwright.blueprint.fields import ANY
 from clusterwright.blueprint.networks import node_with_choices
 from clusterwright.blueprint.onprem_fabric import fabric_kind
-from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.blueprint.schema import OnPremTarget
 from clusterwright.catalog import lookup
 from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
@@ -136,7 +136,9 @@ def attempt(problems: list[Problem], path: Path, look_up: Callable[[], _T]) -> _
     try:
         return look_up()
     except ClusterwrightError as error:
-        problems.append(Problem(path=path, message=error.message, help=error.help, exit_code=error.exit_code))
+        problems.append(
+            Problem(path=path, message=error.message, help=error.help or LOOK_IT_UP, exit_code=error.exit_code)
+        )
         return None
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from clusterwright import units
 from clusterwright.blueprint.document import Document, parse_scalar, read
-from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
+from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import MODEL_FORMS
@@ -80,7 +80,9 @@ def _override(value: dict[str, Any], override: str) -> KeyPath:
     for part in parts[:-1]:
         child = node.setdefault(part, {})
         if not isinstance(child, dict):
-            raise InputError(f"--set {override!r}: {part!r} is a value, not a section")
+            raise InputError(
+                f"--set {override!r}: {part!r} is a value, not a section", help="name a key that the section has"
+            )
         node = child
     node[parts[-1]] = parse_scalar(text)
     return tuple(parts)
@@ -101,11 +103,13 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     elif kind in ("union_tag_invalid", "union_tag_not_found"):
         path = (*path, "kind")
         message = f"the workload's kind must be one of {', '.join(_WORKLOAD_KINDS)}"
-        advice = "add kind: train" if kind == "union_tag_not_found" else None
+        advice = (
+            "add kind: train" if kind == "union_tag_not_found" else f"did you mean one of {', '.join(_WORKLOAD_KINDS)}?"
+        )
     else:
         message = _wording(error, path, document)
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
-    return _placed(Problem(path=path, message=message, help=advice or None), document)
+    return _placed(Problem(path=path, message=message, help=advice or _what_stands_here(path)), document)
 
 
 def _closest_choice(error: dict[str, Any]) -> str | None:
@@ -197,6 +201,15 @@ def position(document: Document, path: KeyPath) -> Position | None:
         if path[:end] in document.keys:
             return document.keys[path[:end]]
     return Position(line=1, column=1, length=1) if document.text else None
+
+
+def _what_stands_here(path: KeyPath) -> str:
+    """Return what the schema says of a place: its keys for a section, else its description, also of a list's place."""
+    named = tuple(part for part in path if not isinstance(part, int))
+    inside = {name for section in _section((*named, "")) for name in section.model_fields} if named else set()
+    if inside:
+        return f"known here: {', '.join(sorted(inside))}"
+    return _description(named) or LOOK_IT_UP
 
 
 def _section(path: KeyPath) -> list[type[BaseModel]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.blueprint.quantities import Power
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.power_caps import check_cap
@@ -79,7 +79,12 @@ def node_with_choices(
             check_cap(node.accelerator, power_cap_w)
         except ClusterwrightError as error:
             problems.append(
-                Problem(path=(*path, "power_cap"), message=error.message, help=error.help, exit_code=error.exit_code)
+                Problem(
+                    path=(*path, "power_cap"),
+                    message=error.message,
+                    help=error.help or LOOK_IT_UP,
+                    exit_code=error.exit_code,
+                )
             )
     chip = node.accelerator
     if network.nvlink_sharp and not (chip.scale_up_kind == "nvlink" and chip.generation in _REDUCING_GENERATIONS):

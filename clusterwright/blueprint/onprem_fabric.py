@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Identifier, Section
-from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.blueprint.quantities import Mass, Power, RackUnits
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue
@@ -73,7 +73,7 @@ def fabric_kind(problems: list[Problem], path: Path, asked: OnPremFabric, catalo
     try:
         switch = lookup.switch(catalogue, asked.switch)
     except InputError as error:
-        problems.append(Problem(path=(*path, "switch"), message=error.message, help=error.help))
+        problems.append(Problem(path=(*path, "switch"), message=error.message, help=error.help or LOOK_IT_UP))
         return asked.kind
     kind = _KIND_OF_NETWORK.get(switch.network)
     if kind is None or asked.kind not in {None, kind}:

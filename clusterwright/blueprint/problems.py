@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from clusterwright.errors import EXIT_BAD_INPUT, ClusterwrightError
 
 Path = tuple[str | int, ...]
+#: What to do where nothing better is known.
+LOOK_IT_UP = "clusterwright schema describes every key and what it takes"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,7 +24,7 @@ class Problem:
 
     Attributes:
         path: where in the blueprint, for example `("workload", "tokens")`.
-        message: what is wrong; help: what to do, None if the message says it.
+        message: what is wrong; help: what to do.
         id: stable rule id for problems that rules find, None for mistakes of form.
         position: set where the text itself is broken, else derived from the path; None for what `--set` gave.
         warning: it is allowed and may still be wrong.
@@ -31,7 +33,7 @@ class Problem:
 
     path: Path
     message: str
-    help: str | None = None
+    help: str = LOOK_IT_UP
     id: str | None = None
     position: Position | None = None
     warning: bool = False
@@ -75,6 +77,5 @@ def render(problem: Problem, *, name: str, text: str) -> str:
             shown = source[at.line - 1].replace("\t", " ")
             caret = "^" * max(1, min(at.length, len(shown) - at.column + 1))
             lines += [gutter + shown, " " * 5 + " | " + " " * (at.column - 1) + caret]
-    if problem.help:
-        lines.append(f"  help: {problem.help}")
+    lines.append(f"  help: {problem.help or LOOK_IT_UP}")
     return "\n".join(lines)

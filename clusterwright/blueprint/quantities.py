@@ -34,7 +34,11 @@ def _reader(kind: units.Kind) -> BeforeValidator:
         except UnitError as error:
             raise PydanticCustomError("quantity", "{text}", {"text": error.message, "help": error.help or ""}) from None
         if not abs(number) < float("inf"):
-            raise PydanticCustomError("quantity", "{text}", {"text": f"{value!r} is not a finite {kind.name}"})
+            raise PydanticCustomError(
+                "quantity",
+                "{text}",
+                {"text": f"{value!r} is not a finite {kind.name}", "help": f"for example {kind.example}"},
+            )
         return number
 
     return BeforeValidator(read, json_schema_input_type=str)

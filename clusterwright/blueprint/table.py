@@ -59,7 +59,12 @@ class Table:
         """Return the error that shows problems in the table's text; of very many, the first ones."""
         shown = sorted(problems, key=lambda one: (one.position.line, one.position.column) if one.position else (0, 0))
         if len(shown) > _MOST:
-            last = Problem(path=(), message=f"and {len(shown) - _MOST} more", position=shown[_MOST].position)
+            last = Problem(
+                path=(),
+                message=f"and {len(shown) - _MOST} more",
+                position=shown[_MOST].position,
+                help="put these right first",
+            )
             shown = [*shown[:_MOST], last]
         return BlueprintError(name=self.name, text=self.text, problems=tuple(shown))
 
@@ -110,7 +115,8 @@ def table_of(text: str, *, name: str, what: str) -> Table:
             if len(cells) != len(header):
                 whole = Position(line=line, column=1, length=len(lines[line - 1]))
                 message = f"the line has {len(cells)} cells, the header {len(header)}"
-                problems.append(Problem(path=(), message=message, position=whole))
+                advice = "write as many cells as the header, or put one that has the separator into quotes"
+                problems.append(Problem(path=(), message=message, help=advice, position=whole))
                 continue
             named = zip((cell.text for cell in header), cells, strict=True)
             rows.append(Row(line=line, cells=dict(named)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint, load
 from clusterwright.blueprint.parts_file import OwnParts, read_parts
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
 from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import TARGETS
 from clusterwright.catalog.load import load as load_catalogue
@@ -67,7 +67,9 @@ def load_and_decide(
     except ClusterwrightError as error:
         if not error.path:
             raise
-        problem = Problem(path=error.path, message=error.message, help=error.help, exit_code=error.exit_code)
+        problem = Problem(
+            path=error.path, message=error.message, help=error.help or LOOK_IT_UP, exit_code=error.exit_code
+        )
         raise loaded.error((problem,)) from None
     return loaded, replace(plan, own_facts=own.facts)
 

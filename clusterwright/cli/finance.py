@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.problems import LOOK_IT_UP, Problem
 from clusterwright.cli.answer import exit_code, load_and_decide
 from clusterwright.cli.show import table
 from clusterwright.errors import InputError
@@ -32,7 +32,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
     except InputError as error:
         if not error.path:
             raise
-        raise loaded.error((Problem(path=error.path, message=error.message, help=error.help),)) from None
+        raise loaded.error((Problem(path=error.path, message=error.message, help=error.help or LOOK_IT_UP),)) from None
     if as_json:
         print(json.dumps(_document(plan, found), indent=1, allow_nan=False))  # noqa: T201 - the result
     else:

@@ -72,12 +72,14 @@ def prove_folder(root: Path, *, as_json: bool, strict: bool, quiet: bool) -> int
 def folder_text(results: Sequence[Result], *, failed: bool, page: Path) -> str:
     """Return the proof of a folder as people read it."""
     lines = ["NOT PROVEN" if failed else "PROVEN", ""]
+    width = max(len(result.part) for result in results)
+    indent = " " * (width + 15)
     for result in results:
-        first, *more = result.facts or (result.reason,)
-        lines.append(f"  {result.state:<11} {result.part:<18} {first}")
-        lines += [f"{'':<33}{fact}" for fact in more]
+        first, *more = result.facts or (result.reason or f"{len(result.findings)} findings",)
+        lines.append(f"  {result.state:<11} {result.part:<{width}} {first}")
+        lines += [f"{indent}{fact}" for fact in more]
         if result.state != SKIPPED:
-            lines.append(f"{'':<33}by {result.engine}, {result.seconds:.1f} s")
+            lines.append(f"{indent}by {result.engine}, {result.seconds:.1f} s")
         for finding in result.findings:
             lines += [f"{'':<14}{finding.id}  {finding.message}", f"{'':<22}{finding.help}"]
     return "\n".join([*lines, "", f"written to {page}"])

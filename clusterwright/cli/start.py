@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
+from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem, dotted
 from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 
 _SCHEMA_LINE = "# yaml-language-server: $schema="
@@ -98,7 +98,7 @@ def _problems(error: ClusterwrightError) -> list[dict[str, Any]]:
     found = (
         error.problems
         if isinstance(error, BlueprintError)
-        else (Problem(path=(), message=error.message, help=error.help),)
+        else (Problem(path=(), message=error.message, help=error.help or LOOK_IT_UP),)
     )
     return [
         {

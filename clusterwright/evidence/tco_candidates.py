@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from clusterwright.evidence.tco_case import BILLED, Option, Support, TcoCase, units_of
+from clusterwright.evidence.tco_case import BILLED, Option, TcoCase, units_of
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.tco.finance import loan_payment
 from clusterwright.tco.records import Candidate, Economics, Surcharge
 
 #: Calendar days of a run by which utilisation is told: a cluster works utilisation x horizon hours.
@@ -145,7 +146,10 @@ def _more(option: Option) -> Iterator[tuple[_Line, float]]:
     for cost in option.costs:
         counted, period = units_of(cost.per)
         quantity = amounts[counted]
-        if period == "once":
+        if cost.annuity is not None:
+            payment = loan_payment(cost.usd, cost.annuity.rate_per_year, cost.annuity.months)
+            yield (cost.name, cost.category, quantity, "monthly", "cluster"), payment
+        elif period == "once":
             yield (cost.name, "one_time", quantity, "once", "cluster"), cost.usd
         elif period in _HOURLY:
             yield (cost.name, cost.category, quantity, "hourly", _HOURLY[period]), cost.usd
@@ -161,7 +165,7 @@ def _owner(option: Option) -> tuple[tuple[str, float], ...]:
         "power_price_usd_per_kwh": power.usd_per_kwh if power else 0.0,
         "pue": power.pue if power else 1.0,
         "load_power_fraction": power.load_fraction if power else 1.0,
-        "idle_power_fraction": power.idle_fraction if power else 1.0,
+        "idle_power_fraction": power.idle if power else 1.0,
         "colocation_usd_per_kw_month": power.usd_per_kw_month if power else 0.0,
         "installation_fraction": bought.installation_fraction if bought else 0.0,
         "spares_fraction": bought.spares_fraction if bought else 0.0,
@@ -175,16 +179,21 @@ def _owner(option: Option) -> tuple[tuple[str, float], ...]:
     return tuple(found.items())
 
 
+def shares(option: Option) -> dict[str, tuple[float, tuple[str, ...]]]:
+    """Return the shares of other costs that an option pays, by category: the share, and the categories it is of."""
+    found: dict[str, tuple[float, tuple[str, ...]]] = {}
+    for category, given, usual in (
+        ("support", option.support, BILLED),
+        ("goodput_loss", option.goodput_loss, ("gpu",)),
+    ):
+        if isinstance(given, float):
+            found[category] = (given, usual)
+        elif given is not None:
+            found[category] = (given.fraction, tuple(given.of))
+    return found
+
+
 def _surcharges(option: Option) -> Iterator[Surcharge]:
-    if option.support is not None:
-        given = option.support
-        fraction, of = (given.fraction, tuple(given.of)) if isinstance(given, Support) else (given, BILLED)
-        yield Surcharge(category="support", item="Support plan", fraction=fraction, of_categories=of, source="case")
-    if option.goodput_loss is not None:
-        yield Surcharge(
-            category="goodput_loss",
-            item="Work that failures lose",
-            fraction=option.goodput_loss,
-            of_categories=("gpu",),
-            source="case",
-        )
+    names = {"support": "Support plan", "goodput_loss": "Work that failures lose"}
+    for category, (fraction, of) in shares(option).items():
+        yield Surcharge(category=category, item=names[category], fraction=fraction, of_categories=of, source="case")

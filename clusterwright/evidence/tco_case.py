@@ -84,14 +84,23 @@ class Power(Section):
     kw: Amount | None = Field(None, description="nameplate load of everything in kW; adds to the other two")
     usd_per_kwh: Amount = Field(0.0, description="price of electricity")
     pue: Annotated[float, Field(ge=1, le=10)] = Field(1.0, description="facility over IT energy")
-    idle_fraction: Share = Field(1.0, description="share of the nameplate load drawn without work; 1 by default")
     load_fraction: Share = Field(1.0, description="share of the nameplate load drawn at work; 1 by default")
+    idle_fraction: Share | None = Field(
+        None, description="share of the nameplate load drawn without work; as much as at work by default"
+    )
     usd_per_kw_month: Amount = Field(0.0, description="room (colocation) per kW of nameplate load and month")
 
     @model_validator(mode="after")
     def _loaded(self) -> "Power":
         _one_of(self, ("kw_per_gpu", "kw_per_server", "kw"))
+        if self.idle_fraction is not None and self.idle_fraction > self.load_fraction:
+            raise ValueError("idle_fraction is above load_fraction: waiting draws no more than work")
         return self
+
+    @property
+    def idle(self) -> float:
+        """Share of the nameplate load drawn without work."""
+        return self.load_fraction if self.idle_fraction is None else self.idle_fraction
 
 
 class Rent(Section):
@@ -123,6 +132,20 @@ class Support(Section):
     )
 
 
+class GoodputLoss(Section):
+    """Work that failures lose, as a share of costs. Cost category `goodput_loss`."""
+
+    fraction: Charge = Field(description="for example 3.43 %")
+    of: Annotated[list[Name], Field(min_length=1)] = Field(["gpu"], description="cost categories that it is a share of")
+
+
+class Annuity(Section):
+    """Equal monthly payments for something bought, interest included."""
+
+    rate_per_year: Charge = Field(description="nominal yearly rate, a twelfth of it per month; 0 divides evenly")
+    months: Annotated[int, Field(ge=1, le=600)] = Field(description="payments that pay it back: its life")
+
+
 class Cost(Section):
     """One more cost."""
 
@@ -130,6 +153,16 @@ class Cost(Section):
     usd: Amount = Field(description="USD per what `per` says")
     per: Per = Field(description="for example month, gpu_hour, gpu_used_hour, server_year, kw_month, once")
     category: Name = Field("other", description="cost category it belongs to")
+    annuity: Annuity | None = Field(
+        None,
+        description="paid in equal monthly payments for as long as the horizon lasts; `per` is then a kind of once",
+    )
+
+    @model_validator(mode="after")
+    def _once(self) -> "Cost":
+        if self.annuity is not None and units_of(self.per)[1] != "once":
+            raise ValueError("an annuity pays for what is bought: per is once, gpu, server or kw")
+        return self
 
 
 class Loan(Section):
@@ -183,8 +216,8 @@ class Option(Section):
     )
     costs: list[Cost] = Field(default_factory=list, description="any other costs")
     support: Support | Charge | None = Field(None, description="support plan: a share, or fraction and of")
-    goodput_loss: Charge | None = Field(
-        None, description="lost work as a share of the gpu category. Category goodput_loss"
+    goodput_loss: GoodputLoss | Charge | None = Field(
+        None, description="lost work: a share of the gpu category, or fraction and of. Category goodput_loss"
     )
     loan: Loan | None = Field(None, description="a loan for the purchases")
     levelised: Levelised | None = Field(None, description="how purchases are charged in the levelised cost")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import permutations
 
 from clusterwright.errors import ClusterwrightError
-from clusterwright.evidence.tco_candidates import candidates, gpus_had, nameplate_kw, servers, utilisation
+from clusterwright.evidence.tco_candidates import candidates, gpus_had, nameplate_kw, servers, shares, utilisation
 from clusterwright.evidence.tco_case import Option, TcoCase
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import finance, returns
@@ -206,11 +206,7 @@ def _breakeven_rent(case: TcoCase, mine: CandidateCost, theirs: CandidateCost) -
     paid = hours * (utilisation(case, option) if option.rent and option.rent.pays == "used_hours" else 1.0)
     if option.rent is None or not rent:
         return None
-    factor = 1.0 + (option.goodput_loss or 0.0)
-    if option.support is not None:
-        shared = option.support if isinstance(option.support, float) else option.support.fraction
-        of = () if isinstance(option.support, float) else option.support.of
-        factor += shared if isinstance(option.support, float) or "gpu" in of else 0.0
+    factor = 1.0 + sum(fraction for fraction, of in shares(option).values() if "gpu" in of)
     others = (theirs.horizon_usd or 0.0) - rent * factor
     price = ((mine.horizon_usd or 0.0) - others) / factor / (paid * gpus_had(option))
     return price if price >= 0 else None

@@ -11,11 +11,11 @@ from clusterwright.blueprint.load import position
 from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.errors import InputError
-from clusterwright.evidence.tco_case import Expected, Support, TcoCase
+from clusterwright.evidence.tco_case import Expected, GoodputLoss, Support, TcoCase
 
 _MAX_BYTES = 1_000_000
 #: Names of the forms that a value may have, which pydantic puts into its locations.
-_FORMS = (Support.__name__, Expected.__name__)
+_FORMS = (Support.__name__, GoodputLoss.__name__, Expected.__name__)
 _HELP = "docs/tco-cases.md shows a whole case"
 
 
@@ -58,7 +58,7 @@ def read_case(path: Path) -> tuple[TcoCase, Document]:
 
 def problem(document: Document, path: KeyPath, message: str, help_text: str | None = None) -> BlueprintError:
     """Return the error that shows one mistake found later, placed in the document."""
-    one = Problem(path=path, message=message, help=help_text, position=position(document, path))
+    one = Problem(path=path, message=message, help=help_text or _HELP, position=position(document, path))
     return BlueprintError(name=document.name, text=document.text, problems=(one,))
 
 
@@ -96,7 +96,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         message = f"{shown}: {text if own else text[0].lower() + text[1:]}{seen if kind != 'quantity' else ''}"
         advice = context.get("help")
     key = document.keys.get(path) if kind == "extra_forbidden" else None
-    return Problem(path=path, message=message, help=advice or None, position=key or position(document, path))
+    return Problem(path=path, message=message, help=advice or _HELP, position=key or position(document, path))
 
 
 def _did_you_mean(path: KeyPath) -> str:

@@ -51,7 +51,7 @@ def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) 
             for position in range(row.count):
                 counts[row.name] += 1
                 device = Device(
-                    name=next(hosts) if row.is_host else f"rack{number:03d}-{row.name}-{counts[row.name]}",
+                    name=next(hosts) if row.is_host else f"r{number:03d}-{row.name}-{counts[row.name]}",
                     sku=row.part,
                     role="compute",
                     height_u=1,
@@ -82,7 +82,7 @@ def node_height_u(system: System) -> int:
     if system.height_u is None:
         raise MissingFactError(
             f"the height of {system.name} is unknown",
-            help="say targets.onprem.node.height, for example 8 U, or choose another system",
+            help="say targets.onprem.node.height, for example 8 U, or give it in a CSV of targets.onprem.parts",
             path=("targets", "onprem", "system"),
         )
     return whole_u(system.height_u)

@@ -194,6 +194,6 @@ def rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: Desi
             continue
         return f"rows of {per_row} racks (site.hall.racks_per_row) bring all cables within reach"
     return (
-        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, lower the aisles, or "
+        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, narrow the aisles, or "
         "plan fewer nodes"
     )

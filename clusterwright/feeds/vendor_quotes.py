@@ -262,7 +262,7 @@ def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
             row,
             "quantity",
             f"the quote is for {row.text('quantity') or 'no number'} of {part}, the bill has {counted}",
-            "ask for a quote of the bill as it is now; if the prices changed the size, hold targets.onprem.nodes",
+            "ask for a quote of the bill as it is now; if prices changed the size, hold it by min_nodes, max_nodes",
         )
 
 

@@ -124,8 +124,10 @@ def _storage(blueprint: Blueprint, options: Sequence[Option]) -> Iterator[Findin
     """Yield figures of storage boxes that the chosen storage system does not use."""
     target = blueprint.targets.onprem
     asked = None if target is None else target.storage
+    if asked is None:
+        return
     designs = [option.facility.inventory.storage for option in options if option.facility is not None]
-    if asked is None or not designs:
+    if not designs:
         return
     design, path = designs[0], ("targets", "onprem", "storage")
     if design.lustre is None:

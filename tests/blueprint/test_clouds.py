@@ -138,6 +138,9 @@ def test_state_backends(tmp_path: Path) -> None:
         ("azure", "capacity-block", "cr-0123456789abcdef0", "capacity blocks are an offer of AWS, not of azure"),
         ("aws", "flex-start", None, "flex-start is an offer of Google Cloud, not of aws"),
         ("gcp", "block-reservation", "mine", "block capacity reservations are an offer of Azure, not of gcp"),
+        # Without an id too: nobody is asked for one that would be of no use.
+        ("azure", "capacity-block", None, "capacity blocks are an offer of AWS, not of azure"),
+        ("gcp", "capacity-block", None, "capacity blocks are an offer of AWS, not of gcp"),
     ],
 )
 def test_capacity_of_another_cloud(
@@ -149,12 +152,14 @@ def test_capacity_of_another_cloud(
     problems = resolve(load(_path(tmp_path, cloud), tuple(overrides)).blueprint, load_catalogue())
     assert isinstance(problems, tuple)
     assert [problem.message for problem in problems] == [said]
+    own = {"aws": "capacity-block", "azure": "block-reservation", "gcp": "flex-start"}[cloud]
+    assert [problem.help for problem in problems] == [f"{cloud} has on-demand, spot, reservation and {own}"]
 
 
 def test_reservations_are_named_where_they_are_needed(tmp_path: Path) -> None:
     """What is reserved needs its id, and what is not reserved has none: nothing is ever bought."""
-    for capacity in ("reservation", "capacity-block", "block-reservation"):
-        assert "nothing is bought for you" in _wrong(tmp_path, "aws", f"capacity={capacity}")
+    for cloud, capacity in (("aws", "reservation"), ("aws", "capacity-block"), ("azure", "block-reservation")):
+        assert "nothing is bought for you" in _wrong(tmp_path, cloud, f"capacity={capacity}")
     for capacity in ("on-demand", "spot", "flex-start"):
         assert "a reservation is named" in _wrong(tmp_path, "gcp", f"capacity={capacity}", "reservation=mine")
 

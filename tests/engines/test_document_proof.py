@@ -208,6 +208,23 @@ def test_faults_of_the_slurm_files(  # noqa: PLR0917 - a row of the table
 
 
 @pytest.mark.usefixtures("engines")
+def test_racks_that_are_one_system(tmp_path: Path) -> None:
+    """Slurm's nodes of GB200 NVL72 are the trays: 72 of 4 GPUs, not 4 of 72."""
+    blueprint = tmp_path / "racks.yaml"
+    blueprint.write_text(
+        "name: racks\n"
+        "workload: {kind: train, model: gpt3-175b, tokens: 300e9, sequence_length: 2048, global_batch: 1536}\n"
+        "targets: {onprem: {system: gb200-nvl72, min_nodes: 4, max_nodes: 4}}\n"
+        "site: {rack_power: 160 kW}\n"
+    )
+    write.onprem(blueprint, tmp_path / "site", None, force=False)
+    result = prove_slurm(read_folder(tmp_path / "site"))
+    assert result is not None
+    assert (result.state, result.findings) == (PROVEN, ())
+    assert "takes a job on 72 nodes with 4 GPUs each, refuses 73 nodes and 5 GPUs" in result.facts
+
+
+@pytest.mark.usefixtures("engines")
 def test_more_gpus_than_planned(documents: Documents) -> None:
     """Nodes with a ninth GPU, in both files, start and run: only the plan tells."""
     change(documents.site / "slurm.conf", "Gres=gpu:h100:8", "Gres=gpu:h100:9")

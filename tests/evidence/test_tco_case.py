@@ -89,6 +89,9 @@ def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str
         ("{monthly: {gpu: 1}, loan: {rate_per_year: 5 %, months: 12}}", "need a purchase"),
         ("{monthly: {gpu: 1}, support: {fracton: 5 %}}", "did you mean 'fraction'?"),
         ("{monthly: {gpu: 1}, costs: [{name: a, usd: 1, per: gpu_day}]}", "'once'"),
+        ("{costs: [{name: a, usd: 1, per: month, annuity: {rate_per_year: 0, months: 9}}]}", "per is once"),
+        ("{power: {kw: 1, load_fraction: 50 %, idle_fraction: 60 %}}", "idle_fraction is above load_fraction"),
+        ("{monthly: {gpu: 1}, goodput_loss: {fractoin: 1}}", "did you mean 'fraction'?"),
     ],
 )
 def test_contradiction_in_an_option(tmp_path: Path, option: str, message: str) -> None:
@@ -126,6 +129,7 @@ options:
   plain: {monthly: {gpu: 100, storage: 10, debugging: 50}, support: 10 %}
   named: {monthly: {gpu: 100, storage: 10, debugging: 50}, support: {fraction: 10 %, of: [gpu, debugging]}}
   lossy: {monthly: {gpu: 100, storage: 10}, goodput_loss: 3 %, one_time: {setup: 720}}
+  wide: {monthly: {gpu: 100, storage: 10}, goodput_loss: {fraction: 10 %, of: [gpu, storage]}}
 horizon_months: 24
 tolerance: {absolute: 1e-9}
 expected:
@@ -135,6 +139,7 @@ expected:
   lossy.monthly.goodput_loss_usd: 3
   lossy.monthly.one_time_usd: 30
   lossy.monthly_usd: 143
+  wide.monthly.goodput_loss_usd: 11
   plain.vs.lossy.saving_usd: -672
 """
     assert _case(tmp_path, text).ok

@@ -18,6 +18,8 @@ from .projects import STACK, Case, plan_for, site_packages
 from .records import Run
 from .references import reference_kind_problems
 from .rules import Problem, Wanted, common_problems, reference_problems
+from .rules_machines import machine_problems
+from .rules_places import place_problems
 from .shapes import Sdk
 
 _KEPT: Mapping[str, Mapping[str, int]] = {"aws": rules_aws.KEPT, "azure": rules_azure.KEPT, "gcp": rules_gcp.KEPT}
@@ -84,6 +86,8 @@ def problems(run: Run, case: Case, warnings: Sequence[str] = WARNINGS) -> list[P
     found += reference_kind_problems(run.whole)
     found += exposure_problems(run.whole, shapes)
     found += value_problems(run.whole)
+    found += machine_problems(run.whole, wanted)
+    found += place_problems(run.whole)
     if run.error is None:
         found += _cloud_problems(run, shapes, wanted)
     return found

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from .kubernetes_nodes import AKS_POOL
 from .records import Record, Resource, texts
@@ -28,6 +28,7 @@ def aks_problems(record: Record, wanted: Wanted) -> list[Problem]:
     """Return everything that is wrong with cluster and pools."""
     return [
         *_cluster(record),
+        *_addresses(record, wanted),
         *(problem for one in record.of(AKS_POOL) for problem in _pool(one, wanted)),
         *_grants(record),
         *_watchdog(record),
@@ -66,6 +67,22 @@ def _cluster(record: Record) -> Iterator[Problem]:
         ]
         if not {"kube-audit", "kube-audit-admin"} & set(audited):
             yield Problem(id="AKS009", resource=one.name, message="there is no audit log")
+
+
+def _addresses(record: Record, wanted: Wanted) -> Iterator[Problem]:
+    for one in record.of(CLUSTER):
+        network = one.inputs.get("networkProfile") or {}
+        services, names = network.get("serviceCidr"), network.get("dnsServiceIP")
+        if services and IPv4Address(names) not in IPv4Network(services):
+            yield Problem(id="AKS011", resource=one.name, message=f"names are answered by {names}, outside {services}")
+        system = one.inputs.get("agentPoolProfiles") or []
+        pods = {int(pool.get("maxPods") or 0) for pool in (*system, *(each.inputs for each in record.of(AKS_POOL)))}
+        taken = (wanted.nodes + sum(pool.get("count", 0) for pool in system)) * (1 + max(pods))
+        for subnet in record.of("azure-native:network:Subnet"):
+            room = IPv4Network(subnet.inputs["addressPrefix"]).num_addresses - 5  # Azure keeps five of a subnet.
+            if subnet.name.endswith("-nodes") and network.get("networkPluginMode") != "overlay" and taken > room:
+                message = f"nodes and their pods take {taken} addresses, and {subnet.name} has {room}"
+                yield Problem(id="AKS012", resource=one.name, message=message)
 
 
 def _pool(one: Resource, wanted: Wanted) -> Iterator[Problem]:

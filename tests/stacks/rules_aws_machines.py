@@ -27,7 +27,7 @@ _NOTICE = {
 
 def machine_problems(record: Record, wanted: Wanted) -> list[Problem]:
     """Return everything that is wrong with machines beside their hardware."""
-    return [*_machines(record), *_boot(record, wanted), *_interruptions(record, wanted)]
+    return [*_machines(record), *_profiles(record), *_boot(record, wanted), *_interruptions(record, wanted)]
 
 
 def _machines(record: Record) -> Iterator[Problem]:
@@ -59,6 +59,13 @@ def _machines(record: Record) -> Iterator[Problem]:
         missing = [urn.rpartition("::")[2] for urn in needed if urn not in one.dependencies]
         if missing:
             yield Problem(id="AWS079", resource=one.name, message=f"does not wait for {', '.join(missing)}")
+
+
+def _profiles(record: Record) -> Iterator[Problem]:
+    for one in (*record.of(TEMPLATE), *record.of(INSTANCE)):
+        if not one.inputs.get("iamInstanceProfile"):
+            message = "has no instance profile: no shell, no secret, no Lustre over EFA"
+            yield Problem(id="AWS130", resource=one.name, message=message)
 
 
 def environment(machine: Resource) -> dict[str, str]:

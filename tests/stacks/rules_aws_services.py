@@ -191,6 +191,8 @@ def _alerts(record: Record) -> Iterator[Problem]:
         text = json.dumps(found)
         if text.count("role/aws-service-role/autoscaling.amazonaws.com/") < 2:
             yield Problem(id="AWS097", resource=key.name, message="Auto Scaling cannot use it for disks")
+        if not any("autoscaling." in json.dumps(one) and "kms:CreateGrant" in one.get("Action", []) for one in found):
+            yield Problem(id="AWS136", resource=key.name, message="Auto Scaling may make no grants for disks of nodes")
         if "s3.data-source.lustre.fsx.amazonaws.com/" not in text:
             yield Problem(id="AWS099", resource=key.name, message="Lustre cannot use it for objects of the bucket")
 

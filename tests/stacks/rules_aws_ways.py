@@ -13,6 +13,11 @@ SUBNET = "aws:ec2/subnet:Subnet"
 NAT = "aws:ec2/natGateway:NatGateway"
 ROUTES = "aws:ec2/routeTable:RouteTable"
 ASSOCIATION = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+VPC = "aws:ec2/vpc:Vpc"
+DEFAULT_ROUTES = "aws:ec2/defaultRouteTable:DefaultRouteTable"
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
+EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+_HTTPS = 443
 DEFAULT_GROUP = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 BUCKET = "aws:s3/bucket:Bucket"
@@ -33,7 +38,14 @@ _EVERY = re.compile(
 
 def way_problems(record: Record) -> list[Problem]:
     """Return everything that leads out of the cluster, or nowhere."""
-    return [*_region(record), *_ways_out(record), *_links(record), *_rights(record), *_functions(record)]
+    return [
+        *_region(record),
+        *_ways_out(record),
+        *_names(record),
+        *_links(record),
+        *_rights(record),
+        *_functions(record),
+    ]
 
 
 def _region(record: Record) -> Iterator[Problem]:
@@ -64,10 +76,43 @@ def _ways_out(record: Record) -> Iterator[Problem]:
             yield Problem(id="AWS122", resource=one.name, message="lets traffic through that nobody asked for")
 
 
+def _names(record: Record) -> Iterator[Problem]:
+    for one in record.of(VPC):
+        if one.inputs.get("enableDnsSupport") is not True or one.inputs.get("enableDnsHostnames") is not True:
+            message = "answers no names, or gives none: private names of endpoints need both"
+            yield Problem(id="AWS132", resource=one.name, message=message)
+    private = {text for one in record.of(DEFAULT_ROUTES) for text in one.identities}
+    for one in record.of(ENDPOINT):
+        tables = {str(table) for table in one.inputs.get("routeTableIds") or []}
+        if private and tables and not tables & private:
+            message = "is not in the route table of the private subnets: traffic goes through NAT, and is charged"
+            yield Problem(id="AWS133", resource=one.name, message=message)
+    ways = {one.urn for one in record.of(ASSOCIATION)}
+    for one in record.of(NAT):
+        if ways and not ways & set(one.dependencies):
+            yield Problem(id="AWS134", resource=one.name, message="does not wait for its way out, and is marked failed")
+    out = [
+        (one.inputs.get("fromPort"), one.inputs.get("toPort"))
+        for one in record.of(EGRESS)
+        if one.inputs.get("cidrIpv4") == "0.0.0.0/0"
+    ]
+    if record.of(EGRESS) and not any(_is_port(first) and first <= _HTTPS <= last for first, last in out):
+        yield Problem(
+            id="AWS138", resource="security groups", message="no way out for HTTPS: no service of AWS answers"
+        )
+
+
+def _is_port(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _links(record: Record) -> Iterator[Problem]:
     paths = [one.inputs.get("fileSystemPath") for one in record.of(LINK)]
     if len(set(paths)) < len(paths):
         yield Problem(id="AWS123", resource="links", message=f"two folders of the bucket have one path: {paths}")
+    for one in record.of(LINK):
+        if one.inputs.get("deleteDataInFilesystem") is not False:
+            yield Problem(id="AWS135", resource=one.name, message="deletes files that are not exported, with the link")
     own = [one.name for one in record.of(BUCKET)]
     for one in record.of(LINK):
         path = str(one.inputs.get("dataRepositoryPath"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from .records import Record
 from .rules import Problem, Wanted
 from .rules_azure_names import name_problems
+from .rules_azure_nodes import node_problems
 from .rules_azure_services import service_problems
 from .rules_azure_values import value_problems
 
@@ -56,6 +57,7 @@ def azure_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *service_problems(record),
         *value_problems(record, scheduler=wanted.scheduler),
         *name_problems(record),
+        *node_problems(record),
     ]
 
 

@@ -13,6 +13,9 @@ from .shapes import EnumShape, Nested, Sdk, described
 CLUSTER = "aws:eks/cluster:Cluster"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 PLACEMENT = "aws:ec2/placementGroup:PlacementGroup"
+ADD_ON = "aws:eks/addon:Addon"
+#: Without these a node has no network, and is never ready.
+_BEFORE_NODES = ("vpc-cni", "kube-proxy")
 LOGS = "aws:cloudwatch/logGroup:LogGroup"
 #: EKS refuses these in a template of a managed group (CloudFormation, AWS::EKS::Nodegroup LaunchTemplateSpecification).
 _NOT_IN_TEMPLATE = ("iamInstanceProfile", "hibernationOptions")
@@ -32,6 +35,7 @@ def eks_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Problem]:
         *(problem for one in templates for problem in _template(one, sdk, wanted)),
         *_capacity(record, templates, wanted),
         *_groups(record, wanted),
+        *_order(record),
         *_machines(record),
         *_policies(record),
     ]
@@ -54,6 +58,12 @@ def _cluster(record: Record) -> Iterator[Problem]:
         ]
         if not logs or not logs[0].inputs.get("retentionInDays") or not logs[0].inputs.get("kmsKeyId"):
             yield Problem(id="EKS005", resource=one.name, message="EKS makes its log group without key and end")
+        if one.inputs.get("bootstrapSelfManagedAddons") is not False:
+            yield Problem(
+                id="EKS007", resource=one.name, message="self-managed add-ons stand in the way of managed ones"
+            )
+        if (one.inputs.get("upgradePolicy") or {}).get("supportType") != "STANDARD":
+            yield Problem(id="EKS008", resource=one.name, message="extended support: six times the price, in silence")
         if (one.inputs.get("accessConfig") or {}).get("authenticationMode") != "API":
             yield Problem(id="EKS006", resource=one.name, message="access is kept in a map inside the cluster")
 
@@ -113,12 +123,26 @@ def _groups(record: Record, wanted: Wanted) -> Iterator[Problem]:
             yield Problem(id="EKS031", resource=one.name, message=f"sizes are {dict(scaling)}")
         if not str(inputs.get("amiType")).endswith(variant):
             yield Problem(id="EKS032", resource=one.name, message=f"{inputs.get('amiType')} lacks the {variant} driver")
+        arm = "arm" in wanted.instance.architecture
+        if ("ARM" in str(inputs.get("amiType"))) != arm:
+            yield Problem(id="EKS036", resource=one.name, message=f"{inputs.get('amiType')} is of another processor")
+        if inputs.get("forceUpdateVersion"):
+            yield Problem(id="EKS037", resource=one.name, message="an update forces pods off that may not go")
         if inputs.get("instanceTypes"):
             yield Problem(id="EKS033", resource=one.name, message="instance types beside those of the template")
         if (inputs.get("nodeRepairConfig") or {}).get("enabled") is not True:
             yield Problem(id="EKS034", resource=one.name, message="a broken node stays")
         if (inputs.get("updateConfig") or {}).get("maxUnavailable") != 1:
             yield Problem(id="EKS035", resource=one.name, message="an update takes several nodes at once")
+
+
+def _order(record: Record) -> Iterator[Problem]:
+    needed = [one for one in record.of(ADD_ON) if one.inputs.get("addonName") in _BEFORE_NODES]
+    for group in record.of(EKS_GROUP):
+        project = group.urn.split("::")[1]
+        late = [one.name for one in needed if one.urn.split("::")[1] == project and one.urn not in group.dependencies]
+        if late:
+            yield Problem(id="EKS038", resource=group.name, message=f"comes before {', '.join(late)}: never ready")
 
 
 def _machines(record: Record) -> Iterator[Problem]:

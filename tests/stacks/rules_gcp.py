@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
-from . import rules_gcp_services, rules_gcp_ways
+from . import rules_gcp_nodes, rules_gcp_services, rules_gcp_ways
 from .records import Record
 from .rules import Problem, Wanted
 
@@ -52,6 +52,7 @@ def gcp_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *_data(record),
         *rules_gcp_services.services_problems(record, wanted),
         *rules_gcp_ways.way_problems(record),
+        *rules_gcp_nodes.node_problems(record),
     ]
 
 

@@ -17,6 +17,8 @@ CONNECTION = "gcp:servicenetworking/connection:Connection"
 #: What machines and Lustre may do with the bucket: objects, not the bucket itself.
 _BUCKET_ROLES = ("roles/storage.objectUser", "roles/storage.objectViewer", "roles/storage.legacyBucketReader")
 _KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+#: Service producers take a /24 in each region (Google, "Configure private services access").
+_PEERING_PREFIX = 24
 _ANYBODY = ("allUsers", "allAuthenticatedUsers")
 #: Collectives take TCP and UDP; ICMP carries the news of packets that are too large.
 _INTERNAL = {"tcp", "udp", "icmp"}
@@ -24,7 +26,7 @@ _INTERNAL = {"tcp", "udp", "icmp"}
 
 def way_problems(record: Record) -> list[Problem]:
     """Return everything that is elsewhere than the cluster, or open to others."""
-    return [*_places(record), *_bucket(record), *_grants(record), *_traffic(record)]
+    return [*_places(record), *_bucket(record), *_grants(record), *_traffic(record), *_networks(record)]
 
 
 def _places(record: Record) -> Iterator[Problem]:
@@ -45,6 +47,9 @@ def _places(record: Record) -> Iterator[Problem]:
 
 def _bucket(record: Record) -> Iterator[Problem]:
     for one in record.of(BUCKET):
+        if one.inputs.get("storageClass") not in (None, "STANDARD"):
+            message = f"is in {one.inputs.get('storageClass')}: every read is charged, and so is early deletion"
+            yield Problem(id="GCP128", resource=one.name, message=message)
         for rule in one.inputs.get("lifecycleRules", []):
             condition = rule.get("condition") or {}
             old = condition.get("withState") == "ARCHIVED" or condition.get("daysSinceNoncurrentTime")
@@ -73,3 +78,20 @@ def _traffic(record: Record) -> Iterator[Problem]:
     for one in record.of(CONNECTION):
         if one.inputs.get("service") != "servicenetworking.googleapis.com":
             yield Problem(id="GCP118", resource=one.name, message=f"leads to {one.inputs.get('service')}")
+
+
+def _networks(record: Record) -> Iterator[Problem]:
+    routed = {str(one.inputs.get("network")) for one in record.of("gcp:compute/router:Router")}
+    for one in record.of("gcp:compute/network:Network"):
+        # The RDMA network's profile knows no way out.
+        alone = not one.inputs.get("networkProfile") and not routed & set(one.identities)
+        if alone and one.inputs.get("deleteDefaultRoutesOnCreate") is not True:
+            yield Problem(id="GCP120", resource=one.name, message="keeps the default route to the Internet")
+    for one in record.of("gcp:compute/globalAddress:GlobalAddress"):
+        prefix = one.inputs.get("prefixLength")
+        if one.inputs.get("purpose") == "VPC_PEERING" and not (isinstance(prefix, int) and prefix <= _PEERING_PREFIX):
+            yield Problem(id="GCP126", resource=one.name, message=f"/{prefix} is too small for Lustre and a database")
+    for one in record.of(NAT):
+        listed = one.inputs.get("sourceSubnetworkIpRangesToNat") == "LIST_OF_SUBNETWORKS"
+        if listed and not one.inputs.get("subnetworks"):
+            yield Problem(id="GCP127", resource=one.name, message="lists no subnetwork, and so serves none")

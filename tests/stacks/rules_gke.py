@@ -74,6 +74,11 @@ def _pool(one: Resource, wanted: Wanted) -> Iterator[Problem]:
     networks = (inputs.get("networkConfig") or {}).get("additionalNodeNetworkConfigs") or []
     if len(networks) != _interfaces(wanted):
         yield Problem(id="GKE020", resource=one.name, message=f"{len(networks)} networks, not {_interfaces(wanted)}")
+    if _interfaces(wanted) and config.get("imageType") != "COS_CONTAINERD":
+        message = f"{config.get('imageType')} has no drivers of the fabric: only COS_CONTAINERD has"
+        yield Problem(id="GKE043", resource=one.name, message=message)
+    if (config.get("gvnic") or {}).get("enabled") is not True:
+        yield Problem(id="GKE044", resource=one.name, message="without gVNIC the fabric's networks do not come up")
     if config.get("machineType") != wanted.instance.id:
         yield Problem(id="GKE021", resource=one.name, message=f"is a {config.get('machineType')}")
     counts = [gpu.get("count") for gpu in config.get("guestAccelerators") or []]

@@ -17,7 +17,7 @@ FRAME = Path(__file__).resolve().parents[2] / "stacks" / "every_cloud" / "policy
 RULES = '''
 """A rule for tests."""
 import json
-from rule import UNKNOWN, Rule
+from rule import UNKNOWN, Rule, StackRule
 
 def check(token, inputs):
     if token != "test:index:Seen":
@@ -25,6 +25,12 @@ def check(token, inputs):
     return [json.dumps(inputs, sort_keys=True)] + (["not known"] if inputs.get("key") == UNKNOWN else [])
 
 RULES = (Rule(name="show-inputs", description="Inputs are shown.", check=check),)
+
+def whole(resources):
+    first = resources[0]
+    return [(first.urn, json.dumps([[one.type, one.inputs.get("key"), dict(one.behind)] for one in resources]))]
+
+STACK_RULES = (StackRule(name="show-stack", description="The stack is shown.", check=whole),)
 '''
 
 
@@ -66,8 +72,25 @@ def test_rules_see_plain_values(pack: Path) -> None:
     assert unknown == "not known"
 
 
+def test_rules_of_stacks_see_all_resources_and_what_is_behind_their_inputs(pack: Path) -> None:
+    """Only resources of one stack are looked at together; what is not known yet is said to be so."""
+    first = resource("test:index:First", {"key": {UNKNOWN: True}}) | {"stack": "a", "behind": {}}
+    second = resource("test:index:Second", {"key": 1}) | {"stack": "a", "behind": {"key": [first["urn"]]}}
+    other = resource("test:index:Second", {"key": 2}) | {"stack": "b", "behind": {}}
+    found = violations(pack, [first, second, other])
+    assert [(one["policy"], one["urn"]) for one in found] == [
+        ("show-stack", first["urn"]),
+        ("show-stack", other["urn"]),
+    ]
+    shown = [json.loads(one["message"].removeprefix("The stack is shown.\n")) for one in found]
+    assert shown == [
+        [["test:index:First", "unknown until deployed", {}], ["test:index:Second", 1, {"key": [first["urn"]]}]],
+        [["test:index:Second", 2, {}]],
+    ]
+
+
 def test_a_pack_without_rules_does_not_start(pack: Path) -> None:
     """A pack that checks nothing is a mistake, not a pass."""
-    (pack / "rules.py").write_text("RULES = ()\n")
+    (pack / "rules.py").write_text("RULES = ()\nSTACK_RULES = ()\n")
     with pytest.raises(subprocess.CalledProcessError):
         violations(pack, [])

@@ -21,6 +21,10 @@ from .proof import sdk
 from .records import Resource
 
 _ANYONE = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "x"}]}'
+_MISSPELT = (
+    '{"Statement": [{"Effect": "Allow", "Action": "x:Y", "Resource": "x",'
+    ' "Condition": {"Bool": {"aws:SecureTransprt": "true"}}}]}'
+)
 _OWNER = "/providers/Microsoft.Authorization/roleDefinitions/8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 #: Cloud to type and inputs of resources, for rules against what no project asks for.
 ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -30,19 +34,31 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", {"cidrIpv4": "0.0.0.0/0"}),
         ("aws:s3/bucket:Bucket", {"forceDestroy": True}),
         ("aws:s3/bucketPolicy:BucketPolicy", {"policy": _ANYONE}),
+        ("aws:iam/rolePolicy:RolePolicy", {"policy": _MISSPELT}),
         ("aws:eks/cluster:Cluster", {"vpcConfig": {"endpointPublicAccess": True}}),
+        ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"ingress": [{"protocol": "-1"}]}),
         ("aws:rds/cluster:Cluster", {"masterPassword": "plain", "skipFinalSnapshot": True}),
     ],
     "azure": [
         ("azure-native:authorization:RoleAssignment", {"roleDefinitionId": _OWNER, "scope": "/subscriptions/s"}),
         ("azure-native:authorization:RoleDefinition", {"permissions": [{"actions": ["*"]}]}),
         ("azure-native:authorization:ManagementLockByScope", {"level": "ReadOnly"}),
+        ("azure-native:containerservice:ManagedCluster", {"apiServerAccessProfile": {"enablePrivateCluster": False}}),
+        ("azure-native:storage:BlobContainer", {"publicAccess": "Blob"}),
         ("azure-native:network:NetworkInterface", {"ipConfigurations": [{"publicIPAddress": {"id": "x"}}]}),
     ],
     "gcp": [
         ("gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers", "role": "roles/storage.objectViewer"}),
+        ("gcp:projects/iAMBinding:IAMBinding", {"role": "roles/owner", "members": ["serviceAccount:a@p"]}),
+        ("gcp:container/cluster:Cluster", {"name": "open"}),
         ("gcp:projects/iAMCustomRole:IAMCustomRole", {"permissions": ["compute.*"]}),
     ],
+}
+#: Cloud to types of which a stack has none, for rules of what does not go without them.
+LEFT_OUT = {
+    "aws": ("aws:s3/bucketVersioning:BucketVersioning", "aws:ec2/routeTableAssociation:RouteTableAssociation"),
+    "azure": (),
+    "gcp": (),
 }
 #: Mistakes in values; the pack does not see structure, and types are the SDK's business.
 _KINDS = (
@@ -75,9 +91,16 @@ def cases_of(cloud: str, scheduler: str) -> Iterator[Case]:
             yield Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler, changes=changes)
 
 
-def asked(one: Resource, urn: str = "") -> dict[str, Any]:
-    """Return a registration as the pack is asked about it."""
-    return {"urn": urn or one.urn, "type": one.type, "name": one.name, "inputs": dict(one.inputs)}
+def asked(one: Resource, stack: str) -> dict[str, Any]:
+    """Return a registration as the pack is asked about it, alone and as a part of its stack.
+
+    Args:
+        one: the resource.
+        stack: anything that tells stacks of one name apart.
+    """
+    behind = {name: [f"{urn}-{stack}" for urn in urns] for name, urns in one.property_dependencies.items()}
+    own = {"urn": f"{one.urn}-{stack}", "type": one.type, "name": one.name, "inputs": dict(one.inputs)}
+    return own | {"stack": f"{one.urn.split('::')[1]}-{stack}", "behind": behind}
 
 
 def said(cloud: str, scheduler: str, resources: list[dict[str, Any]]) -> list[dict[str, str]]:
@@ -99,7 +122,7 @@ def rules_of(cloud: str, scheduler: str) -> set[str]:
 def test_the_pack_passes_on_the_project(cloud: str, scheduler: str) -> None:
     """No violation in any way to buy capacity."""
     resources = [
-        asked(one, f"{one.urn}-{index}")
+        asked(one, str(index))
         for index, case in enumerate(cases_of(cloud, scheduler))
         for one in recorded(case).whole.cloud_resources
     ]
@@ -111,11 +134,13 @@ def test_every_rule_can_say_no(cloud: str, scheduler: str) -> None:
     """Among the mistakes made by rule, each rule of the pack finds one."""
     run = recorded(next(cases_of(cloud, scheduler)))
     made = (one for one in mutants(run, sdk()) if one.kind in _KINDS and one.resource is not None)
-    wrong = [asked(one.resource) for one in made if one.resource is not None]
+    alone = (asked(one.resource, str(index)) for index, one in enumerate(made) if one.resource is not None)
+    wrong = [{key: value for key, value in one.items() if key != "stack"} for one in alone]
     wrong += [
         {"urn": f"urn:pulumi:small::x::{kind}::added", "type": kind, "name": "added", "inputs": inputs}
         for kind, inputs in ADDED[cloud]
     ]
     unique = [{**one, "urn": f"{one['urn']}-{index}"} for index, one in enumerate(wrong)]
+    unique += [asked(one, "less") for one in run.whole.cloud_resources if one.type not in LEFT_OUT[cloud]]
     silent = rules_of(cloud, scheduler) - {one["policy"] for one in said(cloud, scheduler, unique)}
     assert silent == set()

@@ -9,6 +9,7 @@ from clusterwright.checks.documents.records import Documents, Result, found, jud
 from clusterwright.checks.fabric.reading import named_wires, read_netlist
 from clusterwright.errors import ClusterwrightError, Finding
 from clusterwright.facility.cabling import Cages
+from clusterwright.facility.fabric_links import compute_network, storage_network
 
 FILE = "cables.csv"
 _PART = "cables"
@@ -16,6 +17,7 @@ _ENGINE = "comparison of the files"
 _SIDES = ("from", "to")
 #: Files of a network's cables; a compute fabric of several planes has one for each.
 _NETLISTS = {"compute": "fabric*.ibnetdiscover", "storage": "storage.ibnetdiscover"}
+_PLANNED = {"compute": compute_network, "storage": storage_network}
 _HELP = "write the folder again, or carry a change into every document"
 
 Row = Mapping[str, str]
@@ -41,9 +43,13 @@ def prove_cables(documents: Documents) -> Result:
         return judged(_PART, files, _ENGINE, [], [found("CAB005", error.message, _HELP)])
     facts = [
         f"{len(rows):,} links, {len(rows) * 2:,} ports, each once",
-        f"every end stands where racks.csv has it; {' and '.join(nets) or 'no'} network compared with its fabric file",
+        f"every end stands where racks.csv has it; compute and storage are those of {_compared(nets)}",
     ]
     return judged(_PART, files, _ENGINE, facts, findings)
+
+
+def _compared(nets: Mapping[str, Sequence[Path]]) -> str:
+    return "the fabric files" if nets else "the plan"
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -93,22 +99,27 @@ def _counts(rows: Sequence[Row], planned: Mapping[str, int]) -> Iterator[Finding
 
 
 def _wires(rows: Sequence[Row], nets: Mapping[str, Sequence[Path]], documents: Documents) -> Iterator[Finding]:
+    """Compare the list with the fabric files; with the plan's cables where a network has no such file."""
     inventory = documents.design.inventory
     cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
-    for network, paths in nets.items():
-        read = [read_netlist(path, {}) for path in paths]
-        switches = {switch.name for net in read for switch in net.switches}
+    for network, planned in _PLANNED.items():
+        links = list(planned(inventory))
+        paths = nets.get(network, ())
+        wires = {wire for path in paths for wire in named_wires(read_netlist(path, {}))} or {
+            frozenset(((link.a.device, link.a.port + 1), (link.b.device, link.b.port + 1))) for link in links
+        }
+        switches = {end.device for link in links for end in (link.a, link.b) if end.kind == "switch"}
 
         def end(row: Row, side: str, switches: set[str] = switches) -> tuple[str, int]:
             device = row[f"{side}_device"]
             return device, _port(row[f"{side}_port"], cages.switch if device in switches else cages.node)
 
         listed = {frozenset((end(row, "from"), end(row, "to"))) for row in rows if row["network"] == network}
-        differing = listed ^ {wire for net in read for wire in named_wires(net)}
+        differing = listed ^ wires
         if differing:
             first = " - ".join(f"{device}:{port}" for device, port in sorted(min(differing, key=sorted)))
-            names = ", ".join(path.name for path in paths)
-            yield found("CAB003", f"{FILE} and {names} differ in {len(differing):,} cables, such as {first}", _HELP)
+            other = ", ".join(path.name for path in paths) or "the plan"
+            yield found("CAB003", f"{FILE} and {other} differ in {len(differing):,} cables, such as {first}", _HELP)
 
 
 def _port(name: str, per_cage: int) -> int:

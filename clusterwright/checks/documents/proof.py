@@ -8,6 +8,7 @@ from dataclasses import replace
 from clusterwright.checks.documents.cables import prove_cables
 from clusterwright.checks.documents.fabrics import prove_fabrics
 from clusterwright.checks.documents.files import READERS, prove_files
+from clusterwright.checks.documents.kubernetes import prove_kubernetes
 from clusterwright.checks.documents.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
 from clusterwright.checks.documents.slurm import prove_slurm
 from clusterwright.checks.documents.workbooks import prove_workbooks
@@ -34,10 +35,11 @@ def prove_documents(documents: Documents, *, progress: Progress = lambda _: None
     return tuple(results)
 
 
-def _slurm(documents: Documents) -> Iterator[Result]:
-    result = prove_slurm(documents)
-    if result is not None:
-        yield result
+def _scheduler(documents: Documents) -> Iterator[Result]:
+    """Prove the files of the scheduler that the folder has."""
+    for result in (prove_slurm(documents), prove_kubernetes(documents)):
+        if result is not None:
+            yield result
 
 
 _PARTS: Sequence[tuple[str, Callable[[Documents], Iterator[Result]]]] = (
@@ -45,7 +47,7 @@ _PARTS: Sequence[tuple[str, Callable[[Documents], Iterator[Result]]]] = (
     ("cables", lambda documents: iter((prove_cables(documents),))),
     ("fabrics", prove_fabrics),
     ("workbooks", prove_workbooks),
-    ("Slurm", _slurm),
+    ("the scheduler's files", _scheduler),
 )
 
 

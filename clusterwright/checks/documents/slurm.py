@@ -170,17 +170,23 @@ def prove_slurm(documents: Documents) -> Result | None:
         return judged(PART, files, "slurmctld", [], [found("SLM001", f"{error.filename}: {error.strerror}", _HELP)])
     except ClusterwrightError as error:
         return judged(PART, files, "slurmctld", [], [found("SLM001", error.message, error.help or _HELP)])
-    design, gpus = documents.design, documents.option.gpus_per_node
-    nodes = design.inventory.nodes
+    nodes, gpus = _size(documents)
     facts = [
         f"takes a job on {nodes:,} nodes with {gpus} GPUs each, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
-        f"{len(design.fabric.unit_nodes())} units in the topology; the log warns of nothing",
+        f"scalable units in the topology: {len(documents.design.inventory.node_groups())}; the log warns of nothing",
     ]
-    return judged(PART, files, f"slurmctld ({version})", facts, findings)
+    return judged(PART, files, f"slurmctld ({version})", [] if findings else facts, findings)
+
+
+def _size(documents: Documents) -> tuple[int, int]:
+    """Return hosts and the GPUs of each; a whole rack is several hosts."""
+    inventory = documents.design.inventory
+    hosts = len(inventory.hosts())
+    return hosts, inventory.gpus // hosts
 
 
 def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
-    nodes, gpus = documents.design.inventory.nodes, documents.option.gpus_per_node
+    nodes, gpus = _size(documents)
     whole = controller.submit(f"--nodes={nodes}", f"--gres=gpu:{gpus}", "--exclusive")
     if whole.returncode != 0:
         said = whole.stderr.strip().splitlines()[-1:]
@@ -199,7 +205,7 @@ def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
 
 def _topology(documents: Documents, controller: Controller) -> Iterator[Finding]:
     """Compare the leaves that Slurm knows with the scalable units."""
-    planned = sorted(len(nodes) for nodes in documents.design.fabric.unit_nodes())
+    planned = sorted(len(hosts) for _, hosts in documents.design.inventory.node_groups())
     shown = controller.run("scontrol", "show", "topology").stdout
     lists = re.findall(r"Level=0 .*?Nodes=(\S+)", shown)
     counted = sorted(len(controller.run("scontrol", "show", "hostnames", hosts).stdout.split()) for hosts in lists)

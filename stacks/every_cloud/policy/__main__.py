@@ -1,4 +1,4 @@
-"""The policy pack: hands every resource to the rules of `rules.py`, which know nothing of Pulumi."""
+"""The policy pack: hands every resource, and whole stacks, to the rules of `rules.py`, which know nothing of Pulumi."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,11 +9,13 @@ from pulumi_policy import (
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
 )
 from pulumi_policy.proxy import UnknownValueError
 
-from rule import UNKNOWN, Rule
-from rules import RULES
+from rule import UNKNOWN, Registered, Rule, StackRule
+from rules import RULES, STACK_RULES
 
 
 def plain(read: Callable[[], Any]) -> Any:  # noqa: ANN401 - inputs of resources have no type of their own
@@ -39,11 +41,34 @@ def validation(rule: Rule) -> Callable[[ResourceValidationArgs, ReportViolation]
     return validate
 
 
+def stack_validation(rule: StackRule) -> Callable[[StackValidationArgs, ReportViolation], None]:
+    """Return the pack's form of a rule of whole stacks."""
+
+    def validate(stack: StackValidationArgs, report: ReportViolation) -> None:
+        resources = [
+            Registered(
+                urn=one.urn,
+                type=one.resource_type,
+                inputs=plain(lambda one=one: one.props),
+                behind={name: [each.urn for each in found] for name, found in one.property_dependencies.items()},
+            )
+            for one in stack.resources
+        ]
+        for urn, message in rule.check(resources):
+            report(message, urn)
+
+    return validate
+
+
 PolicyPack(
     name="gpu-cluster",
     enforcement_level=EnforcementLevel.MANDATORY,
     policies=[
         ResourceValidationPolicy(name=rule.name, description=rule.description, validate=validation(rule))
         for rule in RULES
+    ]
+    + [
+        StackValidationPolicy(name=rule.name, description=rule.description, validate=stack_validation(rule))
+        for rule in STACK_RULES
     ],
 )

@@ -1,4 +1,4 @@
-"""What a rule of the policy pack is."""
+"""What rules of the policy pack are: of one resource, or of all resources of a stack together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,3 +23,37 @@ class Rule:
     name: str
     description: str
     check: Callable[[str, Mapping[str, Any]], Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Registered:
+    """One resource of a stack, as a rule of the whole stack sees it.
+
+    Attributes:
+        urn: of the resource; type: its token.
+        inputs: as plain dicts and lists with the provider's names.
+        behind: name of an input to the URNs of the resources whose outputs are in it, known already or not.
+    """
+
+    urn: str
+    type: str
+    inputs: Mapping[str, Any]
+    behind: Mapping[str, Sequence[str]]
+
+    def leads_to(self, name: str, urn: str) -> bool:
+        """Whether an input is made of an output of another resource."""
+        return urn in self.behind.get(name, ())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StackRule:
+    """One requirement on resources together, such as that none goes without another.
+
+    Attributes:
+        name, description: as those of a rule.
+        check: from all resources of a stack to pairs of URN and message; none means that it holds.
+    """
+
+    name: str
+    description: str
+    check: Callable[[Sequence[Registered]], Sequence[tuple[str, str]]]

@@ -1,7 +1,9 @@
 """Ask a project's policy pack, as the engine does, about resources that the monitor recorded.
 
 Arguments: the policy pack's folder and the interpreter of its environment. Standard input: a JSON list of objects
-`{"urn", "type", "name", "inputs"}`, the inputs with the monitor's marks. Standard output: a JSON list of objects
+`{"urn", "type", "name", "inputs"}`, the inputs with the monitor's marks; one with `stack` is also asked about together
+with the others of that stack, by its `behind`: input to URNs of what it comes from. Standard output: a JSON list of
+objects
 `{"policy", "message", "level", "urn"}`, one for each violation and for each policy that could not look.
 
 Runs in the stacks' environment; the pack runs unmodified, in a process and an environment of its own.
@@ -48,7 +50,37 @@ def violations(port: int, resources: list[dict[str, Any]]) -> list[dict[str, str
                 }
                 for entry in analyzer.Analyze(request).diagnostics
             ]
+        for stack in dict.fromkeys(resource["stack"] for resource in resources if "stack" in resource):
+            together = [resource for resource in resources if resource.get("stack") == stack]
+            found += [
+                {
+                    "policy": entry.policyName,
+                    "message": entry.message,
+                    "level": analyzer_pb2.EnforcementLevel.Name(entry.enforcementLevel),
+                    "urn": entry.urn,
+                }
+                for entry in analyzer.AnalyzeStack(of_stack(together)).diagnostics
+            ]
     return found
+
+
+def of_stack(resources: list[dict[str, Any]]) -> analyzer_pb2.AnalyzeStackRequest:
+    """Return the question about all resources of a stack."""
+    return analyzer_pb2.AnalyzeStackRequest(
+        resources=[
+            analyzer_pb2.AnalyzerResource(
+                type=resource["type"],
+                name=resource["name"],
+                urn=resource["urn"],
+                properties=struct_of(without_references(resource["inputs"])),
+                propertyDependencies={
+                    name: analyzer_pb2.AnalyzerPropertyDependencies(urns=urns)
+                    for name, urns in resource["behind"].items()
+                },
+            )
+            for resource in resources
+        ]
+    )
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """One GPU node as the catalogue of instance types describes it: what is rented, what is in it, and how it is wired."""
 
 import difflib
+import re
 from dataclasses import dataclass
 
 from pulumi_aws import ec2
@@ -10,6 +11,8 @@ from gpu_cluster.interfaces import FabricFacts, InterfaceSlot, fabric_problems, 
 
 INSTANCE_TYPE = r"[a-z][a-z0-9-]*\.[a-z0-9-]+"
 IMAGE = r"ami-[0-9a-f]{8,17}|/aws/service/[A-Za-z0-9/._-]+"
+# Graviton and Grace have a g behind the number of the generation: c8g, g5g, p6e-gb200.
+ARM_TYPES = r"[a-z]+[0-9]+[a-z]*(g[a-z]*|e-gb[0-9]+)\..*"
 CAPACITIES = ("on-demand", "spot", "reservation", "capacity-block")
 NODE_TYPE_KEYS = (
     "instanceType", "gpusPerNode", "gpuType", "cpus", "memoryMib", "fabric", "image", "networkCards",
@@ -71,6 +74,12 @@ def read_node_type(values: Values) -> NodeType:
         capacities=values.texts("capacities", "|".join(CAPACITIES), f"one of {', '.join(CAPACITIES)}") or CAPACITIES,
         capacity_block_max_nodes=values.whole("capacityBlockMaxNodes", 1, 4096, default=64),
     )
+    # Images by id are looked at by AWS alone; the name of a parameter says what processor they are for.
+    named = re.search(r"\b(arm64|aarch64|x86_64|amd64)\b", node_type.image)
+    is_arm = re.fullmatch(ARM_TYPES, node_type.instance_type) is not None
+    if named is not None and (named[1] in ("arm64", "aarch64")) != is_arm:
+        right = "arm64" if is_arm else "x86_64"
+        values.fail("image", f"is for {named[1]} processors, but those of {node_type.instance_type} are {right}")
     values.refuse_unknown(NODE_TYPE_KEYS)
     return node_type
 

@@ -8,6 +8,7 @@ from rule import Rule
 WORLD = ("0.0.0.0/0", "::/0")
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
+DEFAULT_GROUP = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 PUBLIC_FLAGS = {
     "aws:ec2/instance:Instance": "associatePublicIpAddress",
     "aws:ec2/subnet:Subnet": "mapPublicIpOnLaunch",
@@ -38,6 +39,14 @@ def open_ingress(type_: str, inputs: Inputs) -> Sequence[str]:
         for rule in objects(inputs, "ingress"):
             ranges += texts(rule, "cidrBlocks") + texts(rule, "ipv6CidrBlocks")
     return [f"lets {one} in" for one in ranges if one in WORLD]
+
+
+def open_default_group(type_: str, inputs: Inputs) -> Sequence[str]:
+    """The security group that everything without one gets lets nothing through."""
+    if type_ != DEFAULT_GROUP:
+        return []
+    given = [side for side in ("ingress", "egress") if not is_off(inputs.get(side)) and inputs.get(side) != []]
+    return [f"the default security group has {side} rules: name a group of your own instead" for side in given]
 
 
 def public_bucket(type_: str, inputs: Inputs) -> Sequence[str]:
@@ -79,6 +88,11 @@ def plain_connections(type_: str, inputs: Inputs) -> Sequence[str]:
 RULES = (
     Rule(name="no-public-address", description="Nothing has a public address.", check=public_address),
     Rule(name="no-open-ingress", description="No port is open to the internet.", check=open_ingress),
+    Rule(
+        name="closed-default-group",
+        description="The default security group lets nothing through.",
+        check=open_default_group,
+    ),
     Rule(name="no-public-bucket", description="Buckets cannot be made public.", check=public_bucket),
     Rule(name="no-public-api-server", description="The API server is not open to the internet.", check=public_endpoint),
     Rule(

@@ -1,8 +1,10 @@
 """No policy allows more than one purpose needs."""
 
 import json
+import re
 from collections.abc import Sequence
 
+from condition_keys import wrong_condition
 from reading import Inputs, objects, texts
 from rule import Rule
 
@@ -18,11 +20,13 @@ POLICIES = {
 }
 # In a policy of the resource itself, `*` means that resource.
 OF_A_RESOURCE = ("aws:kms/key:Key", "aws:secretsmanager/secretPolicy:SecretPolicy")
+# Every resource of a kind, whoever it belongs to: all buckets, all keys, all roles.
+EVERY = re.compile(r"\*|arn:[^:]*:s3:::\*(/\*)?|arn:[^:]*:(?!s3:)[^:]*:[^:]*:[^:]*:([A-Za-z-]+[:/])?\*([:/]\*)*")
 ADMINISTRATOR = ("policy/AdministratorAccess", "policy/PowerUserAccess", "policy/IAMFullAccess")
 
 
-def allowed(type_: str, inputs: Inputs) -> list[Inputs]:
-    """The statements that allow something, of policies that are known already."""
+def statements(type_: str, inputs: Inputs) -> list[Inputs]:
+    """The statements of policies that are known already."""
     found: list[Inputs] = []
     for field in POLICIES.get(type_, ()):
         try:
@@ -30,8 +34,13 @@ def allowed(type_: str, inputs: Inputs) -> list[Inputs]:
         except ValueError:
             continue  # nothing there, or known only after deployment
         for policy in objects({"policy": document}, "policy"):
-            found += [one for one in objects(policy, "Statement") if one.get("Effect") == "Allow"]
+            found += objects(policy, "Statement")
     return found
+
+
+def allowed(type_: str, inputs: Inputs) -> list[Inputs]:
+    """Those of them that allow something."""
+    return [one for one in statements(type_, inputs) if one.get("Effect") == "Allow"]
 
 
 def everything(type_: str, inputs: Inputs) -> Sequence[str]:
@@ -50,14 +59,31 @@ def everything(type_: str, inputs: Inputs) -> Sequence[str]:
 
 
 def changes_of_everything(type_: str, inputs: Inputs) -> Sequence[str]:
-    """Statements on `*` are held to something: a condition says to what."""
+    """Statements on everything, or on every resource of a kind, are held to something: a condition says to what."""
     if type_ in OF_A_RESOURCE:
         return []
     return [
-        f"{one.get('Sid', 'a statement')} allows {', '.join(texts(one, 'Action'))} on everything without a condition"
+        f"{one.get('Sid', 'a statement')} allows {', '.join(texts(one, 'Action'))} on every {each} without a condition"
         for one in allowed(type_, inputs)
-        if "*" in texts(one, "Resource") and not one.get("Condition")
+        for each in texts(one, "Resource")
+        if EVERY.fullmatch(each) and not one.get("Condition") and not (each != "*" and only_looks(one))
     ]
+
+
+def only_looks(statement: Inputs) -> bool:
+    """Whether a statement allows nothing but to see what there is, which says nothing of its content."""
+    return all(action.partition(":")[2].startswith(("Describe", "List")) for action in texts(statement, "Action"))
+
+
+def misspelt_conditions(type_: str, inputs: Inputs) -> Sequence[str]:
+    """A condition with a key that does not exist is never met, and one that denies never denies."""
+    messages: list[str] = []
+    for one in statements(type_, inputs):
+        for condition in objects(one, "Condition"):
+            for operator in condition:
+                keys = [key for pairs in objects(condition, operator) for key in pairs]
+                messages += wrong_condition(str(operator), keys)
+    return messages
 
 
 def anyone(type_: str, inputs: Inputs) -> Sequence[str]:
@@ -76,5 +102,6 @@ def anyone(type_: str, inputs: Inputs) -> Sequence[str]:
 RULES = (
     Rule(name="no-right-to-everything", description="No policy allows everything.", check=everything),
     Rule(name="rights-on-all-are-held", description="Rights on `*` have a condition.", check=changes_of_everything),
+    Rule(name="conditions-exist", description="Conditions have keys that exist.", check=misspelt_conditions),
     Rule(name="no-right-for-anyone", description="No policy allows anyone.", check=anyone),
 )

@@ -5,7 +5,8 @@ import exposure
 import gpu_nodes
 import lifecycle
 import rights
-from rule import Rule
+import whole_stack
+from rule import Rule, StackRule
 
 RULES: tuple[Rule, ...] = (
     *exposure.RULES,
@@ -14,3 +15,4 @@ RULES: tuple[Rule, ...] = (
     *gpu_nodes.RULES,
     *lifecycle.RULES,
 )
+STACK_RULES: tuple[StackRule, ...] = whole_stack.STACK_RULES

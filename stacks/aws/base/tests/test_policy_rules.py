@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
 
-from rule import UNKNOWN, Rule
-from rules import RULES
+from rule import UNKNOWN, Registered, Rule
+from rules import RULES, STACK_RULES
 
 BY_NAME: dict[str, Rule] = {rule.name: rule for rule in RULES}
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
@@ -101,6 +101,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "policyArn": "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
     },
     "aws:s3/bucketPolicy:BucketPolicy": {"policy": UNKNOWN},
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId": UNKNOWN},
 }
 REMOVED = "removed"
 # (type, path to an input, its value, rule that has to notice)
@@ -158,6 +159,14 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action="*", Resource="*"), "no-right-to-everything"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:*"], Resource=["*"]), "no-right-to-everything"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:TerminateInstances"], Resource=["*"]), "rights-on-all-are-held"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["s3:GetObject"], Resource=["arn:aws:s3:::*"]), "rights-on-all-are-held"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["s3:GetObject"], Resource="arn:aws:s3:::*/*"), "rights-on-all-are-held"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["kms:Decrypt"], Resource=["arn:aws:kms:*:1:key/*"]), "rights-on-all-are-held"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:RunInstances"], Resource=["*"], Condition={"StringEquals": {"aws:RequestTagg/owner": "x"}}), "conditions-exist"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["iam:PassRole"], Resource=["r"], Condition={"StringEquals": {"iam:PassToService": "ec2"}}), "conditions-exist"),
+    ("aws:iam/role:Role", "assumeRolePolicy", policy(Action=["sts:AssumeRole"], Condition={"StringEqual": {"aws:SourceAccount": "1"}}), "conditions-exist"),
+    ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "ingress", [{"protocol": "-1"}], "closed-default-group"),
+    ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "egress", [{"protocol": "-1"}], "closed-default-group"),
     ("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "policyArn", "arn:aws:iam::aws:policy/AdministratorAccess", "no-right-to-everything"),
     ("aws:s3/bucketPolicy:BucketPolicy", "policy", policy(Action=["s3:GetObject"], Resource=["a"], Principal="*"), "no-right-for-anyone"),
 ]  # fmt: skip
@@ -195,3 +204,70 @@ def test_every_rule_is_broken_once() -> None:
     """No rule is without a case that it has to notice, and no name is taken twice."""
     assert {name for _, _, _, name in BAD} == set(BY_NAME)
     assert len(BY_NAME) == len(RULES)
+
+
+def registered(name: str, type_: str, inputs: dict[str, Any] | None = None, **behind: str) -> Registered:
+    """A resource whose inputs are made of outputs of others."""
+    return Registered(urn=name, type=type_, inputs=inputs or {}, behind={key: (urn,) for key, urn in behind.items()})
+
+
+SUBNET, TABLE = "aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable"
+OF_A_BUCKET = (
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    "aws:s3/bucketVersioning:BucketVersioning",
+)
+STACK = (
+    registered("gateway", "aws:ec2/internetGateway:InternetGateway"),
+    registered("public", SUBNET),
+    registered("private", SUBNET),
+    registered("table", TABLE, {"routes": [{"cidrBlock": "0.0.0.0/0", "gatewayId": UNKNOWN}]}, routes="gateway"),
+    registered(
+        "joined", "aws:ec2/routeTableAssociation:RouteTableAssociation", subnetId="public", routeTableId="table"
+    ),
+    registered("nat", "aws:ec2/natGateway:NatGateway", subnetId="public"),
+    registered("data", "aws:s3/bucket:Bucket"),
+    *(registered(kind, kind, bucket="data") for kind in OF_A_BUCKET),
+)
+
+
+def said_of_stack(*resources: Registered) -> list[tuple[str, str]]:
+    """The names of the rules that have something against a stack, with the resource."""
+    return [(rule.name, urn) for rule in STACK_RULES for urn, _ in rule.check(resources)]
+
+
+def test_rules_of_the_whole_stack() -> None:
+    """A NAT gateway in a subnet without a way out, and a bucket that lacks a resource of its own."""
+    assert said_of_stack(*STACK) == []
+    shut_in = [one for one in STACK if one.urn != "nat"] + [registered("nat", STACK[5].type, subnetId="private")]
+    assert said_of_stack(*shut_in) == [("nat-gateways-reach-out", "nat")]
+    lost = [one for one in STACK if one.urn != "joined"]
+    assert said_of_stack(*lost) == [("nat-gateways-reach-out", "nat")]
+    # One that is in a subnet of somebody else's network.
+    assert said_of_stack(registered("nat", STACK[5].type, {"subnetId": "subnet-1"})) == []
+    for kind in OF_A_BUCKET:
+        assert said_of_stack(*(one for one in STACK if one.type != kind)) == [("whole-buckets", "data")]
+    by_route = [one for one in STACK if one.urn != "table"] + [
+        registered("table", TABLE),
+        registered("route", "aws:ec2/route:Route", routeTableId="table", gatewayId="gateway"),
+    ]
+    assert said_of_stack(*by_route) == []
+
+
+def test_conditions_of_every_kind() -> None:
+    """Sets, absent keys, tags, upper and lower case, and services that nothing is known of, are let through."""
+    rule = BY_NAME["conditions-exist"]
+    good = {
+        "ForAllValues:StringEquals": {"aws:TagKeys": ["a"]},
+        "StringEqualsIfExists": {"aws:ResourceTag/owner": "x", "AWS:SourceAccount": "1"},
+        "Null": {"kms:EncryptionContext:aws:logs:arn": "true"},
+        "StringLike": {"oidc.eks.us-east-1.amazonaws.com/id/1:sub": "x", "quantum:Phase": "x"},
+    }
+    token = "aws:iam/rolePolicy:RolePolicy"
+    assert rule.check(token, {"policy": policy(Action=["a"], Resource=["*"], Condition=good)}) == []
+    denied = {
+        "policy": json.dumps(
+            {"Statement": [{"Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransprt": "false"}}}]}
+        )
+    }
+    assert rule.check(token, denied) == ["aws:SecureTransprt is no key of conditions: it is never met"]

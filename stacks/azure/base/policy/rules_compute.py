@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reading import mapping
+from reading import mapping, mappings
 from rule import UNKNOWN, Rule
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
@@ -12,8 +12,9 @@ MACHINE = "azure-native:compute:VirtualMachine"
 MOST_NODES_PER_SCALE_SET = 300
 # Types that take no tags.
 UNTAGGED = (
-    "RoleAssignment", "RoleDefinition", "ManagementLockByScope", "Subnet", "PrivateDnsZoneGroup", "BlobContainer",
-    "BlobServiceProperties", "Budget", "DiagnosticSetting", "Configuration", "AgentPool", "FederatedIdentityCredential",
+    "RoleAssignment", "RoleDefinition", "ManagementLockByScope", "SecurityRule", "Subnet", "PrivateDnsZoneGroup",
+    "BlobContainer", "BlobServiceProperties", "Budget", "DiagnosticSetting", "Configuration", "AgentPool",
+    "FederatedIdentityCredential",
 )  # fmt: skip
 
 
@@ -46,13 +47,25 @@ def _fixed_image(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _own_key_on_disks(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind == "azure-native:containerservice:ManagedCluster" and not inputs.get("diskEncryptionSetID"):
+        return ["disks of its nodes lack the cluster's key: set diskEncryptionSetID"]
+    if kind == "azure-native:compute:Disk" and not mapping(inputs.get("encryption")).get("diskEncryptionSetId"):
+        return ["lacks the cluster's key"]
     if kind not in (SCALE_SET, MACHINE):
         return []
-    disk = mapping(mapping(_profile(kind, inputs).get("storageProfile")).get("osDisk"))
-    return [] if mapping(disk.get("managedDisk")).get("diskEncryptionSet") else ["its disk lacks the cluster's key"]
+    profile = mapping(_profile(kind, inputs).get("storageProfile"))
+    disks = [("its disk", mapping(profile.get("osDisk")))]
+    disks += [(f"data disk {disk.get('lun', '')}", disk) for disk in mappings(profile.get("dataDisks"))]
+    return [
+        f"{name} lacks the cluster's key"
+        for name, disk in disks
+        if not mapping(disk.get("managedDisk")).get("diskEncryptionSet")
+    ]
 
 
 def _no_passwords(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind == "azure-native:containerservice:ManagedCluster" and inputs.get("disableLocalAccounts") is not True:
+        return ["hands out certificates that cannot be taken back: set disableLocalAccounts"]
     if kind not in (SCALE_SET, MACHINE):
         return []
     system = mapping(_profile(kind, inputs).get("osProfile"))

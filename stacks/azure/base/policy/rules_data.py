@@ -15,6 +15,8 @@ def _closed_storage(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     found: list[str] = []
     if inputs.get("publicNetworkAccess") not in ("Disabled", UNKNOWN):
         found.append("takes public traffic")
+    if mapping(inputs.get("networkRuleSet")).get("defaultAction") == "Allow":
+        found.append("lets every network in: set networkRuleSet.defaultAction to Deny")
     if inputs.get("allowBlobPublicAccess") is not False:
         found.append("may hold public containers")
     if inputs.get("minimumTlsVersion") not in ("TLS1_2", "TLS1_3", UNKNOWN):
@@ -36,7 +38,15 @@ def _closed_vaults(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
         )
         if properties.get(name) not in _YES
     ]
+    if mapping(properties.get("networkAcls")).get("defaultAction") == "Allow":
+        found.append("lets every network in: set networkAcls.defaultAction to Deny")
     return [*found, *([] if properties.get("publicNetworkAccess") == "Disabled" else ["takes public traffic"])]
+
+
+def _closed_containers(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != "azure-native:storage:BlobContainer" or inputs.get("publicAccess") in (None, "None", UNKNOWN):
+        return []
+    return [f"publicAccess is {inputs.get('publicAccess')}: anybody may read it"]
 
 
 def _closed_databases(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
@@ -62,6 +72,7 @@ RULES: Sequence[Rule] = (
         description="Storage takes no public traffic and is encrypted with the cluster's key.",
         check=_closed_storage,
     ),
+    Rule(name="closed-containers", description="Nobody reads without a login.", check=_closed_containers),
     Rule(name="closed-vaults", description="Vaults are private and cannot be purged.", check=_closed_vaults),
     Rule(
         name="closed-databases",

@@ -9,6 +9,8 @@ from rule import UNKNOWN, Rule
 
 # Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25.
 RDMA_NETWORK = ipaddress.IPv4Network("172.16.0.0/16")
+# Nobody who is let in on purpose has more addresses than this.
+_SHORTEST_PREFIX = 8
 _ANYWHERE = ("*", "0.0.0.0/0", "internet", "any", "::/0")
 
 
@@ -20,8 +22,21 @@ def _no_public_address_on_machines(kind: str, inputs: Mapping[str, Any]) -> Sequ
         network = mapping(mapping(inputs.get("virtualMachineProfile")).get("networkProfile"))
         for interface in mappings(network.get("networkInterfaceConfigurations")):
             addresses += mappings(interface.get("ipConfigurations"))
+    if kind == "azure-native:containerservice:AgentPool" and inputs.get("enableNodePublicIP") is True:
+        return ["nodes have public addresses: set enableNodePublicIP to false"]
     named = ("publicIPAddress", "publicIPAddressConfiguration")
     return ["a machine has a public address"] if any(one.get(name) for one in addresses for name in named) else []
+
+
+def _from_anywhere(source: str) -> bool:
+    """Whether a source is everybody, also as one of a few halves or quarters of all addresses."""
+    if source.lower() in _ANYWHERE:
+        return True
+    try:
+        network = ipaddress.ip_network(source, strict=False)
+    except ValueError:
+        return False
+    return network.prefixlen < _SHORTEST_PREFIX and not network.is_private
 
 
 def _inbound(inputs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -31,13 +46,16 @@ def _inbound(inputs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _nothing_from_the_internet(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
-    if kind != "azure-native:network:NetworkSecurityGroup":
+    if kind == "azure-native:network:SecurityRule":
+        # The same as a rule inside a group, in a resource of its own.
+        inputs = {"securityRules": [{"name": "the rule", **inputs}]}
+    elif kind != "azure-native:network:NetworkSecurityGroup":
         return []
     return [
         f"{rule.get('name')} lets the Internet in"
         for rule in _inbound(inputs)
         if any(
-            source.lower() in _ANYWHERE
+            _from_anywhere(source)
             for source in (*texts([rule.get("sourceAddressPrefix")]), *texts(rule.get("sourceAddressPrefixes")))
         )
     ]
@@ -64,6 +82,18 @@ def _infiniband_keeps_its_addresses(kind: str, inputs: Mapping[str, Any]) -> Seq
         for prefix in prefixes
         if prefix != UNKNOWN and ":" not in prefix and ipaddress.IPv4Network(prefix).overlaps(RDMA_NETWORK)
     ]
+
+
+def _closed_api_server(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != "azure-native:containerservice:ManagedCluster":
+        return []
+    access = mapping(inputs.get("apiServerAccessProfile"))
+    ranges = texts(access.get("authorizedIPRanges"))
+    found: list[str] = []
+    if access.get("enablePrivateCluster") not in (True, UNKNOWN) and not ranges:
+        found.append("the API server is open to the Internet: set enablePrivateCluster, or name ranges")
+    found += [f"lets {one} reach the API server" for one in ranges if _from_anywhere(one)]
+    return found
 
 
 def _flow_logs_are_on(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
@@ -93,5 +123,6 @@ RULES: Sequence[Rule] = (
         description="No network overlaps 172.16.0.0/16.",
         check=_infiniband_keeps_its_addresses,
     ),
+    Rule(name="closed-api-server", description="Few reach the Kubernetes API server.", check=_closed_api_server),
     Rule(name="flow-logs-are-on", description="Flow logs are enabled.", check=_flow_logs_are_on),
 )

@@ -12,6 +12,9 @@ TOO_MUCH = {
     "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
+    "00482a5a-887f-4fb3-b363-3b7fe8e74483": "Key Vault Administrator",
+    "b7e6dc6d-f1e8-4753-8033-0f276bb0955b": "Storage Blob Data Owner",
+    "9980e02c-c2be-4d73-94e8-173b1dc7cf3c": "Virtual Machine Contributor",
 }
 # /subscriptions/S/resourceGroups/G has four slashes; a resource below it has more.
 _SLASHES_OF_A_GROUP = 4

@@ -72,6 +72,10 @@ GRANT = {
     "roleDefinitionId": "/roleDefinitions/ba92f5b4-2d11-453d-a403-e96b0029c9fe",
     "scope": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a",
 }
+KUBERNETES = {
+    "apiServerAccessProfile": {"enablePrivateCluster": True}, "diskEncryptionSetID": "set",
+    "disableLocalAccounts": True, "tags": SET["tags"],
+}  # fmt: skip
 ADDRESS = {"publicIPAddressConfiguration": {"name": "x"}}
 PUBLIC_SET = {"networkProfile": {"networkInterfaceConfigurations": [{"ipConfigurations": [ADDRESS]}]}}
 
@@ -99,6 +103,34 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
         {"securityRules": [OPEN], "tags": SET["tags"]},
         "ssh lets the Internet in",
     ),
+    (
+        "azure-native:network:NetworkSecurityGroup",
+        {
+            "securityRules": [{**OPEN, "sourceAddressPrefixes": ["0.0.0.0/1"], "sourceAddressPrefix": None}],
+            "tags": SET["tags"],
+        },
+        "ssh lets the Internet in",
+    ),
+    ("azure-native:network:SecurityRule", {**OPEN, "tags": SET["tags"]}, "ssh lets the Internet in"),
+    (
+        "azure-native:containerservice:ManagedCluster",
+        {**KUBERNETES, "apiServerAccessProfile": {"enablePrivateCluster": False}},
+        "closed-api-server: the API server is open",
+    ),
+    (
+        "azure-native:containerservice:ManagedCluster",
+        {**KUBERNETES, "apiServerAccessProfile": {"authorizedIPRanges": ["0.0.0.0/0"]}},
+        "closed-api-server: lets 0.0.0.0/0",
+    ),
+    ("azure-native:containerservice:ManagedCluster", without("diskEncryptionSetID", KUBERNETES), "own-key-on-disks"),
+    ("azure-native:containerservice:ManagedCluster", without("disableLocalAccounts", KUBERNETES), "no-passwords"),
+    ("azure-native:containerservice:AgentPool", {"enableNodePublicIP": True}, "nodes have public addresses"),
+    ("azure-native:compute:Disk", {"encryption": {}, "tags": SET["tags"]}, "own-key-on-disks"),
+    (
+        "azure-native:compute:VirtualMachine",
+        {**MACHINE, "storageProfile": {**MACHINE["storageProfile"], "dataDisks": [{"lun": 0}]}, "tags": SET["tags"]},
+        "own-key-on-disks: data disk 0 lacks",
+    ),
     ("azure-native:network:Subnet", without("networkSecurityGroup", SUBNET), "has no security group"),
     ("azure-native:network:Subnet", without("defaultOutboundAccess", SUBNET), "has Azure's own way out"),
     (
@@ -111,6 +143,22 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     ("azure-native:storage:StorageAccount", without("allowBlobPublicAccess", ACCOUNT), "may hold public containers"),
     ("azure-native:storage:StorageAccount", {**ACCOUNT, "minimumTlsVersion": "TLS1_0"}, "takes old TLS"),
     ("azure-native:storage:StorageAccount", without("encryption", ACCOUNT), "not encrypted with the cluster's key"),
+    (
+        "azure-native:storage:StorageAccount",
+        {**ACCOUNT, "networkRuleSet": {"defaultAction": "Allow"}},
+        "lets every network in",
+    ),
+    (
+        "azure-native:keyvault:Vault",
+        {**VAULT, "properties": {**VAULT["properties"], "networkAcls": {"defaultAction": "Allow"}}},
+        "lets every network in",
+    ),
+    ("azure-native:storage:BlobContainer", {"publicAccess": "Blob"}, "closed-containers"),
+    (
+        "azure-native:authorization:RoleAssignment",
+        {**GRANT, "roleDefinitionId": "/roleDefinitions/00482a5a-887f-4fb3-b363-3b7fe8e74483"},
+        "gives the role Key Vault Administrator",
+    ),
     ("azure-native:keyvault:Vault", without("properties.enablePurgeProtection", VAULT), "can be purged"),
     ("azure-native:keyvault:Vault", without("properties.enableRbacAuthorization", VAULT), "access policies"),
     ("azure-native:keyvault:Vault", without("properties.publicNetworkAccess", VAULT), "takes public traffic"),

@@ -6,6 +6,7 @@ import rules_data
 import rules_machines
 import rules_network
 import rules_rights
-from rule import Rule
+from rule import Rule, StackRule
 
 RULES: Sequence[Rule] = (*rules_network.RULES, *rules_machines.RULES, *rules_data.RULES, *rules_rights.RULES)
+STACK_RULES: Sequence[StackRule] = ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reading import mapping, mappings
-from rule import Rule
+from rule import UNKNOWN, Rule
 
 INSTANCE = "gcp:compute/instance:Instance"
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
@@ -53,6 +53,29 @@ def _logins_by_iam(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     return ["takes logins by keys in its metadata: set enable-oslogin to TRUE"]
 
 
+def _nodes_of_kubernetes(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind not in ("gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"):
+        return []
+    found: list[str] = []
+    config = mapping(inputs.get("nodeConfig"))
+    if kind.endswith(":Cluster"):
+        if mapping(inputs.get("databaseEncryption")).get("state") != "ENCRYPTED":
+            found.append("keeps secrets under Google's key: set databaseEncryption")
+        if not mapping(inputs.get("workloadIdentityConfig")).get("workloadPool"):
+            found.append("pods get the rights of their node: set workloadIdentityConfig.workloadPool")
+        # The default pool, whose nodes these would be, is removed at once.
+        return found
+    if not config.get("bootDiskKmsKey"):
+        found.append("disks have no key of the cluster: set nodeConfig.bootDiskKmsKey")
+    if not config.get("serviceAccount"):
+        found.append("runs as the project's default account: set nodeConfig.serviceAccount")
+    if mapping(config.get("workloadMetadataConfig")).get("mode") not in ("GKE_METADATA", UNKNOWN):
+        found.append("pods get the rights of their node: set workloadMetadataConfig.mode to GKE_METADATA")
+    if mapping(inputs.get("networkConfig")).get("enablePrivateNodes") is not True:
+        found.append("nodes get public addresses: set networkConfig.enablePrivateNodes to true")
+    return found
+
+
 def _own_account(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     kinds = (INSTANCE, TEMPLATE, "gcp:tpu/v2Vm:V2Vm")
     if kind not in kinds or mapping(inputs.get("serviceAccount")).get("email"):
@@ -90,6 +113,11 @@ RULES: Sequence[Rule] = (
     ),
     Rule(name="encrypted-disks", description="Disks use the cluster's key.", check=_encrypted_disks),
     Rule(name="logins-by-iam", description="People log in by IAM, not by keys in metadata.", check=_logins_by_iam),
+    Rule(
+        name="closed-kubernetes-nodes",
+        description="Nodes of Kubernetes are private, encrypted, and keep their rights from pods.",
+        check=_nodes_of_kubernetes,
+    ),
     Rule(name="own-account", description="Machines run as an account of their own.", check=_own_account),
     Rule(name="measured-boot", description="Machines are Shielded VMs.", check=_measured_boot),
     Rule(name="one-placement", description="A reservation or flex-start stands alone.", check=_one_placement),

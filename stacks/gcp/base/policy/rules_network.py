@@ -44,6 +44,17 @@ def _closed_firewall(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
+def _closed_api_server(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != "gcp:container/cluster:Cluster":
+        return []
+    private = mapping(inputs.get("privateClusterConfig")).get("enablePrivateEndpoint") is True
+    blocks = mappings(mapping(inputs.get("masterAuthorizedNetworksConfig")).get("cidrBlocks"))
+    ranges = [str(block.get("cidrBlock")) for block in blocks]
+    if any(one.endswith("/0") for one in ranges):
+        return ["lets the whole Internet reach the API server: name the ranges of your people"]
+    return [] if private or ranges else ["the API server is open to the Internet: set enablePrivateEndpoint"]
+
+
 def _own_subnetworks(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     if kind != "gcp:compute/network:Network" or inputs.get("autoCreateSubnetworks") is False:
         return []
@@ -61,6 +72,7 @@ RULES: Sequence[Rule] = (
         description="Traffic comes in from private ranges and from Identity-Aware Proxy alone.",
         check=_closed_firewall,
     ),
+    Rule(name="closed-api-server", description="Few reach the Kubernetes API server.", check=_closed_api_server),
     Rule(
         name="own-subnetworks", description="Networks have only the subnetworks of the cluster.", check=_own_subnetworks
     ),

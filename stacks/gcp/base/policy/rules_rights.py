@@ -1,10 +1,11 @@
 """Rules for rights: named permissions on single resources, for named people and accounts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reading import mapping, texts
-from rule import Rule
+from rule import UNKNOWN, Rule
 
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 EVERYBODY = ("allUsers", "allAuthenticatedUsers")
@@ -15,6 +16,14 @@ PROJECT_ROLES = (
     "roles/container.defaultNodeServiceAccount",
     "roles/logging.logWriter",
     "roles/monitoring.metricWriter",
+)
+
+
+# Roles that give power over a service, its resources or who may use them: `roles/owner`, `roles/storage.admin`.
+POWERS = re.compile(r"roles/(.*[aA]dmin|(.*\.)?[oO]wner|(.*\.)?[eE]ditor|iam\.serviceAccountTokenCreator)(\.v[0-9]+)?")
+# Grants that take away what others have: of a whole policy, or of a role on something that is not the cluster's own.
+REPLACING = re.compile(
+    r"gcp:(projects|folder|organizations)/i[aA][mM](Policy|Binding):.*|gcp:.*/\w*[iI][aA][mM]Policy:.*"
 )
 
 
@@ -34,6 +43,21 @@ def _small_grants(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     return []
 
 
+def _no_power_for_machines(_kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    members = [str(inputs.get("member")), *texts(inputs.get("members"))]
+    machines = [member for member in members if member.startswith("serviceAccount:") or member == UNKNOWN]
+    role = str(inputs.get("role"))
+    if not machines or POWERS.fullmatch(role) is None:
+        return []
+    return [f"gives {role} to an account of machines: name the role of what they do, such as storage.objectUser"]
+
+
+def _adding_grants(kind: str, _inputs: Mapping[str, Any]) -> Sequence[str]:
+    if REPLACING.fullmatch(kind) is None:
+        return []
+    return ["takes the rights of everybody else away: grant by members, one by one (IAMMember)"]
+
+
 def _named_permissions(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     if kind != "gcp:projects/iAMCustomRole:IAMCustomRole":
         return []
@@ -49,6 +73,12 @@ def _services_stay(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
 RULES: Sequence[Rule] = (
     Rule(name="named-people", description="Nothing is granted to everybody.", check=_named_people),
     Rule(name="small-grants", description="Rights on the whole project are few.", check=_small_grants),
+    Rule(
+        name="no-power-for-machines",
+        description="Accounts of machines administer nothing.",
+        check=_no_power_for_machines,
+    ),
+    Rule(name="adding-grants", description="Grants take no right from anybody.", check=_adding_grants),
     Rule(name="named-permissions", description="Own roles name their permissions.", check=_named_permissions),
     Rule(name="services-stay", description="The project's services outlive the cluster.", check=_services_stay),
 )
