@@ -49,7 +49,10 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
         "name": plan.name,
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
-        "options": [{name: getattr(cost, name) for name in names} for cost in found.costs],
+        "options": [
+            {name: getattr(cost, name) for name in names} | asdict(unit)
+            for cost, unit in zip(found.costs, found.unit_costs, strict=True)
+        ],
         "returns": [asdict(entry) for entry in found.returns],
         "after_tax": asdict(found.taxed),
         "uncertainty": {
@@ -82,6 +85,8 @@ def _text(plan: Plan, found: Finances) -> str:
         ),
         "",
         _options(found, months),
+        "",
+        _work(found),
         "",
         f"  {found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
@@ -157,6 +162,29 @@ def _taxed(found: Taxed) -> list[str]:
             f"NPV after tax {money(paid.npv_after_tax_usd)}"
         )
     return lines
+
+
+def _work(found: Finances) -> str:
+    columns = [
+        ("What work costs", "left"), ("this run", ""), ("GPU-hour", ""), ("useful GPU-hour, levelised", ""),
+        ("million tokens", ""), ("effective PFLOP-hour", ""),
+    ]  # fmt: skip
+    rows = [
+        [
+            _name(cost.key),
+            money(cost.run_usd),
+            _small(cost.usd_per_gpu_hour),
+            _small(unit.levelised_usd_per_gpu_hour),
+            _small(unit.usd_per_million_tokens),
+            _small(unit.usd_per_effective_pflop_hour),
+        ]
+        for cost, unit in zip(found.costs, found.unit_costs, strict=True)
+    ]
+    return table(columns, rows)
+
+
+def _small(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:,.4g}"
 
 
 def _returns(found: Finances) -> str:

@@ -114,5 +114,36 @@ def release(numbers: list[int], *, reason: str, store: Path | None) -> int:
     return EXIT_FINE
 
 
+def export(folder: Path, *, store: Path | None) -> int:
+    """Write the store as Parquet files.
+
+    Raises:
+        InputError: the folder exists or cannot be written; StoreError: there is no store.
+    """
+    from clusterwright.pricing.archive import export_archive
+    from clusterwright.pricing.store import PriceStore
+
+    with PriceStore.open(store, read_only=True) as opened:
+        count = export_archive(opened, folder)
+    print(f"{count:,} prices in {folder}")  # noqa: T201
+    return EXIT_FINE
+
+
+def restore(folder: Path, *, store: Path | None) -> int:
+    """Read Parquet files into an empty store.
+
+    Raises:
+        InputError: the store has prices, or the folder is no archive; StoreError: the store cannot be written.
+    """
+    from clusterwright.pricing.archive import import_archive
+    from clusterwright.pricing.store import PriceStore
+
+    with PriceStore.open(store) as opened:
+        count = import_archive(opened, folder)
+        place = opened.path
+    print(f"{count:,} prices in {place}")  # noqa: T201
+    return EXIT_FINE
+
+
 def _json(value: dict[str, Any]) -> str:
     return json.dumps({"schema": SCHEMA_VERSION, **value}, indent=1, allow_nan=False, default=str)

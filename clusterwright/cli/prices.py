@@ -203,6 +203,26 @@ def fetch(
     )
 
 
+@prices.command("export")
+def export_archive(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="a new one")], store: Store = None
+) -> None:
+    """Write the store as Parquet files, one folder of prices per provider."""
+    from clusterwright.cli import price_store
+
+    raise typer.Exit(price_store.export(folder, store=store))
+
+
+@prices.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="that `prices export` wrote")], store: Store = None
+) -> None:
+    """Read such Parquet files into an empty store."""
+    from clusterwright.cli import price_store
+
+    raise typer.Exit(price_store.restore(folder, store=store))
+
+
 @prices.command()
 def rate(
     currency: Annotated[str, typer.Argument(help="for example EUR")],

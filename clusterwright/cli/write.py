@@ -132,7 +132,8 @@ def quoted_plan(
         if rates:
             raise InputError("--rate is for quotes", help="add --quotes FILE, or leave out --rate")
         return *load_and_decide(path, set_values, on, progress=progress), None
-    from clusterwright.feeds.vendor_quotes import parse_rates, read_vendor_quotes
+    from clusterwright.feeds.exchange_rates import parse_rates
+    from clusterwright.feeds.vendor_quotes import read_vendor_quotes
 
     read = read_vendor_quotes(quotes, parse_rates(rates or ()))
     loaded, plan = load_and_decide(path, set_values, on, quotes=read.prices, progress=progress)

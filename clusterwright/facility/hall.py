@@ -110,7 +110,8 @@ def hall_findings(
                 id="HAL001",
                 path=("site", "hall", "racks"),
                 message=(
-                    f"{nodes} nodes take {len(kinds)} racks ({kinds.count('compute')} of nodes, "
+                    f"{nodes} node{'s take' if nodes > 1 else ' takes'} {len(kinds)} racks "
+                    f"({kinds.count('compute')} of nodes, "
                     f"{kinds.count('network')} of switches, {kinds.count('services')} of storage and servers), the "
                     f"hall has places for {places}"
                 ),

@@ -144,7 +144,7 @@ def nodes_per_rack(
     findings = []
     by_power = _fit(limits.power_w.value, power_w)
     if by_power < 1:
-        findings.append(_too_much_power(limits.power_w, power_w, name))
+        findings.append(_too_much_power(limits.power_w, power_w, name, site))
     by_height = _fit(site.rack_height_u, height_u)
     if by_height < 1:
         findings.append(
@@ -170,12 +170,14 @@ def _fit(limit: float, each: float) -> int:
     return floor(limit / each + 1e-9) if each > 0 else _NO_LIMIT
 
 
-def _too_much_power(bound: Bound, power_w: float, name: str) -> Finding:
+def _too_much_power(bound: Bound, power_w: float, name: str, site: Site) -> Finding:
     needed = f"{power_w / 1e3:.1f} kW"
+    # What PDUs carry is in proportion to their breakers.
+    breaker_a = ceil(site.feed.breaker_a * power_w / bound.value - 1e-9)
     advice = {
         "rack_power": f"raise site.rack_power to {needed} or more, or choose a smaller system",
         "cooling": f"choose a site.cooling for {needed} a rack, or give the vendor's figure as site.cooling_limit",
-        "feed": f"raise site.feed.breaker or site.feed.voltage until the PDUs that are left carry {needed}",
+        "feed": f"breakers of {breaker_a} A or more carry it (site.feed.breaker), or raise site.feed.voltage",
     }
     return Finding(
         id="RCK001",

@@ -12,8 +12,9 @@ from clusterwright.facility.fabric import size_fabric
 from clusterwright.facility.fabric_choice import RAIL
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_limits import FabricLimitError
+from clusterwright.facility.fabric_notes import notes_of
 from clusterwright.facility.fabric_uplinks import uplinks_with
-from clusterwright.facility.node_ports import ETHERNET, INFINIBAND_NETWORK, NodePorts, ports_of, radix_of
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK, NodePorts, ports_of, radix_of
 from clusterwright.facility.planes import SPLIT_PORTS, Plane
 from clusterwright.facility.site import DesignRules
 
@@ -224,7 +225,7 @@ def _sized(system: System, switch: Switch, request: _Request) -> SystemFabric:
         topology=request.topology,
         oversubscription=oversubscription,
         fabric=fabric,
-        notes=_notes(system, switch, ports=ports, radix=radix, managed=managed, fabric=fabric),
+        notes=notes_of(system, switch, ports=ports, radix=radix, managed=managed, fabric=fabric),
     )
 
 
@@ -282,25 +283,3 @@ def _management_ports(asked: int | None, *, switch: Switch, free: int, rack: Sca
         return 0
     wanted = DesignRules().ufm_ports_per_fabric
     return wanted if free >= wanted else 0
-
-
-def _notes(
-    system: System, switch: Switch, *, ports: NodePorts, radix: int, managed: int, fabric: Fabric
-) -> tuple[str, ...]:
-    said = list(ports.notes)
-    rate = f"{ports.bytes_per_s_one_way * 8e-9:.0f} Gb/s"
-    if radix != switch.ports:
-        said.append(f"each port of {switch.name} is split into {radix // switch.ports} of {rate}")
-    elif switch.port_bytes_per_s_one_way > ports.bytes_per_s_one_way:
-        said.append(f"the ports of {switch.name} run at the {rate} of {system.name}")
-    if ports.planes > 1:
-        shared = f"{ports.rails} rails each" if ports.split == "rails" else f"a part of {rate} of every port each"
-        said.append(f"{ports.planes} planes take {shared}; traffic does not cross from one plane to another")
-    if switch.network == INFINIBAND_NETWORK and managed:
-        said.append(f"{managed} ports of subnet managers (UFM) are among the cables from nodes to leaves")
-    elif switch.network == INFINIBAND_NETWORK and fabric.levels > 1:
-        said.append("no leaf port is left for UFM: leave one node out, or use the subnet manager of a switch")
-    kind = ETHERNET if system.fabric_kind == "roce" else system.fabric_kind
-    if kind not in {None, switch.network}:
-        said.append(f"{system.name} is listed with {kind}; its adapters must be set to {switch.network}")
-    return tuple(said)

@@ -5,7 +5,8 @@ Values in its filter are told apart by case. Prices of the commitments stand in 
 preview version of the interface.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -36,24 +37,32 @@ def fetch(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
         folder.mkdir()
         first = json_request(_question(asked.url, sizes[start : start + _SIZES_AT_ONCE], asked.regions))
         paths += fetch_pages(fetcher, folder, first, shape=_SHAPE, following=_following)
-    return (_reading(paths, asked.url),)
+    return (_reading(paths, asked.folder, asked.url),)
 
 
-def read(paths: Sequence[Path], _folder: Path) -> Sequence[Reading]:
+def read(paths: Sequence[Path], folder: Path) -> Sequence[Reading]:
     """Return saved pages as one document.
 
     Raises:
         FeedError: one is not a page of the list.
     """
-    for path in paths:
-        read_page(path, _SHAPE)
-    return (_reading(paths, f"file:{paths[0].name}"),)
+    return (_reading(paths, folder, f"file:{paths[0].name}"),)
 
 
-def _reading(paths: Iterable[Path], url: str) -> Reading:
-    return Reading(
-        paths=tuple(paths), feed="azure-retail", url=url, rule=RULE, parameters={"wanted": wanted_instances(NAME)}
-    )
+def _reading(paths: Sequence[Path], folder: Path, url: str) -> Reading:
+    """Return pages as one document, with a page of the sizes that are wanted for the rule: one item in a hundred."""
+    wanted = wanted_instances(NAME)
+    sizes = {entry["instance_type"] for entry in wanted}
+    items = [
+        item
+        for path in paths
+        for item in read_page(path, _SHAPE)["Items"]
+        if isinstance(item, dict) and item.get("armSkuName") in sizes
+    ]
+    extract = folder / "wanted-items.json"
+    extract.write_text(json.dumps({"Items": items}), encoding="utf-8")
+    parameters = {"wanted": wanted, "extract": str(extract)}
+    return Reading(paths=tuple(paths), feed="azure-retail", url=url, rule=RULE, parameters=parameters)
 
 
 def _question(url: str, sizes: Sequence[str], regions: Sequence[str]) -> str:

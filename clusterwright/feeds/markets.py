@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
+from clusterwright.catalog.price_only import price_only_products
 from clusterwright.errors import ClusterwrightError
 from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
 from clusterwright.feeds.pages import Shape, read_page
-from clusterwright.feeds.reading import Asked, Feed, Reading
+from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 
 _GPU_QUERY = {"query": "{ gpuTypes { id displayName secureCloud securePrice secureSpotPrice } }"}
-_CLOUDS = ("aws", "azure", "gcp", "oci", "lambda", "runpod", "nebius", "fluidstack", "paperspace", "cudo")
+#: Clouds whose instance types are in the catalogue.
+_CLOUDS = ("aws", "azure", "gcp")
 
 
 @cache
@@ -27,18 +29,22 @@ def _rows() -> tuple[dict[str, str], ...]:
 
 
 def names_of(feed: str) -> list[dict[str, Any]]:
-    """Return what a feed calls accelerators or instances, with the catalogue's id and the number of accelerators.
+    """Return what a feed calls its products, with the price key, the accelerator's id and how many there are.
+
+    Oracle's part numbers are the price keys themselves; other names stand in `catalog/market_names.csv`.
 
     Args:
-        feed: name of a feed in `catalog/market_names.csv`.
+        feed: name of a feed.
 
     Raises:
-        ClusterwrightError: the table cannot be read.
+        ClusterwrightError: a table cannot be read.
     """
+    products = price_only_products()
+    own = {entry.sku.partition("/")[2]: entry.sku for entry in products.values() if entry.provider == feed == "oci"}
+    told = {row["name"]: row["sku"] for row in _rows() if row["feed"] == feed}
     return [
-        {"name": row["name"], "gpu": row["accelerator"], "gpu_count": float(row["gpus"] or 0)}
-        for row in _rows()
-        if row["feed"] == feed
+        {"name": name, "sku": sku, "gpu": products[sku].accelerator, "gpu_count": float(products[sku].gpus)}
+        for name, sku in (own | told).items()
     ]
 
 
@@ -91,7 +97,7 @@ def _skypilot(paths: Sequence[Path], _folder: Path) -> Sequence[Reading]:
     readings = []
     for path in paths:
         cloud = _cloud_of(path)
-        parameters = {"names": names_of("skypilot"), "cloud": cloud}
+        parameters = {"wanted": wanted_instances(cloud), "cloud": cloud}
         readings.append(
             Reading(
                 paths=(path,),

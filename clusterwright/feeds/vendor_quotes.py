@@ -3,7 +3,6 @@
 A quote is used or refused, never passed over: what is wrong with a line is told with its place, all lines at once.
 """
 
-import datetime as dt
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.table import Row, Table, is_formula, read_table
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import BillLine
+from clusterwright.feeds.exchange_rates import Rate, day, number
 from clusterwright.feeds.workbook_table import read_workbook
 from clusterwright.pricing.quoted import QuotedPrice
 
@@ -42,16 +42,7 @@ PRICE, CURRENCY, VENDOR, LEAD_TIME, QUOTED_ON = QUOTE_COLUMNS.values()
 _NEEDED = ("part", "quantity", "unit", PRICE, CURRENCY, VENDOR, QUOTED_ON)
 _TITLES = {title.casefold(): name for title, name in (BILL_COLUMNS | QUOTE_COLUMNS | OTHER_COLUMNS).items()}
 _NAMES = frozenset(_TITLES.values())
-_RATE = re.compile(r"([A-Z]{3})=([0-9.eE+-]+)@(\d{4}-\d{2}-\d{2})")
 _WHAT = "quotes"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rate:
-    """What one unit of a currency cost in USD on a day (ISO 8601)."""
-
-    usd: float
-    day: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,26 +77,6 @@ class VendorQuotes:
         ]
         if problems:
             raise self.table.error(problems)
-
-
-def parse_rates(texts: Sequence[str]) -> dict[str, Rate]:
-    """Return exchange rates by currency, of texts such as `EUR=1.08@2026-11-20` (USD for one EUR on that day).
-
-    Raises:
-        InputError: a text has another form, or names a currency twice.
-    """
-    rates: dict[str, Rate] = {}
-    for text in texts:
-        match = _RATE.fullmatch(text)
-        usd = _number(match[2]) if match else None
-        if match is None or usd is None or usd <= 0 or _day(match[3]) is None:
-            raise InputError(
-                f"{text!r} is no dated exchange rate", help="write it as --rate EUR=1.08@2026-11-20: USD for one EUR"
-            )
-        if match[1] in rates:
-            raise InputError(f"there are two rates of {match[1]}", help="give one")
-        rates[match[1]] = Rate(usd=usd, day=match[3])
-    return rates
 
 
 def read_vendor_quotes(path: Path, rates: Mapping[str, Rate]) -> VendorQuotes:
@@ -195,17 +166,17 @@ def _wrong(row: Row, rates: Mapping[str, Rate]) -> Iterator[Problem]:
         )
     if not row.text(VENDOR):
         yield _problem(row, VENDOR, "the vendor is missing", "a price is traced to who gave it")
-    if _day(row.text(QUOTED_ON)) is None:
+    if day(row.text(QUOTED_ON)) is None:
         said = f"{row.text(QUOTED_ON)!r} is no day" if row.text(QUOTED_ON) else "the day of the quote is missing"
         yield _problem(row, QUOTED_ON, said, "write it as 2026-11-20")
     weeks = row.text(LEAD_TIME)
-    if weeks and ((value := _number(weeks)) is None or value < 0):
+    if weeks and ((value := number(weeks)) is None or value < 0):
         yield _problem(row, LEAD_TIME, f"{weeks!r} is no number of weeks", "write it as 12, or leave it empty")
 
 
 def _wrong_price(row: Row) -> Iterator[Problem]:
     text = row.text(PRICE)
-    price = _number(text)
+    price = number(text)
     if not text:
         yield _problem(
             row, PRICE, "the price is missing, other columns of the quote are filled", "write it, or clear them"
@@ -255,7 +226,7 @@ def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
         yield _problem(
             row, "unit", f"the price is per {unit!r}, the bill counts {own[0].unit}", "quote the bill's unit"
         )
-    quantity = _number(row.text("quantity"))
+    quantity = number(row.text("quantity"))
     if quantity not in {line.quantity for line in own}:
         counted = " or ".join(f"{line.quantity:,g}" for line in own)
         yield _problem(
@@ -271,7 +242,7 @@ def _typed_over(row: Row, usd_of: Mapping[str, float | None]) -> Iterator[Proble
     text, part = row.text("usd_each"), row.text("part")
     if not text or part not in usd_of:
         return
-    usd, known = _number(text), usd_of[part]
+    usd, known = number(text), usd_of[part]
     if usd is None or known is None or not math.isclose(usd, known, rel_tol=1e-6):
         was = "unknown" if known is None else f"{known:,.10g}"
         yield _problem(
@@ -295,25 +266,10 @@ def _price(row: Row, name: str, rates: Mapping[str, Rate]) -> QuotedPrice:
         rate_on=rate.day,
         vendor=row.text(VENDOR),
         quoted_on=row.text(QUOTED_ON),
-        lead_time_weeks=_number(row.text(LEAD_TIME)),
+        lead_time_weeks=number(row.text(LEAD_TIME)),
         file=name,
         line=row.line,
     )
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and "_" not in text else None
-
-
-def _day(text: str) -> dt.date | None:
-    try:
-        return dt.date.fromisoformat(text) if len(text) == len("2026-11-20") else None
-    except ValueError:
-        return None
 
 
 def _close(name: str, known: Sequence[str]) -> str:

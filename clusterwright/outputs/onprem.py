@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from clusterwright.catalog.media import media
@@ -12,7 +12,7 @@ from clusterwright.facility.checklist import checks
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric_links import compute_network, compute_plane, storage_network
-from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH, Inventory
+from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
@@ -26,12 +26,12 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import netbox_files
+from clusterwright.outputs.network_tables import fabric_csv, racks_csv
 from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
 from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.outputs.storage_page import storage_page
-from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.record import Option, Plan
 
 #: The line of the README on the files of each scheduler.
@@ -174,80 +174,6 @@ def _netbox(
     return netbox_files(standing, cables, catalogue, rates)
 
 
-def racks_csv(standing: Iterable[Rack]) -> str:
-    """Return what stands where: one row per device."""
-    return csv_text(
-        ("rack", "u", "height_u", "device", "part", "role", "power_w", "weight_kg"),
-        (
-            (
-                rack.name,
-                placed.u,
-                placed.device.height_u,
-                placed.device.name,
-                placed.device.sku,
-                placed.device.role,
-                placed.device.power_w,
-                placed.device.weight_kg,
-            )
-            for rack in standing
-            for placed in rack.placements
-        ),
-    )
-
-
-def fabric_csv(design: OnPremDesign) -> str:
-    """Return switches, ports and cables of every tier of every network."""
-    inventory = design.inventory
-    rows: list[Sequence[str | float | None]] = []
-    for network, switch, fabric, planes in (
-        ("compute", inventory.compute_switch, inventory.fabric, inventory.planes),
-        ("storage", inventory.storage_switch, inventory.storage_fabric, 1),
-    ):
-        storage = network == "storage"
-        # Slots of the storage network may stay empty, so only the cables between its switches are exact in the counts.
-        leaf_spine, spine_core = planes * fabric.leaf_spine_cables, planes * fabric.spine_core_cables
-        tiers = (
-            ("leaf", planes * fabric.leaf, design.cables[network] - leaf_spine - spine_core, leaf_spine),
-            ("spine", planes * fabric.spine, leaf_spine, spine_core),
-            ("core", planes * fabric.core, spine_core, 0),
-        )
-        for tier, count, below, above in tiers:
-            free = count * fabric.radix - below - above
-            rows.append((network, tier, switch, count, fabric.radix, below, above, free, "A and B" if storage else ""))
-    inband, ports = inventory.inband, design.rules.inband_leaf_ports
-    uplinks = inband.leaf * 2 * inband.leaf_uplinks
-    core = inband.aggregation * inband.core * inband.aggregation_uplinks
-    oob_uplinks = 2 * inventory.oob_switches
-    leaf_down = inband.host_cables + oob_uplinks
-    for tier, count, below, above in (
-        ("leaf", inband.leaf, leaf_down, uplinks + 2 * inband.peer_cables),
-        ("aggregation", inband.aggregation, uplinks, core),
-        ("core", inband.core, core, 0),
-    ):
-        rows.append(
-            ("in-band", tier, INBAND_SWITCH, count, ports, below, above, count * ports - below - above, "A and B")
-        )
-    managed = design.cables["out-of-band"]
-    free = inventory.oob_switches * design.rules.oob_ports - managed
-    rows.append(
-        (
-            "out-of-band",
-            "access",
-            OOB_SWITCH,
-            inventory.oob_switches,
-            design.rules.oob_ports,
-            managed,
-            oob_uplinks,
-            free,
-            "",
-        )
-    )
-    header = (
-        "network", "tier", "switch", "switches", "ports_per_switch", "ports_down", "ports_up", "ports_free", "sides",
-    )  # fmt: skip
-    return csv_text(header, [row for row in rows if row[3]])
-
-
 def _readme(
     design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], *, title: str, scheduler: str
 ) -> str:
@@ -309,6 +235,7 @@ def _readme(
         "",
         "## What to check",
         "",
+        "- `clusterwright prove` on this folder writes `proof.md`: what other people's programs say of these files.",
         f"- Power is unknown for: {unknown}. It is not in the sums.",
         (
             f"- Lengths assume rows of {rows.racks_per_row} racks, {rows.rack_width_m:g} m wide, "

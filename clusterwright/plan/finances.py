@@ -11,6 +11,8 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
 from clusterwright.tco.engine import Ledger
+from clusterwright.tco.finance import capital_recovery_factor
+from clusterwright.tco.levelised import Levelisation
 from clusterwright.tco.records import Candidate, CandidateCost
 from clusterwright.tco.uncertainty import (
     DrawnOption,
@@ -78,6 +80,24 @@ class HeatCell:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class UnitCost:
+    """What work costs on one option, in USD.
+
+    Attributes:
+        key: of the option.
+        usd_per_million_tokens: trained, of one run.
+        usd_per_effective_pflop_hour: of the model FLOPs of one run, which are those that training keeps.
+        levelised_usd_per_gpu_hour: of a useful GPU-hour (hours worked x goodput), with the purchases charged as an
+            annuity over the horizon.
+    """
+
+    key: str
+    usd_per_million_tokens: float | None
+    usd_per_effective_pflop_hour: float | None
+    levelised_usd_per_gpu_hour: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Finances:
     """A plan in the terms of finance.
 
@@ -90,6 +110,7 @@ class Finances:
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
+        unit_costs: of every option, in the order of `costs`.
     """
 
     costs: tuple[CandidateCost, ...]
@@ -103,6 +124,7 @@ class Finances:
     base_saving_usd: float | None
     compared_with: str
     taxed: Taxed
+    unit_costs: tuple[UnitCost, ...]
 
 
 def finances(plan: Plan, section: TcoSection, book: PriceBook, *, draws: int, seed: int) -> Finances:
@@ -141,6 +163,36 @@ def finances(plan: Plan, section: TcoSection, book: PriceBook, *, draws: int, se
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(section, ledger, costs),
+        unit_costs=_unit_costs(plan, ledger, costs),
+    )
+
+
+def _unit_costs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UnitCost, ...]:
+    economics = ledger.economics
+    goodputs = {option.target: option.goodput for option in plan.options}
+    charge = capital_recovery_factor(economics.discount_rate, economics.horizon_months / 12.0)
+    levelised = ledger.levelised(
+        {
+            cost.key: Levelisation(
+                fixed_charge_rate=charge,
+                useful_gpu_hours_per_year=cost.gpus
+                * economics.hours_per_month
+                * 12.0
+                * cost.busy_fraction
+                * goodputs[cost.target],
+            )
+            for cost in costs
+        }
+    )
+    flops = plan.workload.flop_per_token * plan.workload.tokens
+    return tuple(
+        UnitCost(
+            key=cost.key,
+            usd_per_million_tokens=None if cost.run_usd is None else cost.run_usd / plan.workload.tokens * 1e6,
+            usd_per_effective_pflop_hour=None if cost.run_usd is None else cost.run_usd / (flops / 1e15 / 3600.0),
+            levelised_usd_per_gpu_hour=levelised[cost.key].usd_per_useful_gpu_hour if cost.key in levelised else None,
+        )
+        for cost in costs
     )
 
 

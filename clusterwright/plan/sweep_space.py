@@ -115,6 +115,11 @@ def _scenario(loaded: LoadedBlueprint, varied: tuple[tuple[str, str], ...], cata
         raise InputError(
             f"{blueprint.name}: workloads of kind {blueprint.workload.kind!r} cannot be swept", help="kind: train can"
         )
+    if blueprint.targets.onprem is not None and blueprint.targets.onprem.parts is not None:
+        raise InputError(
+            f"{blueprint.name}: a sweep does not read the file of targets.onprem.parts",
+            help="leave it out; plan and build read it",
+        )
     model = model_of(catalogue, blueprint.workload.model)
     problems = (*contradictions(blueprint), *contradictions_of_model(blueprint.workload, model))
     if problems:

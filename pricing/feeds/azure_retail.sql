@@ -1,7 +1,7 @@
 -- One row is one Linux price of a GPU instance in pages of Azure's Retail Prices API: on demand, spot, reservation, or
 -- savings plan. What tells it from its neighbours: products that end in ' Windows', and Cloud Services, are others;
 -- 'Low Priority' is an older spot, only the primary region of a meter is the price, and a reservation's price is the
--- total of its term although its unit says one hour.
+-- total of its term although its unit says one hour. $extract holds the items of the wanted sizes.
 with
 wanted as (
     select unnest($wanted, recursive := true)
@@ -11,7 +11,7 @@ item as (
     select unnest(items, recursive := true)
     from
         read_json(
-            $files,
+            $extract,
             format = 'unstructured',
             maximum_object_size = 268435456,
             columns = {
@@ -20,7 +20,7 @@ item as (
         )
 ),
 
-linux as (
+linux as materialized (
     select
         item.*, -- noqa: AM04
         wanted.instance_type,

@@ -17,7 +17,7 @@ offer as (
 )
 
 select -- noqa: ST06
-    'lambda/' || offer.name as sku,
+    known.sku,
     'lambda' as provider,
     '' as region,
     '' as zone,

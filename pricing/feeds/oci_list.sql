@@ -1,5 +1,5 @@
 -- One row is one price of an accelerator in Oracle's public list: per GPU, one for all regions, without commitments.
--- Rows of Cloud@Customer and VMware are per GPU too; only the names that $names knows whole are read.
+-- Rows of Cloud@Customer and VMware are per GPU too, and H100T is no H100: only part numbers of $names are read.
 with
 known as (
     select unnest($names, recursive := true)
@@ -42,14 +42,14 @@ priced as (
 )
 
 select -- noqa: ST06
-    'oci/' || known.gpu as sku,
+    known.sku,
     'oci' as provider,
     '' as region,
     '' as zone,
     priced.partnumber as provider_sku,
     '' as instance_type,
     known.gpu,
-    1.0 as gpu_count,
+    known.gpu_count,
     'on_demand' as term,
     '' as payment,
     'hourly' as charge,
@@ -64,5 +64,5 @@ select -- noqa: ST06
     '' as note,
     '' as missing
 from priced
-inner join known on priced.displayname = known.name
+inner join known on priced.partnumber = known.name
 where priced.metricname = 'GPU Per Hour' and priced.price.model = 'PAY_AS_YOU_GO'

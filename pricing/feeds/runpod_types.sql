@@ -36,14 +36,14 @@ priced as (
 )
 
 select -- noqa: ST06
-    'runpod/' || known.gpu as sku,
+    known.sku,
     'runpod' as provider,
     '' as region,
     '' as zone,
     priced.id as provider_sku,
     '' as instance_type,
     known.gpu,
-    1.0 as gpu_count,
+    known.gpu_count,
     priced.term,
     '' as payment,
     'hourly' as charge,

@@ -1,23 +1,24 @@
 -- One row is one price in a catalogue of SkyPilot for one cloud: on demand per region, spot per zone. Rows without an
--- instance type are accelerators whose host is priced apart, and are no price of a node. The list is made from the
--- clouds' own: it says no day of its own, and prices of 0 stand for types that are sold by reservation only.
+-- instance type are accelerators whose host is priced apart, and rows without an accelerator are hosts: neither is a
+-- price of a node. The list is made from the clouds' own: it says no day of its own, and prices of 0 stand for types
+-- that are sold by reservation only.
 with
-known as (
-    select unnest($names, recursive := true)
+wanted as (
+    select unnest($wanted, recursive := true)
 ),
 
 offer as (
     select -- noqa: ST06
         entry.instancetype as instance_type,
-        known.gpu,
-        try_cast(entry.acceleratorcount as double) as gpu_count,
+        wanted.gpu,
+        wanted.gpu_count,
         entry.region,
         coalesce(entry.availabilityzone, '') as zone,
         try_cast(entry.price as double) as price,
         try_cast(entry.spotprice as double) as spot_price
     from read_csv($files, header = true, all_varchar = true, delim = ',', quote = '"', escape = '"') as entry
-    inner join known on entry.acceleratorname = known.name
-    where coalesce(entry.instancetype, '') <> ''
+    inner join wanted on entry.instancetype = wanted.instance_type
+    where coalesce(entry.acceleratorname, '') <> ''
 ),
 
 priced as (

@@ -24,7 +24,7 @@ print(0, *(1 for _ in busy), sep="\n")' < <(PATH=$PATH:/opt/aws/neuron/bin timeo
     fi
 }
 
-# shellcheck source=environment.sh
+# shellcheck source=/dev/null
 . "$here/environment.sh"
 
 count_busy() {

@@ -89,3 +89,13 @@ def test_own_parts_reach_every_document(command: Command, tmp_path: Path) -> Non
     ended = command("plan", blueprint, "--on", "onprem")
     assert ended.code == 2
     assert "--> parts.csv:1:6" in ended.err
+
+
+def test_a_sweep_says_that_it_does_not_read_own_parts(command: Command, tmp_path: Path) -> None:
+    """Facts that would be passed over are refused."""
+    (tmp_path / "parts.csv").write_text("part,power_max_w\nqm9700,1600\n")
+    blueprint = tmp_path / "own.yaml"
+    blueprint.write_text(SMALL.replace("system: dgx-h100", "system: dgx-h100\n    parts: parts.csv"))
+    ended = command("sweep", blueprint)
+    assert ended.code == 2
+    assert "a sweep does not read the file of targets.onprem.parts" in ended.err

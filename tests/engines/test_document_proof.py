@@ -259,3 +259,34 @@ def test_folders_that_are_not_ours(tmp_path: Path, documents: Documents) -> None
     change(documents.root / "plan.json", '"schema": 1', '"schema": 2')
     with pytest.raises(InputError, match="not a plan that this version can read"):
         read_folder(documents.root)
+
+
+@pytest.fixture(scope="module")
+def of_ethernet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a cluster whose fabrics are Ethernet."""
+    folder = tmp_path_factory.mktemp("ethernet") / "site"
+    write.onprem(BLUEPRINT, folder, ["targets.onprem.fabric.kind=roce"], force=False)
+    return folder
+
+
+def test_ethernet_is_said_not_to_be_routed(of_ethernet: Path, tmp_path: Path) -> None:
+    """No engine routes it, which is said; its cables are held against the plan."""
+    shutil.copytree(of_ethernet, tmp_path / "site")
+    documents = read_folder(tmp_path / "site")
+    results = list(prove_fabrics(documents))
+    assert {result.state for result in results} == {SKIPPED}
+    assert all("is an Ethernet switch" in result.reason for result in results)
+    assert prove_cables(documents).state == PROVEN
+    path = documents.site / "cables.csv"
+    lines = path.read_text().splitlines()
+    at = {
+        line.split(",")[5] + " " + line.split(",")[6]: index for index, line in enumerate(lines) if ",node001," in line
+    }
+    one, other = (lines[at[f"node001 {port}"]].split(",") for port in ("1/1", "2/1"))
+    # The far ends of two cables of one node are exchanged.
+    lines[at["node001 1/1"]] = ",".join([*one[:7], *other[7:11], *one[11:]])
+    lines[at["node001 2/1"]] = ",".join([*other[:7], *one[7:11], *other[11:]])
+    path.write_text("\n".join(lines) + "\n")
+    (finding,) = prove_cables(documents).findings
+    assert finding.id == "CAB003"
+    assert "cables.csv and the plan differ in 4 cables" in finding.message

@@ -72,6 +72,16 @@ def test_a_rack_that_cannot_hold_one_node_names_what_binds(site: Site, rule: str
     assert finding.help
 
 
+def test_the_breaker_that_is_offered_is_enough() -> None:
+    """With the breaker that the finding names a node fits; with one ampere less it does not."""
+    with pytest.raises(RuleError) as caught:
+        _design(2, site=Site(feed=Feed(name="208 V AC", line_v=208, breaker_a=16)))
+    offered = int(caught.value.findings[0].help.split("breakers of ")[1].split(" A")[0])
+    assert _design(2, site=Site(feed=Feed(line_v=208, breaker_a=offered))).nodes_per_rack == 1
+    with pytest.raises(RuleError, match="RCK001"):
+        _design(2, site=Site(feed=Feed(line_v=208, breaker_a=offered - 1)))
+
+
 def test_floor_and_rack_frame_bound_the_nodes() -> None:
     """500 kg/m2 under 0.84 m2 carry 420 kg: three DGX H100 of 130.45 kg, and two where the rack weighs 150 kg."""
     site = Site(hall=Hall(floor_load_kg_per_m2=500))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import BillLine
-from clusterwright.feeds.vendor_quotes import Rate, VendorQuotes, parse_rates, read_vendor_quotes
+from clusterwright.feeds.exchange_rates import Rate, parse_rates
+from clusterwright.feeds.vendor_quotes import VendorQuotes, read_vendor_quotes
 
 HEADER = "line,part,item,quantity,unit,quote_unit_price,quote_currency,quote_vendor,quote_lead_time_weeks,quoted_on\n"
 EURO = {"EUR": Rate(usd=1.08, day="2026-11-19")}

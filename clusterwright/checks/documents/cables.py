@@ -8,7 +8,6 @@ from pathlib import Path
 from clusterwright.checks.documents.records import Documents, Result, found, judged
 from clusterwright.checks.fabric.reading import named_wires, read_netlist
 from clusterwright.errors import ClusterwrightError, Finding
-from clusterwright.facility.cabling import Cages
 from clusterwright.facility.fabric_links import compute_network, storage_network
 
 FILE = "cables.csv"
@@ -101,7 +100,10 @@ def _counts(rows: Sequence[Row], planned: Mapping[str, int]) -> Iterator[Finding
 def _wires(rows: Sequence[Row], nets: Mapping[str, Sequence[Path]], documents: Documents) -> Iterator[Finding]:
     """Compare the list with the fabric files; with the plan's cables where a network has no such file."""
     inventory = documents.design.inventory
-    cages = Cages(switch=inventory.fabric.ports_per_switch_cage, node=inventory.node_ports_per_cage)
+    cages = {
+        "compute": inventory.fabric.ports_per_switch_cage,
+        "storage": inventory.storage_fabric.ports_per_switch_cage,
+    }
     for network, planned in _PLANNED.items():
         links = list(planned(inventory))
         paths = nets.get(network, ())
@@ -110,9 +112,9 @@ def _wires(rows: Sequence[Row], nets: Mapping[str, Sequence[Path]], documents: D
         }
         switches = {end.device for link in links for end in (link.a, link.b) if end.kind == "switch"}
 
-        def end(row: Row, side: str, switches: set[str] = switches) -> tuple[str, int]:
+        def end(row: Row, side: str, switches: set[str] = switches, cage: int = cages[network]) -> tuple[str, int]:
             device = row[f"{side}_device"]
-            return device, _port(row[f"{side}_port"], cages.switch if device in switches else cages.node)
+            return device, _port(row[f"{side}_port"], cage if device in switches else inventory.node_ports_per_cage)
 
         listed = {frozenset((end(row, "from"), end(row, "to"))) for row in rows if row["network"] == network}
         differing = listed ^ wires

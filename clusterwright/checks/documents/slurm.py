@@ -1,7 +1,6 @@
 """Proof of the Slurm files: a real slurmctld starts with them, takes every node and GPU, and warns of nothing."""
 
 import os
-import pwd
 import re
 import shutil
 import socket
@@ -79,6 +78,8 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
     Raises:
         InputError: a line that has to be replaced is not there once, or one would run a program.
     """
+    import pwd  # noqa: PLC0415 - only where slurmctld can run
+
     for number, line in enumerate(text.splitlines(), start=1):
         if _RUNS.match(line):
             raise InputError(
