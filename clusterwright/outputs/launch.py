@@ -1,10 +1,12 @@
 """The files that start a plan's job: a Slurm script for Megatron-LM, and configurations for DeepSpeed and FSDP."""
 
 import math
+import shlex
 
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.facility.node_ports import ETHERNET
+from clusterwright.outputs.example_job import pod_of
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch_fabric import settings_for, shell_line
 from clusterwright.outputs.launch_megatron import (
@@ -48,7 +50,10 @@ def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, 
     model = plan.workload.architecture
     chip = catalogue.accelerators[option.accelerator]
     if chip.vendor != "NVIDIA":
-        return _only_readme(plan, f"{chip.name} needs its vendor's own build of the training software")
+        reason = f"{chip.name} needs its vendor's own build of the training software"
+        environment = _environment(option, catalogue)
+        hint = "; `environment.sh` has what its jobs export on this fabric" if environment else ""
+        return _only_readme(plan, f"{reason}{hint}") | environment
     missing = {
         "train.sbatch": no_megatron(plan, option),
         "deepspeed.json": no_deepspeed(plan, option),
@@ -72,6 +77,17 @@ def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, 
 
 def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
     return {"README.md": text(f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n")}
+
+
+def _environment(option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return what a job of a vendor's own software exports on a cloud's fabric; nothing where nobody knows."""
+    instance = catalogue.instances.get(option.instance)
+    pod = pod_of(instance) if instance is not None else None
+    if instance is None or pod is None:
+        return {}
+    exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in pod["environment"].items())
+    said = f"# What jobs on {instance.id} export for {instance.fabric_kind} with {instance.vendor_software}."
+    return {"environment.sh": text(f"# shellcheck shell=sh\n{said}\n{exports}")}
 
 
 def fabric_of(option: Option, catalogue: Catalogue) -> str:

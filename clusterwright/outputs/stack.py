@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
+from clusterwright.outputs.example_job import for_fabric
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.project_files import kept_example, project_files
 from clusterwright.outputs.project_readme import HOLDS, project_readme
@@ -42,7 +43,11 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     files = {kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()}
     instance = catalogue.instances[option.instance]
     for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
-        files[path] = text(for_node(files[path].content.decode(), instance).rstrip("\n"))
+        manifest = files[path].content.decode()
+        shaped = for_node(manifest, instance)
+        if path.endswith("/all_reduce.yaml"):
+            shaped = for_fabric(shaped, instance, option.nodes)
+        files[path] = text(shaped.rstrip("\n"))
     missing = fill_ins(option, instance, declared_keys(files))
     layers = configuration(plan, option, catalogue)
     for layer, values in layers.items():

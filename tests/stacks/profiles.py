@@ -28,7 +28,7 @@ _FREE = (
     "tagSpecifications",
     "gpu-cluster/scripts",
 )
-#: The number of nodes, wherever it is said.
+#: The number of nodes, wherever it is said, and the money of a budget, which follows prices.
 _SIZES = (
     "desiredCapacity",
     "desiredSize",
@@ -39,6 +39,7 @@ _SIZES = (
     "resizeBy",
     "count",
     "nodeCount",
+    "amount",
 )
 _MOST_VALUES = 4
 _GIVEN = "given"
