@@ -52,7 +52,11 @@ def test_spares_stay_within_the_limit_of_nodes() -> None:
 def test_a_job_that_is_interrupted_before_it_saves_never_finishes() -> None:
     """A productive share that underflows to 0 is an infinite time: refused, and nothing is divided by zero."""
     with pytest.raises(BlueprintError) as caught:
-        planned("reliability.interruptions_per_1000_node_days=1e5", "targets.aws.min_nodes=40")
+        planned(
+            "reliability.interruptions_per_1000_node_days=1e5",
+            "targets.aws.min_nodes=1000",
+            "targets.aws.max_nodes=2000",
+        )
     assert caught.value.exit_code == 1
     assert "REL002" in caught.value.render()
     assert "never finishes on p5.48xlarge" in caught.value.render()
