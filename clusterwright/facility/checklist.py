@@ -51,7 +51,10 @@ def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
     yield Check(
         area="Network",
         item="compute fabric",
-        found=f"{inventory.compute_family}, {fabric.levels} levels, {fabric.switches:,} switches",
+        found=(
+            f"{inventory.compute_family}, {fabric.levels} level{'s' * (fabric.levels > 1)}, "
+            f"{fabric.switches:,} switch{'es' * (fabric.switches > 1)}"
+        ),
         limit="InfiniBand NDR or XDR, or RoCE; rails",
         verdict=PASS if current else FAIL,
         note="" if current else "older rates are slower, not wrong",
