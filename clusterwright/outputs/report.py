@@ -54,6 +54,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
         "as_of": plan.as_of,
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
+        "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
         "comparison": report_tables.comparison(plan, sources),
         "unknown": _unknown(plan),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
