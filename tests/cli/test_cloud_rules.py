@@ -80,7 +80,7 @@ def test_warnings_change_no_exit_code(command: Command, tmp_path: Path) -> None:
     path.write_text(path.read_text() + "data: {local_nvme: 30 TB}\n")
     ended = command("plan", path, "--json")
     assert ended.code == 0
-    assert [warning["id"] for warning in json.loads(ended.out)["warnings"]] == ["PLC002", "TCO002", "EFF003"]
+    assert [warning["id"] for warning in json.loads(ended.out)["warnings"]] == ["PLC002", "EFF003"]
     assert "warning[PLC002]: the only source, cfn-lint 1.58.0, does not list p5.48xlarge" in ended.err
     assert "cloud.yaml:13:13\n" in ended.err
     assert "error" not in ended.err
@@ -100,7 +100,9 @@ def test_check_counts_warnings(command: Command, tmp_path: Path) -> None:
 
 def test_a_target_alone_is_not_warned_of_keys_of_the_others(command: Command, small: Path) -> None:
     """Planning one target of several does not make keys of the others useless."""
-    small.write_text(small.read_text() + "cluster: {host_prefix: gpu, time_to_live: 7 days}\n")
+    small.write_text(
+        small.read_text() + "cluster: {host_prefix: gpu, time_to_live: 7 days}\neconomics: {max_price_age: 10 years}\n"
+    )
     for target in ("aws", "onprem"):
         ended = command("plan", small, "--on", target)
         assert (ended.code, ended.err) == (0, "")
