@@ -26,7 +26,7 @@ class PriceCommands(TyperGroup):
 
 prices = typer.Typer(
     cls=PriceCommands,
-    help="Prices with day and source: list, compare, fetch, import.",
+    help="Prices with day and source: list, compare, fetch.",
     rich_markup_mode=None,
 )
 Store = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="price store; the user's own by default")]

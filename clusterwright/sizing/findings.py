@@ -34,6 +34,16 @@ def _has_layouts(job: TrainingJob, node: NodeType) -> bool:
     return enumerate_layouts(job, node, max_nodes=node_limit(job, node)) is not None
 
 
+def never_finishes(node: NodeType) -> Finding:
+    """Return `REL002`: failures come so often that on no number of nodes any work is kept."""
+    return Finding(
+        id="REL002",
+        path=_WORKLOAD,
+        message=f"the job never finishes on {node.id}: it is interrupted before it has saved any progress",
+        help="check reliability.interruptions_per_1000_node_days, restart and checkpoint; fewer nodes fail less often",
+    )
+
+
 def does_not_fit(
     job: TrainingJob, node: NodeType, *, layout: Layout, needed: MemoryPerGpu, nodes_that_fit: int | None
 ) -> Finding:

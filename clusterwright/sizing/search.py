@@ -74,6 +74,8 @@ def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> F
     if not timed.row.size:
         raise RuleError((_does_not_fit(job, node, shape, device, space, stack=stacks[0]),))
     chosen = _front_rows(timed)
+    if not chosen.size:
+        raise RuleError((findings.never_finishes(node),))
     found = space.at(timed.mode[chosen], timed.row[chosen])
     found = replace(found, recompute_layers=timed.recompute_layers[chosen])
     return Front(

@@ -226,8 +226,14 @@ def calendar_days(
     steps = job.tokens / (job.sequence_length * job.global_batch_sequences)
     if starts is None:
         fraction = goodput.fraction_for_nodes(reliability, nodes=nodes, running_share=running_share)
-        return np.asarray(steps * step_s / fraction / SECONDS_PER_DAY)
+        return _over(steps * step_s, fraction) / SECONDS_PER_DAY
     fraction = goodput.fraction_for_nodes(
         reliability, nodes=nodes, running_share=running_share, added_restart_s=starts.restart_s
     )
-    return np.asarray((steps * step_s / fraction + starts.startup_s) / SECONDS_PER_DAY)
+    return (_over(steps * step_s, fraction) + starts.startup_s) / SECONDS_PER_DAY
+
+
+def _over(productive_s: Values, fraction: Values) -> Array:
+    """Return calendar seconds; infinite where failures come so often that the productive share underflows to 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(productive_s / np.asarray(fraction))

@@ -47,4 +47,4 @@ def test_what_is_asked_reaches_the_option(tmp_path: Path) -> None:
     assert loads(dumps(plan)) == plan
     owned = plan.option("onprem")
     assert owned is not None
-    assert (owned.scheduler, owned.existing_network, owned.time_to_live_hours) == ("", None, None)
+    assert (owned.scheduler, owned.existing_network, owned.time_to_live_hours) == ("slurm", None, None)

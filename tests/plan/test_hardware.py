@@ -58,13 +58,13 @@ def test_the_order_of_names_changes_nothing() -> None:
 
 def test_what_is_not_chosen_has_a_reason() -> None:
     """Missing prices, missing facts and missed goals are told apart."""
-    option = aws("p5.48xlarge", "g6e.48xlarge", "g6.xlarge", "g6.16xlarge").options[0]
+    option = aws("p5.48xlarge", "g7e.48xlarge", "g6.xlarge", "g6.16xlarge").options[0]
     reasons = {entry.name: entry.reason for entry in option.considered}
     assert reasons["p5.48xlarge"] == ""
-    assert "no price of GPU node g6e.48xlarge" in reasons["g6e.48xlarge"]
+    assert "no price of GPU node g7e.48xlarge" in reasons["g7e.48xlarge"]
     assert "is not known" in reasons["g6.xlarge"]
     assert reasons["g6.16xlarge"] == "misses the goal"
-    assert "3 without a price, a fact or enough speed" in hardware_lines(aws("p5.48xlarge", "g6e.48xlarge", "g6.xlarge",
+    assert "3 without a price, a fact or enough speed" in hardware_lines(aws("p5.48xlarge", "g7e.48xlarge", "g6.xlarge",
                                                                              "g6.16xlarge"))[0]  # fmt: skip
 
 

@@ -49,6 +49,19 @@ def test_spares_stay_within_the_limit_of_nodes() -> None:
     assert "leave none that train" in caught.value.render()
 
 
+def test_a_job_that_is_interrupted_before_it_saves_never_finishes() -> None:
+    """A productive share that underflows to 0 is an infinite time: refused, and nothing is divided by zero."""
+    with pytest.raises(BlueprintError) as caught:
+        planned(
+            "reliability.interruptions_per_1000_node_days=1e5",
+            "targets.aws.min_nodes=1000",
+            "targets.aws.max_nodes=2000",
+        )
+    assert caught.value.exit_code == 1
+    assert "REL002" in caught.value.render()
+    assert "never finishes on p5.48xlarge" in caught.value.render()
+
+
 def test_spot_is_slower_and_flagged_as_an_assumption() -> None:
     """The same blueprint on the spot market takes longer, and its rate stands first among the assumptions."""
     spot = planned("targets.aws.capacity=spot", "goals.finish_within=200 days", "targets.aws.max_nodes=48")
