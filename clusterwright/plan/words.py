@@ -20,6 +20,18 @@ def on_target(target: str) -> str:
     return NAME_OF_TARGET[target] if target == "onprem" else f"on {NAME_OF_TARGET[target]}"
 
 
+def term_text(key: str) -> str:
+    """Return the name of a target under a term, such as `aws/reserved_1y`, in words.
+
+    >>> term_text("aws/reserved_1y"), term_text("onprem"), term_text("onprem/bridged")
+    ('AWS, reserved 1y', 'on premises', 'on premises, rented until delivery')
+    """
+    target, _, term = key.partition("/")
+    if term == "bridged":
+        return f"{NAME_OF_TARGET[target]}, rented until delivery"
+    return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
+
+
 def money(usd: float | None) -> str:
     """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
 
