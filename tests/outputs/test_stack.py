@@ -347,6 +347,8 @@ def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> No
             assert still == entry.required
     for command in ("up", "down", "destroy", "destroy --with-data", "reimage", "preview --policy-pack policy"):
         assert f"./cluster.sh {command}" in readme
+    (zone_key,) = re.findall(r"`\./cluster\.sh set (\w+) ZONE`", readme)
+    assert any(zone_key in declared(cloud, scheduler, layer) for layer in LAYERS)
 
 
 @pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
