@@ -1,6 +1,7 @@
 """Where and how a cloud target asks for its nodes, held against what the cloud has."""
 
 import re
+from difflib import get_close_matches
 
 from clusterwright.blueprint.clouds import OFFERED_BY, CloudTarget
 from clusterwright.blueprint.problems import Path, Problem
@@ -18,6 +19,12 @@ RESERVATION_IDS = {
         r"[a-z][a-z0-9-]*|projects/[a-z0-9-]+/reservations/[a-z0-9-]+(/reservationBlocks/[a-z0-9-]+)?",
         "my-reservation, or projects/PROJECT/reservations/NAME",
     ),
+}
+#: What a zone of a region is called, by cloud.
+_ZONES = {
+    "aws": "a zone is the region and a letter, for example {region}a; nodes, fabric and file system share it",
+    "azure": "zones of Azure are 1, 2 and 3; nodes, fabric and file system share one",
+    "gcp": "a zone is the region and -a, -b or so, for example {region}-b; nodes, fabric and file system share it",
 }
 #: Kinds of capacity that one cloud alone has, in a sentence.
 _OFFERS = {
@@ -40,7 +47,7 @@ def place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
                 id="PLC003",
                 path=(*path, "zone"),
                 message=f"zone {asked.zone!r} is not in region {asked.region!r}",
-                help="the GPU nodes, their fabric and the file system share one zone of the region",
+                help=_ZONES[cloud].format(region=asked.region),
             )
         )
     shape, example = RESERVATION_IDS[cloud]
@@ -68,12 +75,13 @@ def place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
 def zone_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget) -> list[Problem]:
     """Return `PLC006` for a zone that the region does not have, as all sources that know the region say.
 
-    A zone of another region is `PLC003` and nothing here; one that a single source leaves out is a warning.
+    A zone of another region is `PLC003` and nothing here; one that a single source leaves out is a warning. Where no
+    zone is named, the region has to have one at all.
     """
-    if asked.zone is None or not _zone_in_region(cloud, asked.zone, asked.region):
+    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
         return []
-    says = zone_verdict(catalogue, cloud, asked.region, asked.zone)
-    if not says.refused:
+    says = zone_verdict(catalogue, cloud, asked.region, asked.zone or "")
+    if not says.refused or (asked.zone is None and says.known):
         return []
     sources = " and ".join(says.left_out_by)
     if says.known:
@@ -82,7 +90,8 @@ def zone_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget) -> list[
     else:
         message = f"{asked.region!r} has no availability zones, say {sources}"
         advice = "choose a region that has them: the stacks put nodes and file system into one zone"
-    return [Problem(id="PLC006", path=("targets", cloud, "zone"), message=message, help=advice)]
+    field = "region" if asked.zone is None else "zone"
+    return [Problem(id="PLC006", path=("targets", cloud, field), message=message, help=advice)]
 
 
 def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instance: Instance) -> list[Problem]:
@@ -115,10 +124,23 @@ def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instanc
                 id="PLC001",
                 path=(*path, "region"),
                 message=f"no source lists {instance.id} in {asked.region!r}",
-                help=f"it is listed in {', '.join(listed_regions(catalogue, instance)) or 'no region that is known'}",
+                help=_meant(catalogue, cloud, asked.region)
+                + f"it is listed in {', '.join(listed_regions(catalogue, instance)) or 'no region that is known'}",
             )
         )
     return problems
+
+
+def _meant(catalogue: Catalogue, cloud: str, region: str) -> str:
+    """Return what a region that no source knows may have been meant for, as the beginning of a help; else nothing."""
+    known = known_regions(catalogue, cloud)
+    if region in known:
+        return ""
+    for other in sorted(set(RESERVATION_IDS) - {cloud}):
+        if region in known_regions(catalogue, other):
+            return f"{region} is a region of {other}; "
+    close = get_close_matches(region.lower(), known, n=2)
+    return f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
 
 
 def _own_offer(cloud: str) -> str:

@@ -25,6 +25,12 @@ TOGETHER = {
     ),
     "gcp": (("network_id", "subnetwork_id"),),
 }
+#: Private DNS zones that an existing network of Azure may be linked to: field, and the zone's name.
+AZURE_ZONES = {
+    "vault_zone_id": "privatelink.vaultcore.azure.net",
+    "blob_zone_id": "privatelink.blob.core.windows.net",
+    "database_zone_id": "privatelink.mysql.database.azure.com",
+}
 
 
 def existing_problems(cloud: str, asked: CloudTarget, instance: Instance | None) -> list[Problem]:
@@ -106,6 +112,17 @@ def _elsewhere_azure(path: Path, existing: AzureExisting) -> Iterator[Problem]:
     subnets = ("node_subnet_id", "service_subnet_id", "lustre_subnet_id")
     known = [(name, value) for name in subnets if (value := getattr(existing, name)) is not None]
     network = existing.virtual_network_id
+    for name, domain in AZURE_ZONES.items():
+        zone = getattr(existing, name)
+        if zone is not None and network is None:
+            yield Problem(
+                id="EXI001",
+                path=(*path, name),
+                message=f"{name} given, but virtual_network_id missing",
+                help="a zone is of use to a network that exists and is linked to it: name that, or leave the zone out",
+            )
+        if zone is not None and zone.rpartition("/")[2].lower() != domain:
+            yield _wrong(path, name, f"{name} is of {zone.rpartition('/')[2]}, not of {domain}")
     for name, value in known:
         if network is not None and value.rpartition("/subnets/")[0].lower() != network.lower():
             yield _wrong(path, name, f"{name} is not in the virtual network {network.rpartition('/')[2]}")

@@ -102,6 +102,12 @@ class EconomicsSection(Section):
     utilisation: Fraction = Field(0.8, gt=0, le=1, description="share of the horizon that the cluster works")
     discount_rate: Fraction = Field(0.08, ge=0, le=1, description="per year, for net present value")
     budget: Money | None = Field(None, gt=0, description="most that one run may cost")
+    max_price_age: Duration = Field(
+        180 * 86400.0,
+        gt=0,
+        le=20 * 8760 * 3600.0,
+        description="prices last seen longer than this before as_of are warned of, for example 90 days",
+    )
 
 
 class Checkpointing(Section):

@@ -23,8 +23,20 @@ def _checked(text: str, pattern: str, what: str, example: str) -> str:
     return text
 
 
+def _without_login(text: str) -> str:
+    # It would be written into every project's files in plain text.
+    if re.match(r"[a-z0-9]+://[^/?]*@", text):
+        raise PydanticCustomError(
+            "identifier",
+            "the state backend's address holds a login",
+            {"help": "leave out what is before the @: `pulumi login` and the cloud's own login keep it elsewhere"},
+        )
+    return text
+
+
 _Url = Annotated[
     str,
+    AfterValidator(_without_login),
     AfterValidator(lambda text: _checked(text, _URL, "a state backend's address", "s3://my-state?region=us-east-1")),
     WithJsonSchema({"type": "string", "pattern": f"^{_URL}$", "examples": ["s3://my-state?region=us-east-1"]}),
 ]

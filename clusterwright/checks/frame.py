@@ -264,7 +264,8 @@ def state(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message=f"the state lies on one machine: {', '.join(local)}",
-            fix="set targets.<cloud>.state.url of the blueprint, or backend.url in each, to a bucket or Pulumi Cloud",
+            fix=f"set targets.{subject.cloud}.state.url of the blueprint, or backend.url in each, to a bucket or "
+            "Pulumi Cloud",
             place=Place(file=subject.project.shown(local[0]), line=1, column=1),
         )
     else:

@@ -139,6 +139,9 @@ def image_fits(subject: Subject) -> Iterator[Outcome]:
     if setting is None and subject.project.scheduler == "kubernetes" and subject.cloud != "aws":
         # AKS and GKE choose the image by the cluster's version.
         return
+    if instance.vendor_software == "tpu" and setting is None:
+        yield from _tpu_runtime(subject, instance)
+        return
     if setting is None or not text(setting.value):
         yield Outcome(
             status="FAIL",
@@ -157,6 +160,21 @@ def image_fits(subject: Subject) -> Iterator[Outcome]:
                 setting, f"the image is for {software}, {instance.id} needs {instance.vendor_software}: {setting.value}"
             )
     yield passed(f"{setting.value}", setting.place)
+
+
+def _tpu_runtime(subject: Subject, instance: Instance) -> Iterator[Outcome]:
+    """Check what hosts of TPUs boot from: Cloud TPU knows it by the name of a runtime version, not by an image."""
+    setting = subject.project.setting("tpuRuntimeVersion")
+    if setting is not None and text(setting.value):
+        yield passed(f"runtime version {setting.value}", setting.place)
+        return
+    known = instance.image or "…"
+    yield Outcome(
+        status="FAIL",
+        message=f"no runtime version is set for {instance.id}",
+        fix=f"./cluster.sh set tpuRuntimeVersion {known}",
+        place=setting.place if setting else None,
+    )
 
 
 def _unfit(setting: Setting, message: str) -> Outcome:

@@ -19,13 +19,15 @@ def offered(subject: Subject) -> Iterator[Outcome]:
     problems = offer_problems(subject.catalogue, subject.cloud, target_of(subject), instance)
     yield from outcomes_of(subject, problems, "PLC001")
     says = verdict(subject.catalogue, instance, subject.region)
-    elsewhere = ", ".join(listed_regions(subject.catalogue, instance)[:8])
+    elsewhere = ", ".join(listed_regions(subject.catalogue, instance))
     ask = "run with --online to ask the provider"
     if says.doubtful:
         yield Outcome(
             status="WARN" if says.left_out_by else "UNKNOWN",
             message=f"of the sources that know both, {len(says.listed_by)} list {instance.id} in {subject.region} and "
-            f"{len(says.left_out_by)} do not",
+            f"{len(says.left_out_by)} do not"
+            if says.left_out_by
+            else f"no source says whether there is {instance.id} in {subject.region}",
             fix=f"{ask}; listed are {elsewhere}" if elsewhere else ask,
             place=place,
             rule="PLC002",

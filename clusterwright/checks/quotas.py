@@ -29,6 +29,8 @@ _COMMANDS = {
         "IAM & Admin, Quotas, {code} in {region}, {amount}",
     ),
 }
+#: Quotas of a family have a dimension beside their name, and the list of a region's quotas leaves them out.
+_GCP_FAMILY = "the console's page IAM & Admin, Quotas, filtered by {code}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +63,10 @@ def ask(subject: Subject) -> Ask | None:
         return None
     spot = subject.capacity in _AS_SPOT
     code, amount = quota.spot_code if spot else quota.on_demand_code, each * nodes
-    show, more = (text.format(region=subject.region, code=code, amount=amount) for text in _COMMANDS[subject.cloud])
+    show, more = _COMMANDS[subject.cloud]
+    if subject.cloud == "gcp" and " " in code:
+        show = _GCP_FAMILY
+    show, more = (text.format(region=subject.region, code=code, amount=amount) for text in (show, more))
     return Ask(
         name=quota.spot_name if spot else quota.on_demand_name,
         code=code,
@@ -109,7 +114,7 @@ def networks(subject: Subject) -> Iterator[Outcome]:
         return
     yield Outcome(
         status="UNKNOWN",
-        message=f"the project makes {count} VPC networks, which count against the quota NETWORKS",
+        message=f"the project makes {count} VPC network{'' if count == 1 else 's'}; the quota NETWORKS counts them",
         fix="run with --online, or gcloud compute project-info describe --flatten=quotas "
         "--filter=quotas.metric=NETWORKS",
     )

@@ -12,7 +12,7 @@ from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import NAME_OF_TARGET, money, percent
+from clusterwright.plan.words import money, percent, term_text
 from clusterwright.pricing.book import PriceBook
 
 _SHOWN_SWINGS = 8
@@ -68,13 +68,6 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
     }
 
 
-def _name(key: str) -> str:
-    target, _, term = key.partition("/")
-    if term == "bridged":
-        return f"{NAME_OF_TARGET[target]}, rented until delivery"
-    return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
-
-
 def _text(plan: Plan, found: Finances) -> str:
     months = f"{plan.economics.horizon_months:g} months"
     lines = [
@@ -108,7 +101,7 @@ def _options(found: Finances, months: str) -> str:
     ]  # fmt: skip
     rows = [
         [
-            _name(cost.key),
+            term_text(cost.key),
             money(cost.horizon_usd),
             money(cost.npv_usd),
             money(drawn[cost.key].npv_usd_p10),
@@ -132,7 +125,7 @@ def _taxed(found: Taxed) -> list[str]:
     ]  # fmt: skip
     rows = [
         [
-            _name(entry.key),
+            term_text(entry.key),
             money(entry.npv_before_tax_usd),
             money(entry.npv_after_tax_usd),
             money(entry.after_tax_usd),
@@ -147,7 +140,7 @@ def _taxed(found: Taxed) -> list[str]:
     if found.delivery_months:
         lines.append(
             f"  paid at order, at work after {found.delivery_months} months; "
-            f"until then {_name(found.bridged_by)} is rented"
+            f"until then {term_text(found.bridged_by)} is rented"
         )
     if found.books:
         years = ", ".join(
@@ -171,7 +164,7 @@ def _work(found: Finances) -> str:
     ]  # fmt: skip
     rows = [
         [
-            _name(cost.key),
+            term_text(cost.key),
             money(cost.run_usd),
             _small(cost.usd_per_gpu_hour),
             _small(unit.levelised_usd_per_gpu_hour),
@@ -194,7 +187,7 @@ def _returns(found: Finances) -> str:
     ]  # fmt: skip
     rows = [
         [
-            _name(entry.rented_key),
+            term_text(entry.rented_key),
             money(entry.npv_usd),
             "none" if entry.irr_per_year is None else percent(entry.irr_per_year),
             _month(entry.payback_months),
@@ -217,7 +210,7 @@ def _month(months: float | None) -> str:
 
 
 def _sensitivity(found: Finances) -> list[str]:
-    against = _name(found.compared_with)
+    against = term_text(found.compared_with)
     swings = [
         [entry.key.replace("_", " "), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
         for entry in found.swings[:_SHOWN_SWINGS]

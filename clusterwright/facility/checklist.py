@@ -1,57 +1,21 @@
 """The check-list of a data centre for AI: every item against this design, as pass, fail or unknown."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import sqrt
 
-from clusterwright.catalog.claims import claims_of
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.facility import power
 from clusterwright.facility.cabling import Cable
+from clusterwright.facility.checklist_items import NOT_GIVEN, Check, kw, within
+from clusterwright.facility.checklist_power import cooling_items, power_items
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.floor_load import FAIL, PASS, UNKNOWN, floor_load
-from clusterwright.facility.power_chain import (
-    GOES_ON,
-    SLOWS,
-    Loss,
-    cdu_count,
-    heat_of,
-    loss,
-    pdus_of_source,
-    rack_va,
-    sources_of,
-    supply_rule,
-)
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import TRAY_GAP_M
 from clusterwright.facility.storage_design import StorageDesign
 
 #: Least and recommended rack for DGX systems (NVIDIA's reference racks): units, and width and depth in m.
 LEAST_RACK_U, RECOMMENDED_RACK_U, LEAST_RACK_M = 48, 52, (0.6, 1.1)
-#: Voltage of a supply of an AC system that is published for 200 to 240 V.
-SUPPLY_V = (200.0, 240.0)
-#: Words of the claim that says so.
-AC_SUPPLY = "200 to 240 V"
-NOT_GIVEN = "not given"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Check:
-    """One item.
-
-    Attributes:
-        area, item: what is asked.
-        found, limit: the design's number, and what it is held against.
-        verdict: `pass`, `fail` or `unknown`.
-        note: what the list that people carry says otherwise, or what to find out.
-    """
-
-    area: str
-    item: str
-    found: str
-    limit: str
-    verdict: str
-    note: str = ""
+#: Rates of InfiniBand that the list asks for.
+CURRENT_INFINIBAND = ("ndr", "xdr")
 
 
 def checks(
@@ -70,8 +34,8 @@ def checks(
     """
     system = design.node(catalogue)
     return (
-        *_power(design, standing, system, catalogue),
-        *_cooling(design, standing, system),
+        *power_items(design, standing, system, catalogue),
+        *cooling_items(design, standing, system),
         *_network(design, cables),
         *_storage(design.inventory.storage),
         *_density(design),
@@ -81,167 +45,19 @@ def checks(
     )
 
 
-def _within(value: float, limit: float | None) -> str:
-    if limit is None:
-        return UNKNOWN
-    return PASS if value <= limit * (1 + 1e-9) else FAIL
-
-
-def _kw(watts: float | None) -> str:
-    return NOT_GIVEN if watts is None else f"{watts / 1e3:,.1f} kW"
-
-
-def _power(design: OnPremDesign, standing: Sequence[Rack], system: System, catalogue: Catalogue) -> Iterator[Check]:
-    site, summary = design.site, design.power
-    fullest = max(standing, key=lambda rack: rack.power_w / rack.power_limit_w)
-    yield Check(
-        area="Power",
-        item="power of the fullest rack",
-        found=f"{_kw(fullest.power_w)} ({fullest.name})",
-        limit=_kw(fullest.power_limit_w),
-        verdict=_unless_unknown(_within(fullest.power_w, fullest.power_limit_w), fullest.unknown_power),
-        note="30 to 120 kW per rack is no requirement: what counts is what these racks draw",
-    )
-    yield Check(
-        area="Power",
-        item="power of the hall",
-        found=_kw(summary.it_w),
-        limit=_kw(site.power_limit_w),
-        verdict=_unless_unknown(_within(summary.it_w, site.power_limit_w), summary.unknown_items),
-    )
-    yield _voltage(design, system, catalogue)
-    pdus = design.pdus_per_compute_rack
-    sources = sources_of(site.feed, standing)
-    worst = max(pdus_of_source(pdus, source, sources) for source in range(sources))
-    yield _survives("one PDU of a rack fails", loss(system, pdus=pdus, lost=1), system)
-    lost = _survives(f"one of {sources} feeds fails", loss(system, pdus=pdus, lost=worst), system)
-    yield lost if site.feed.sources else _assumed(lost)
-    compute = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
-    va = rack_va(compute.power_w, site.feed, design.rules) / max(1, pdus - 1)
-    yield Check(
-        area="Power",
-        item="breakers of PDUs after one has failed, at 80 %",
-        found=f"{va / 1e3:.1f} kVA",
-        limit=f"{site.feed.va / 1e3:.1f} kVA",
-        verdict=_within(va, site.feed.va),
-    )
-    asked, rated = rack_va(summary.it_w, site.feed, design.rules), site.plant.ups_va
-    yield Check(
-        area="Power",
-        item="rating of the UPS",
-        found=f"{asked / 1e3:,.1f} kVA asked",
-        limit=NOT_GIVEN if rated is None else f"{rated / 1e3:,.1f} kVA",
-        verdict=_within(asked, rated),
-    )
-    yield Check(
-        area="Power",
-        item="UPS bears the swings of GPUs",
-        found="not published for these systems",
-        limit=NOT_GIVEN,
-        verdict=UNKNOWN,
-        note="have the vendor of the UPS confirm it",
-    )
-
-
-def _unless_unknown(verdict: str, unknown: Sequence[str]) -> str:
-    """Return a pass as unknown where something is not in the sum."""
-    return UNKNOWN if verdict == PASS and unknown else verdict
-
-
-def _voltage(design: OnPremDesign, system: System, catalogue: Catalogue) -> Check:
-    feed = design.site.feed
-    claim = next((fact.chosen for fact in claims_of(catalogue, system.id) if fact.attribute == "supply"), None)
-    stated = NOT_GIVEN if claim is None else claim.value
-    # Supplies hang between two lines where these have 240 V or less, else between a line and neutral.
-    at_supply = feed.line_v
-    if not feed.direct and feed.line_v > SUPPLY_V[1]:
-        at_supply = feed.line_v / sqrt(3)
-    verdict = UNKNOWN
-    if claim is not None and claim.value == AC_SUPPLY:
-        fits = not feed.direct and SUPPLY_V[0] <= round(at_supply) <= SUPPLY_V[1]
-        verdict = PASS if fits else FAIL
-    return Check(
-        area="Power",
-        item="voltage suits the power supplies",
-        found=f"{feed.name}, {at_supply:.0f} V at a supply",
-        limit=stated,
-        verdict=verdict,
-        note="400 V DC is no requirement: it needs supplies or racks made for it",
-    )
-
-
-def _survives(item: str, left: Loss, system: System) -> Check:
-    verdicts = {GOES_ON: PASS, SLOWS: PASS, UNKNOWN: UNKNOWN}
-    found = "unknown" if left.supplies_left is None else f"{left.supplies_left} supplies of a node left"
-    return Check(
-        area="Power",
-        item=item,
-        found=found,
-        limit="unknown" if system.psu_needed is None else f"{system.psu_needed} needed",
-        verdict=verdicts.get(left.outcome, FAIL),
-        note=f"supplies {supply_rule(system.psu_count, system.psu_needed)}"
-        + ("; the nodes go on at lower power" if left.outcome == SLOWS else ""),
-    )
-
-
-def _assumed(check: Check) -> Check:
-    """Return the check of feeds whose number was assumed: that they are there is not known."""
-    verdict = UNKNOWN if check.verdict == PASS else check.verdict
-    return Check(
-        area=check.area, item=check.item, found=check.found, limit=check.limit, verdict=verdict,
-        note=f"{check.note}; the number of feeds is assumed (site.feed.sources)",
-    )  # fmt: skip
-
-
-def _cooling(design: OnPremDesign, standing: Sequence[Rack], system: System) -> Iterator[Check]:
-    site = design.site
-    fullest = max(standing, key=lambda rack: rack.power_w)
-    yield Check(
-        area="Cooling",
-        item="heat of the fullest rack",
-        found=f"{_kw(fullest.power_w)} ({fullest.name})",
-        limit=f"{site.cooling or 'method ' + NOT_GIVEN}: {_kw(site.cooling_limit_w)}",
-        verdict=_within(fullest.power_w, site.cooling_limit_w),
-        note="rear doors or liquid are not needed from 30 kW on: vendors profile air-cooled racks of 57.2 kW",
-    )
-    heat = heat_of(compute_w=design.power.compute_w, it_w=design.power.it_w, system=system, site=site)
-    flow = power.airflow_cfm(power_w=heat.air_w, rise_c=site.air_rise_c)
-    yield Check(
-        area="Cooling",
-        item="air of the hall",
-        found=f"{flow:,.0f} CFM for {_kw(heat.air_w)}",
-        limit=NOT_GIVEN,
-        verdict=UNKNOWN,
-        note="hold it against the data sheets of the cooling units",
-    )
-    share, units = system.liquid_heat_fraction, cdu_count(heat.liquid_w, site)
-    if heat.liquid_w > 0:
-        verdict = UNKNOWN if units is None or site.cooling is None else PASS
-        found = (
-            f"{_kw(heat.liquid_w)}, {power.water_l_per_min(power_w=heat.liquid_w, rise_c=site.water_rise_c):,.0f} L/min"
-        )
-    else:
-        verdict = UNKNOWN if share is None else PASS
-        found = "share unknown" if share is None else "no heat into liquid"
-    yield Check(
-        area="Cooling",
-        item="liquid where the system needs it",
-        found=found,
-        limit="CDUs: " + ("size not given" if units is None else str(units)),
-        verdict=verdict,
-        note="direct-to-chip is needed for systems with cold plates only, such as GB200",
-    )
-
-
 def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
     inventory, fabric = design.inventory, design.fabric
+    current = inventory.compute_family in CURRENT_INFINIBAND or inventory.compute_family.startswith("eth")
     yield Check(
         area="Network",
         item="compute fabric",
-        found=f"{inventory.compute_family}, {fabric.levels} levels, {fabric.switches} switches",
+        found=(
+            f"{inventory.compute_family}, {fabric.levels} level{'s' * (fabric.levels > 1)}, "
+            f"{fabric.switches:,} switch{'es' * (fabric.switches > 1)}"
+        ),
         limit="InfiniBand NDR or XDR, or RoCE; rails",
-        verdict=PASS if inventory.compute_family in ("ndr", "xdr") else FAIL,
-        note="older rates are slower, not wrong" if inventory.compute_family not in ("ndr", "xdr") else "",
+        verdict=PASS if current else FAIL,
+        note="" if current else "older rates are slower, not wrong",
     )
     narrow = max(design.rules.leaf_oversubscription, design.rules.spine_oversubscription)
     yield Check(
@@ -249,7 +65,7 @@ def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
         item="oversubscription of the compute fabric",
         found=f"{narrow:g}:1",
         limit="1:1 in reference architectures",
-        verdict=_within(narrow, 1.0),
+        verdict=within(narrow, 1.0),
         note="" if narrow <= 1 else "chosen in the blueprint; the plan counts with it",
     )
     longest = max(cables, key=lambda cable: cable.run_m)
@@ -258,7 +74,7 @@ def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
         item="longest cable",
         found=f"{longest.run_m:.1f} m run, {longest.length_m:g} m {longest.kind}",
         limit=f"{longest.length_m:g} m",
-        verdict=_within(longest.run_m, longest.length_m),
+        verdict=within(longest.run_m, longest.length_m),
         note="every cable is at least as long as its way along the trays",
     )
 
@@ -269,7 +85,7 @@ def _storage(storage: StorageDesign) -> Iterator[Check]:
         item="capacity",
         found=f"{storage.capacity_bytes / 1e12:,.0f} TB asked",
         limit=_or_unknown(storage.usable_bytes, 1e12, "TB usable"),
-        verdict=_within(storage.capacity_bytes, storage.usable_bytes),
+        verdict=within(storage.capacity_bytes, storage.usable_bytes),
         note=f"{storage.boxes} boxes of {storage.name}",
     )
     for item, asked, given, note in (
@@ -287,7 +103,7 @@ def _storage(storage: StorageDesign) -> Iterator[Check]:
             item=item,
             found=f"{asked / 1e9:,.1f} GB/s asked",
             limit=_or_unknown(given, 1e9, "GB/s given"),
-            verdict=_within(asked, given),
+            verdict=within(asked, given),
             note="; ".join(part for part in (note, ask) if part),
         )
 
@@ -303,7 +119,7 @@ def _density(design: OnPremDesign) -> Iterator[Check]:
         area="GPU density",
         item="GPUs of a rack",
         found=f"{gpus} in {design.nodes_per_rack} nodes",
-        limit=f"{_kw(design.site.rack_power_w)}, {design.site.rack_height_u:g} U",
+        limit=f"{kw(design.site.rack_power_w)}, {design.site.rack_height_u:g} U",
         verdict=PASS,
         note="as many as power, feeds, height and weight allow",
     )
@@ -343,9 +159,9 @@ def _physical(design: OnPremDesign, standing: Sequence[Rack], system: System) ->
     yield Check(
         area="Physical",
         item="places for racks",
-        found=f"{len(standing)} racks",
-        limit=NOT_GIVEN if places is None else f"{places} places",
-        verdict=_within(len(standing), places),
+        found=f"{len(standing):,} racks",
+        limit=NOT_GIVEN if places is None else f"{places:,} places",
+        verdict=within(len(standing), places),
     )
     tall, narrow = site.rack_outside_height_m, min(width, depth)
     for item, size, opening in (
@@ -358,7 +174,7 @@ def _physical(design: OnPremDesign, standing: Sequence[Rack], system: System) ->
             item=item,
             found=f"{size:.2f} m",
             limit=NOT_GIVEN if opening is None else f"{opening:g} m",
-            verdict=_within(size, opening),
+            verdict=within(size, opening),
         )
 
 
@@ -388,8 +204,8 @@ def _monitoring(design: OnPremDesign, standing: Sequence[Rack]) -> Iterator[Chec
     yield Check(
         area="Monitoring",
         item="management port of every device and PDU",
-        found=f"{managed} out-of-band links",
-        limit=f"{things} devices and PDUs",
+        found=f"{managed:,} out-of-band links",
+        limit=f"{things:,} devices and PDUs",
         verdict=PASS if managed >= things else FAIL,
     )
     yield Check(

@@ -11,11 +11,12 @@ from clusterwright.facility.cabling import Cable, tally
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.hall import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.layout import arranged, rows_that_reach, settle, wire
+from clusterwright.facility.layout import arranged, settle, wire
 from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.onprem_bill import bill_of
 from clusterwright.facility.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.racks import Rack
+from clusterwright.facility.reach import what_reaches
 from clusterwright.facility.site import DesignRules, Site
 from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.sizing.records import StorageNeed
@@ -132,7 +133,7 @@ def design_onprem(
     try:
         cables = wire(inventory, standing, site=site, rules=rules)
     except RuleError as error:
-        advice = rows_that_reach(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
+        advice = what_reaches(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
         raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(

@@ -18,7 +18,7 @@ from clusterwright.facility.node_facts import told_note
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK, radix_of
 from clusterwright.facility.planes import Plane
 from clusterwright.facility.racks import host_name
-from clusterwright.facility.site import DesignRules
+from clusterwright.facility.site import DesignRules, Feed
 from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.facility.storage_design import StorageDesign, design_storage
 from clusterwright.facility.storage_words import storage_box_family, storage_note
@@ -34,6 +34,11 @@ MANAGEMENT_SERVER = "management-server"
 COMPUTE_PDU = "raritan-px3-5878"
 OTHER_PDU = "raritan-px3-5747"
 RACK = "legrand-nvidpd13"
+
+
+def other_pdu(feed: Feed) -> str:
+    """Return the PDU of racks without nodes: the smaller one on the reference feed, else that of all racks."""
+    return OTHER_PDU if feed.pdu == COMPUTE_PDU else feed.pdu
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import chain
 
 from clusterwright.catalog.records import Catalogue
-from clusterwright.errors import RuleError
 from clusterwright.facility import devices, ethernet_links, fabric_links, placement, rack_limits, racks
 from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots
 from clusterwright.facility.inventory import Inventory
@@ -170,30 +169,4 @@ def _data_links(inventory: Inventory, rules: DesignRules) -> Iterator[Link]:
             rules=rules,
             family="eth100",
         ),
-    )
-
-
-def rows_that_reach(inventory: Inventory, count: int, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> str:
-    """Return in words which rows would let every cable reach, or that none do.
-
-    Args:
-        inventory: whose cables do not all reach.
-        count: its racks.
-        site: with the rows that it has.
-        rules: of the networks.
-        catalogue: sizes and power.
-    """
-    square = placement.square_rows(count, site.rows)
-    for per_row in dict.fromkeys((square, max(1, square // 2), square * 2)):
-        rows = replace(site.rows, racks_per_row=per_row, switch_racks="middle-rows")
-        changed = replace(site, rows=rows)
-        standing = lay_out(inventory, site=changed, rules=rules, catalogue=catalogue)
-        try:
-            wire(inventory, standing, site=changed, rules=rules)
-        except RuleError:
-            continue
-        return f"rows of {per_row} racks (site.hall.racks_per_row) bring all cables within reach"
-    return (
-        "no rows bring all cables within reach: raise site.rack_power so that fewer racks do, narrow the aisles, or "
-        "plan fewer nodes"
     )

@@ -61,8 +61,7 @@ def bill_of(
         line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
         *(line(box.part, count, note, category="storage") for box, count, note in storage_lines(inventory.storage)),
         line(feed.pdu, compute, _compute_pdus(racks)),
-        # The PDU of other racks was chosen for the reference feed; on another one all racks have the same.
-        line(stock.OTHER_PDU if feed.pdu == stock.COMPUTE_PDU else feed.pdu, others, "feeds A and B of each rack"),
+        line(stock.other_pdu(feed), others, "feeds A and B of each rack"),
         line(stock.RACK, len(racks), ""),
     ]
     lines = [with_spares for bought in lines for with_spares in _with_spares(bought, spares, catalogue)]

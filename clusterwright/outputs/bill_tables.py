@@ -68,8 +68,8 @@ def bill_markdown(bill: Bill, prices: Prices, *, title: str) -> str:
         title: heading.
     """
     head = (
-        "| Line | Part | Item | Quantity | Unit | USD each | USD total | Price is | Lead time, weeks |",
-        "|---:|---|---|---:|---|---:|---:|---|---:|",
+        "| Line | Part | Item | Quantity | Unit | USD each | USD total | Price is | Lead time, weeks | For |",
+        "|---:|---|---|---:|---|---:|---:|---|---:|---|",
     )
     rows, total, unknown = [], 0.0, 0
     for number, line in enumerate(bill.lines, start=1):
@@ -79,7 +79,7 @@ def bill_markdown(bill: Bill, prices: Prices, *, title: str) -> str:
         weeks = price.quote.lead_time_weeks if price.quote else None
         cells = (
             str(number), line.sku, line.item, f"{line.quantity:,g}", line.unit, _usd(price.unit_usd), _usd(usd),
-            price.basis, "unknown" if weeks is None else f"{weeks:g}",
+            price.basis, "unknown" if weeks is None else f"{weeks:g}", line.note,
         )  # fmt: skip
         rows.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     known = f"**{total:,.2f} USD** for the lines whose price is known"

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from clusterwright.facility.checklist import Check
+from clusterwright.facility.checklist_items import Check
 from clusterwright.facility.floor_load import FAIL, PASS, UNKNOWN
 
 

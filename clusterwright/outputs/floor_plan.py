@@ -73,12 +73,13 @@ def _sheet_svg(racks: Sequence[Rack], site: Site, sheet: Sheet, *, title: str) -
     }
     height = tops[last] + (rows.rack_depth_m + rows.cold_aisle_m / 2) * _METRE + _FOOT
     it_w, used = sum(rack.power_w for rack in racks), len({rack.row for rack in racks})
+    standing = f"{drawing.counted(len(racks), 'rack')} in {drawing.counted(used, 'row')}"
     marks = [
         drawing.text(_MARGIN, 38, title, size=20, weight="bold"),
         drawing.text(
             _MARGIN,
             60,
-            f"{len(racks)} racks in {used} rows, {it_w / 1e3:,.0f} kW nameplate, seen from above. {_places(site)}",
+            f"{standing}, {it_w / 1e3:,.0f} kW nameplate, seen from above. {_places(site)}",
             size=12.5,
         ),
         *_legend(_MARGIN, 76, site),
@@ -97,7 +98,7 @@ def _sheet_svg(racks: Sequence[Rack], site: Site, sheet: Sheet, *, title: str) -
         if rack.row in sheet.rows and rack.slot in sheet.slots:
             marks += _rack(rack, rows, left - sheet.slots[0] * rows.rack_width_m * _METRE, tops[rack.row])
     marks += _scale(left, height - 34)
-    description = f"Floor plan of {len(racks)} racks in {used} rows with hot and cold aisles and power by rack."
+    description = f"Floor plan of {standing} with hot and cold aisles and power by rack."
     return drawing.page(width, height, title=title, description=description, marks=marks)
 
 
@@ -116,7 +117,11 @@ def _slots(site: Site, row: int) -> int:
 
 
 def _places(site: Site) -> str:
-    return "Places of the hall are not known." if site.places is None else f"The hall has {site.places} places."
+    return (
+        "Places of the hall are not known."
+        if site.places is None
+        else f"The hall has {drawing.counted(site.places, 'place')}."
+    )
 
 
 def _legend(x: float, y: float, site: Site) -> list[str]:

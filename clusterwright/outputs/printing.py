@@ -58,7 +58,8 @@ def drawing_pages(plan: Plan, option: Option, catalogue: Catalogue, files: Mappi
     standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
     for start in range(0, len(standing), RACKS_PER_PAGE):
         some = standing[start : start + RACKS_PER_PAGE]
-        title = f"{plan.name}: racks {some[0].name} to {some[-1].name}"
+        one = f"rack {some[0].name}"
+        title = f"{plan.name}: {one if len(some) == 1 else f'racks {some[0].name} to {some[-1].name}'}"
         pages.append(racks_svg(some, title=title, unknown_items=design.bill.unknown_power_items))
     return pages
 

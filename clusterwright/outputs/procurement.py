@@ -30,7 +30,7 @@ def procurement(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> st
         "| kind | in use | spares | share | basis | lead time |",
         "|---|---:|---:|---:|---|---:|",
         *(
-            f"| {kind} | {bought[kind] - spare[kind]:,} | {spare[kind]:,} | {spares.share(kind):.3g} | "
+            f"| {kind} | {bought[kind] - spare[kind]:,} | {spare[kind]:,} | {spares.share(kind) * 100:.3g} % | "
             f"{_basis(spares, kind)} | {_weeks(leads.seconds(kind))} |"
             for kind in KINDS
             if bought[kind]

@@ -33,6 +33,8 @@ _LOOK = {
     "slurm": "sinfo   # on the machine that you reached: nodes appear as they boot",
     "kubernetes": "kubectl get nodes   # GPU nodes appear as they boot",
 }
+#: The configuration's key of the zone, by cloud.
+_ZONE_KEYS = {"aws": "availabilityZone", "azure": "zone", "gcp": "zone"}
 _SET_IMAGE = "./cluster.sh set nodeType.image IMAGE"
 _REIMAGE = "./cluster.sh reimage"
 #: Replacing the nodes' system, by scheduler and cloud; AKS and GKE choose the image themselves.
@@ -118,7 +120,11 @@ def _state(option: Option) -> str:
 def _zone(option: Option, zone: str) -> str:
     if option.zone:
         return f"The zone is {zone}, as the blueprint says."
-    return f"Zone {zone} is a first guess: set the one where your capacity is, in every layer that names it."
+    key = _ZONE_KEYS[option.target]
+    return (
+        f"Zone {zone} is a first guess. Before the first `up`, set the one where your capacity is, in every layer that "
+        f"names it:\n`./cluster.sh set {key} ZONE`."
+    )
 
 
 def _demoted(pages: str) -> Iterator[str]:

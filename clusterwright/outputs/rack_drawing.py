@@ -29,7 +29,7 @@ def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str]
         title: heading.
         unknown_items: names of what has no known power, for the legend.
     """
-    columns = min(_PER_LINE, len(racks))
+    columns, count = min(_PER_LINE, len(racks)), drawing.counted(len(racks), "rack")
     rack_height = max(rack.height_u for rack in racks) * _UNIT
     step_x, step_y = _WIDTH + _SCALE + _GAP, _HEAD + rack_height + _FOOT + _GAP
     width = max(_MARGIN * 2 + columns * step_x - _GAP, 760)
@@ -41,7 +41,7 @@ def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str]
         drawing.text(
             _MARGIN,
             54,
-            f"{len(racks)} racks, front view, U1 at the bottom. The bar below is nameplate power against the limit.",
+            f"{count}, front view, U1 at the bottom. The bar below is nameplate power against the limit.",
             size=12,
         ),
     ]
@@ -49,7 +49,7 @@ def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str]
     for index, rack in enumerate(racks):
         row, column = divmod(index, columns)
         marks += _rack(rack, _MARGIN + column * step_x, top + row * step_y)
-    description = f"Elevations of {len(racks)} racks with device names, rack units and power."
+    description = f"Elevations of {count} with device names, rack units and power."
     return drawing.page(width, height, title=title, description=description, marks=marks)
 
 
@@ -71,7 +71,7 @@ def _rack(rack: Rack, x: float, y: float) -> list[str]:
     marks = [
         "<g>",
         drawing.text(left, y + 16, f"Rack {rack.name}", size=14, weight="bold"),
-        drawing.text(left, y + 32, f"{rack.kind}, {rack.pdus} PDUs", size=11),
+        drawing.text(left, y + 32, f"{rack.kind}, {drawing.counted(rack.pdus, 'PDU')}", size=11),
         drawing.box(left, top, _WIDTH, height, fill="#f5f7fa", title=f"rack {rack.name}, {rack.height_u} U"),
     ]
     for unit in range(1, rack.height_u + 1):

@@ -9,13 +9,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from clusterwright import assets
-from clusterwright.outputs import cluster_charts, report_charts, report_tables
+from clusterwright.outputs import cluster_charts, ranking, report_charts, report_tables
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.explain import explanations
+from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, money, offload_text, percent
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, money, offload_text, percent, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
@@ -47,6 +48,7 @@ def report_html(plan: Plan) -> str:
 def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
+    found = ranking.ranked(plan, book)
     return {
         "name": plan.name,
         "description": plan.description,
@@ -54,10 +56,14 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
         "as_of": plan.as_of,
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
+        "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
         "comparison": report_tables.comparison(plan, sources),
         "unknown": _unknown(plan),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
-        "charts": {**_money_charts(plan, money_of, book), **_cluster_charts(plan)},
+        "ranking": ranking.ranking_table(found),
+        "draws": f"{found.draws:,}",
+        "seed": found.seed,
+        "charts": {"tornado": _tornado(plan, found), **_money_charts(plan, money_of, book), **_cluster_charts(plan)},
         "cash_flow": [(heading(option), report_tables.cash_flow(money_of, option)) for option in plan.options],
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "parameters": report_tables.parameters(plan),
@@ -166,6 +172,20 @@ def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
             f"What one run costs {NAME_OF_TARGET[owned[0].target]}, thousand USD, with one input at a time at its "
             f"cheap (blue) or dear (orange) end and all others at their base; the upright line is "
             f"{money(owned[0].run_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+        ),
+    )
+
+
+def _tornado(plan: Plan, found: Finances) -> Chart:
+    svg = ranking.tornado_chart(found)
+    if not svg or found.base_saving_usd is None:
+        return Chart(svg="", caption="")
+    return Chart(
+        svg=svg,
+        caption=(
+            f"What owning saves in present value against {term_text(found.compared_with)}, million USD, with one input "
+            "at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
+            f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
         ),
     )
 

@@ -188,10 +188,16 @@ def _front_in_hall(
         needed = min(point.nodes for point in front_of_target(blueprint, job, target))
         if needed <= limit.nodes:
             raise
-        raise RuleError((_hall_too_small(limit, needed, target),)) from None
+        raise RuleError((_hall_too_small(limit, needed, target, blueprint),)) from None
 
 
-def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget) -> Finding:
+def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget, blueprint: Blueprint) -> Finding:
+    owned = blueprint.targets.onprem
+    asked = None if owned is None else owned.min_nodes
+    # Where the user asked for so many, another system would not help: the number would.
+    other = "choose a system with more memory per node"
+    if asked is not None and asked > limit.nodes:
+        other = "lower targets.onprem.min_nodes"
     return Finding(
         id="HAL005",
         path=("site", "hall") if "hall" in limit.words else ("site", *limit.words.split(".")[1:2]),
@@ -199,7 +205,7 @@ def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget) -> Fi
             f"the job needs at least {needed} × {target.node.id}, the hall holds {limit.nodes} with their networks "
             f"({limit.words})"
         ),
-        help=f"raise {limit.words} until {needed} nodes fit, or choose a system with more memory per node",
+        help=f"raise {limit.words} until {needed} nodes fit, or {other}",
     )
 
 

@@ -8,6 +8,7 @@ from clusterwright.plan.cloud_addresses import overlap_findings
 from clusterwright.plan.cloud_file_systems import asked_of, usd_per_month
 from clusterwright.plan.fronts import hardware_limits, node_counts
 from clusterwright.plan.record import Option
+from clusterwright.plan.words import days_text, time_text
 
 
 def cloud_findings(blueprint: Blueprint, target: ResolvedTarget) -> list[Finding]:
@@ -206,10 +207,10 @@ def _band(option: Option, target: ResolvedTarget) -> list[Finding]:
             id="CAP009",
             path=path,
             message=(
-                f"one {capacity.name} that covers {option.calendar_days_high:.1f} days lasts {needed} and is paid for "
-                "whole; the plan counts the days of the run"
+                f"the run takes up to {time_text(option.calendar_days_high)}, one {capacity.name} lasts "
+                f"{days_text(needed)} at least and is paid for whole; the plan counts the time of the run"
             ),
-            help=f"see that it lasts {needed} days and is not shorter",
+            help=f"see that it lasts {days_text(needed)} and is not shorter",
         )
     ]
 

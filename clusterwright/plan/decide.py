@@ -26,6 +26,7 @@ from clusterwright.plan.compose import compose, option
 from clusterwright.plan.fronts import most_nodes
 from clusterwright.plan.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.loading import waiting
+from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
@@ -125,6 +126,7 @@ def decide(
                 if entry.facility is not None
                 for warning in storage_warnings(entry.facility.inventory)
             ),
+            *old_prices(options, as_of=ledger.as_of, max_age_s=blueprint.economics.max_price_age),
             *without_effect(whole or blueprint, options),
         ),
     )

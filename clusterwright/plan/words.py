@@ -12,11 +12,24 @@ _MILLION = 1e6
 #: So many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 _WHOLE_DOLLARS = 1e4
+_HOURS_A_DAY = 24
 
 
 def on_target(target: str) -> str:
     """Return where a target is, as it stands in a sentence: `on AWS`, `on premises`."""
     return NAME_OF_TARGET[target] if target == "onprem" else f"on {NAME_OF_TARGET[target]}"
+
+
+def term_text(key: str) -> str:
+    """Return the name of a target under a term, such as `aws/reserved_1y`, in words.
+
+    >>> term_text("aws/reserved_1y"), term_text("onprem"), term_text("onprem/bridged")
+    ('AWS, reserved 1y', 'on premises', 'on premises, rented until delivery')
+    """
+    target, _, term = key.partition("/")
+    if term == "bridged":
+        return f"{NAME_OF_TARGET[target]}, rented until delivery"
+    return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
 
 
 def money(usd: float | None) -> str:
@@ -52,6 +65,15 @@ def days_text(days: float) -> str:
     """
     number = f"{days:.0f}" if abs(days - round(days)) < 1e-9 else f"{days:.1f}"  # noqa: PLR2004 - rounding noise
     return f"{number} day{'' if number == '1' else 's'}"
+
+
+def time_text(days: float) -> str:
+    """Return days as text, in hours where they are less than one.
+
+    >>> time_text(0.1), time_text(27.94)
+    ('2.4 hours', '27.9 days')
+    """
+    return f"{days * _HOURS_A_DAY:.1f} hours" if days < 1 else days_text(days)
 
 
 def hardware_lines(plan: Plan) -> tuple[str, ...]:
@@ -119,7 +141,10 @@ def cluster_text(option: Option) -> str:
 
 
 def days_band_text(option: Option) -> str:
-    """Return calendar days with their band: `27.9 days (25.2 to 29.8)`."""
+    """Return calendar days with their band: `27.9 days (25.2 to 29.8)`; hours where the longest is less than a day."""
+    if option.calendar_days_high < 1:
+        low, high = (f"{days * _HOURS_A_DAY:.1f}" for days in (option.calendar_days_low, option.calendar_days_high))
+        return f"{time_text(option.calendar_days)} ({low} to {high})"
     return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Brings the layers of this cluster up and down in the right order; every step is a plain `pulumi` command that is shown.
+# Brings the layers of this cluster up and down in the right order; every step is a plain `pulumi` command that is shown,
+# a secret's value aside.
 # Bash 3.2 of macOS takes an empty array for an unset variable: hence ${name[@]+...} where one may be empty.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -137,14 +138,17 @@ declares() {
 }
 
 set_value() {
-  local layer options=() found=no
+  local layer options=() found=no shown=$value
   case $key in *[.[]*) options=(--path) ;; esac
   [ "$secret" = no ] || options+=(--secret)
   for layer in "${LAYERS[@]}"; do
     declares "$layer" "$key" || continue
     found=yes
     select_stack "$layer"
-    run pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key" "$value"
+    # A secret is shown without its value: what is shown ends in the logs of a terminal or a workflow.
+    [ "$secret" = no ] || shown='[secret]'
+    say "+ pulumi -C $layer config set --stack $stack_name ${options[*]+"${options[*]} "}-- $key $shown"
+    pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key" "$value"
   done
   [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
 }

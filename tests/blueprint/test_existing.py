@@ -3,15 +3,18 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.resolve import resolve
+from clusterwright.blueprint.stack_state import StackState
 from clusterwright.catalog.load import load as load_catalogue
 
 GROUP = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/team/providers"
 VNET = f"{GROUP}/Microsoft.Network/virtualNetworks/vnet"
 VAULT = f"{GROUP}/Microsoft.KeyVault/vaults/team-vault"
+DNS = f"{GROUP}/Microsoft.Network/privateDnsZones"
 KEY = "0123456789abcdef0123456789abcdef"
 AWS = {
     "vpc_id": "vpc-0123456789abcdef0",
@@ -115,6 +118,7 @@ def test_subnetworks_of_gpu_interfaces(tmp_path: Path, instance: str, networks: 
         ("aws", "service_subnet_ids", "[subnet-01234567, subnet-01234567]", "given twice"),
         ("azure", "node_subnet_id", f"{VNET}2/subnets/nodes", "is not in the virtual network vnet"),
         ("azure", "lustre_subnet_id", f"{VNET}/subnets/nodes", "two subnets are the same"),
+        ("azure", "blob_zone_id", f"{DNS}/privatelink.vaultcore.azure.net", "not of privatelink.blob.core.windows.net"),
         ("azure", "key_url", f"https://other.vault.azure.net/keys/disks/{KEY}", "is not in the vault team-vault"),
         ("gcp", "subnetwork_id", f"{_SUBNETWORK}/nodes".replace("central1", "east1"), "is in us-east1"),
         ("gcp", "key_id", GCP["key_id"].replace("us-central1", "global"), "is in global"),
@@ -169,10 +173,54 @@ def test_zones_of_another_region(tmp_path: Path, cloud: str, zone: str) -> None:
         ("aws", "eu-west-1", ["PLC001"]),
         ("azure", "eastsu", ["PLC001"]),
         ("gcp", "us-centrall1", ["PLC001"]),
-        ("azure", "ukwest", []),
+        ("azure", "ukwest", ["PLC006"]),
+        ("azure", "brazilsouth", []),
         ("gcp", "asia-northeast3", []),
     ],
 )
 def test_regions_without_the_type(tmp_path: Path, cloud: str, region: str, ids: list[str]) -> None:
-    """Refused where two sources agree, and where no source lists any type; else it is a warning of the plan."""
+    """Refused where two sources agree, and where no source lists any type; else it is a warning of the plan.
+
+    A region of Azure without zones is refused whether or not a zone is named, since a project always names one.
+    """
     assert [problem.id for problem in problems(tmp_path, cloud, f"region={region}")] == ids
+
+
+@pytest.mark.parametrize(
+    ("cloud", "region", "said"),
+    [
+        ("aws", "us-esat-1", "did you mean 'us-west-1' or 'us-east-1'? it is listed in"),
+        ("aws", "eastus", "eastus is a region of azure; it is listed in"),
+        ("gcp", "US-CENTRAL1", "did you mean 'us-central1'"),
+        ("aws", "eu-west-1", "it is listed in"),
+    ],
+)
+def test_what_a_region_was_meant_for(tmp_path: Path, cloud: str, region: str, said: str) -> None:
+    """A slip of the pen, or another cloud's region, is told as such; a region that exists gets no suggestion."""
+    (found,) = problems(tmp_path, cloud, f"region={region}")
+    assert (found.help or "").startswith(said)
+
+
+def test_a_private_zone_needs_its_network(tmp_path: Path) -> None:
+    """A private DNS zone is of use to a network that exists alone."""
+    (found,) = problems(tmp_path, "azure", vault_zone_id=f"{DNS}/privatelink.vaultcore.azure.net")
+    assert (found.id, found.message) == ("EXI001", "vault_zone_id given, but virtual_network_id missing")
+
+
+@pytest.mark.parametrize(
+    ("url", "refused"),
+    [
+        ("https://somebody:secret@api.pulumi.com", True),
+        ("s3://secret@bucket", True),
+        ("https://api.pulumi.com/a@b", False),
+        ("https://api.pulumi.com", False),
+    ],
+)
+def test_no_login_in_the_address_of_the_state(url: str, *, refused: bool) -> None:
+    """It would stand in every project's files in plain text."""
+    organization = "team" if url.startswith("https") else None
+    if not refused:
+        assert StackState(url=url, organization=organization).url == url
+        return
+    with pytest.raises(ValidationError, match="holds a login"):
+        StackState(url=url, organization=organization)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
+from clusterwright.blueprint.clouds import AwsExisting, AzureExisting, GcpExisting
 from clusterwright.catalog.load import load
 from clusterwright.checks.offline import offline
 from clusterwright.checks.project import project_of
@@ -46,6 +47,85 @@ def test_a_generated_project_passes(cloud: str, scheduler: str) -> None:
         if result.outcome.status == "FAIL" and result.check != "PRE003"
     }
     assert failed == set()
+
+
+_VNET = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/team/providers/Microsoft.Network"
+_TEAM = _VNET.removesuffix("/Microsoft.Network")
+_SUBNETWORK = "projects/my-project/regions/us-central1/subnetworks"
+#: An id for every field of an existing network, by cloud.
+EXISTING: dict[str, dict[str, str | list[str]]] = {
+    "aws": {
+        "vpc_id": "vpc-0123456789abcdef0",
+        "node_subnet_id": "subnet-0123456789abcdef0",
+        "service_subnet_ids": ["subnet-0123456789abcdef1", "subnet-0123456789abcdef2"],
+        "key_arn": "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
+        "bucket_name": "team-data",
+    },
+    "azure": {
+        "virtual_network_id": f"{_VNET}/virtualNetworks/vnet",
+        "node_subnet_id": f"{_VNET}/virtualNetworks/vnet/subnets/nodes",
+        "service_subnet_id": f"{_VNET}/virtualNetworks/vnet/subnets/services",
+        "lustre_subnet_id": f"{_VNET}/virtualNetworks/vnet/subnets/lustre",
+        "vault_zone_id": f"{_VNET}/privateDnsZones/privatelink.vaultcore.azure.net",
+        "blob_zone_id": f"{_VNET}/privateDnsZones/privatelink.blob.core.windows.net",
+        "database_zone_id": f"{_VNET}/privateDnsZones/privatelink.mysql.database.azure.com",
+        "key_vault_id": f"{_TEAM}/Microsoft.KeyVault/vaults/team-vault",
+        "key_url": "https://team-vault.vault.azure.net/keys/disks/0123456789abcdef0123456789abcdef",
+        "storage_account_id": f"{_TEAM}/Microsoft.Storage/storageAccounts/teamdata",
+        "container_name": "data",
+    },
+    "gcp": {
+        "network_id": "projects/my-project/global/networks/vpc",
+        "subnetwork_id": f"{_SUBNETWORK}/nodes",
+        "gpu_subnetwork_ids": [f"{_SUBNETWORK}/gpu-{number}" for number in range(4)],
+        "key_id": "projects/my-project/locations/us-central1/keyRings/ring/cryptoKeys/key",
+        "bucket_name": "team-data",
+    },
+}
+_SECTIONS = {"aws": AwsExisting, "azure": AzureExisting, "gcp": GcpExisting}
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_id_of_an_existing_network_reaches_the_project(cloud: str, scheduler: str) -> None:
+    """What the blueprint names is in the foundation's configuration, and the checks know each of these ids."""
+    assert EXISTING[cloud].keys() == _SECTIONS[cloud].model_fields.keys()
+    given = [f"targets.{cloud}.network.existing.{name}={json.dumps(value)}" for name, value in EXISTING[cloud].items()]
+    plan = plan_of(BLUEPRINT, [f"targets.{cloud}.scheduler={scheduler}", *given], cloud)
+    files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load()).items()}
+    project = project_of("here", files)
+    setting = project.setting("existingNetwork")
+    assert setting is not None
+    assert sorted(map(str, setting.value.values())) == sorted(map(str, EXISTING[cloud].values()))
+    found = offline(Subject(project=project, catalogue=load()), ("PRE014",))
+    assert [result.outcome.status for result in found] == ["PASS"]
+
+
+def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:
+    """It has no image; the check asks for the version that Cloud TPU knows, and no broken command shows its quota."""
+    plan = plan_of(
+        BLUEPRINT,
+        [
+            "workload.model=llama-2-7b", "workload.tokens=1e9", "workload.global_batch=512",
+            "targets.gcp.instance=ct5p-hightpu-4t", "targets.gcp.region=us-east5",
+        ],
+        "gcp",
+    )  # fmt: skip
+    files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load()).items()}
+    of_slice = Subject(project=project_of("here", files), catalogue=load())
+    (image,) = offline(of_slice, ("PRE019",))
+    assert (image.outcome.status, image.outcome.message) == ("PASS", "runtime version v2-alpha-tpuv5")
+    (quota,) = offline(of_slice, ("PRE029",))
+    assert "gcloud" not in (quota.outcome.fix or "")
+    without = {
+        name: "".join(line for line in text.splitlines(keepends=True) if "tpuRuntimeVersion" not in line)
+        if name.endswith("Pulumi.train-gpt3-175b.yaml")
+        else text
+        for name, text in files.items()
+    }
+    (image,) = offline(Subject(project=project_of("here", without), catalogue=load()), ("PRE019",))
+    assert image.outcome.status == "FAIL"
+    assert image.outcome.fix == "./cluster.sh set tpuRuntimeVersion v2-alpha-tpuv5"
 
 
 def test_a_written_project_is_read_with_what_was_changed(tmp_path: Path) -> None:

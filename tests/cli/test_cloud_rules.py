@@ -100,7 +100,9 @@ def test_check_counts_warnings(command: Command, tmp_path: Path) -> None:
 
 def test_a_target_alone_is_not_warned_of_keys_of_the_others(command: Command, small: Path) -> None:
     """Planning one target of several does not make keys of the others useless."""
-    small.write_text(small.read_text() + "cluster: {host_prefix: gpu, time_to_live: 7 days}\n")
+    small.write_text(
+        small.read_text() + "cluster: {host_prefix: gpu, time_to_live: 7 days}\neconomics: {max_price_age: 10 years}\n"
+    )
     for target in ("aws", "onprem"):
         ended = command("plan", small, "--on", target)
         assert (ended.code, ended.err) == (0, "")

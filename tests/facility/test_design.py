@@ -207,7 +207,7 @@ def test_rack_too_small_for_one_node(site: Site, rule: str) -> None:
 def test_too_far() -> None:
     """A run that no cable reaches is refused."""
     with pytest.raises(RuleError, match="CBL001") as caught:
-        _design(40, site=Site(rows=RowLayout(rack_width_m=40, cold_aisle_m=60, hot_aisle_m=60)))
+        _design(40, site=Site(rows=RowLayout(rack_width_m=40, rack_depth_m=60, cold_aisle_m=60, hot_aisle_m=60)))
     assert caught.value.findings[0].help.startswith("no rows bring all cables within reach")
     one_row = Site(rows=RowLayout(racks_per_row=200))
     with pytest.raises(RuleError, match="CBL001") as caught:
@@ -215,6 +215,19 @@ def test_too_far() -> None:
     found = re.search(r"rows of (\d+) racks", caught.value.findings[0].help)
     assert found is not None
     assert _design(700, site=Site(rows=RowLayout(racks_per_row=int(found[1])))).findings == ()
+
+
+def test_what_reaches_is_tried_before_it_is_said() -> None:
+    """Where rows alone do not help, narrower aisles or fuller racks are offered, as keys that work when set."""
+    wide = RowLayout(racks_per_row=20, cold_aisle_m=30, hot_aisle_m=30, rack_width_m=1.5)
+    with pytest.raises(RuleError, match="CBL001") as caught:
+        _design(700, site=Site(rows=wide))
+    said = caught.value.findings[0].help
+    assert "(site.hall: {cold_aisle: 1.2 m, hot_aisle: 0.9 m, racks_per_row: " in said
+    per_row = int(said.split("racks_per_row: ")[1].split(",")[0])
+    assert "switch_racks: middle-rows" in said
+    narrow = replace(wide, racks_per_row=per_row, switch_racks="middle-rows", cold_aisle_m=1.2, hot_aisle_m=0.9)
+    assert _design(700, site=Site(rows=narrow)).findings == ()
 
 
 def test_systems_that_do_not_fit_are_refused_by_name() -> None:

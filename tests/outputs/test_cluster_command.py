@@ -235,8 +235,10 @@ def test_a_value_is_set_where_it_belongs(project: Project) -> None:
     assert project.changing() == ["nodes config set --path -- operators[0] user:me@example.com"]
     project.run("set", "gcp:project", "training")
     assert project.changing() == [f"{layer} config set -- gcp:project training" for layer in LAYERS]
-    project.run("set", "operators", "--secret", "-x")
-    assert project.changing() == ["nodes config set --secret -- operators -x"]
+    shown = project.run("set", "operators", "--secret", "-x9")
+    assert project.changing() == ["nodes config set --secret -- operators -x9"]
+    assert "config set --stack small --secret -- operators [secret]" in shown.stderr
+    assert "-x9" not in shown.stderr + shown.stdout
     for key in ("url", "nodeTyp", "nodeType.imag", "clusterName.x"):
         assert f"declares the key {key}" in project.run("set", key, "x").stderr
         assert project.changing() == []

@@ -34,7 +34,7 @@ INSTANCES = {
     "gcp": ("a2-ultragpu-8g", "a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a4-highgpu-8g"),
 }
 REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
-ELSEWHERE = {"p5e.48xlarge": "us-east-2", "Standard_ND96isr_MI300X_v5": "westus"}
+ELSEWHERE = {"p5e.48xlarge": "us-east-2", "Standard_ND96isr_MI300X_v5": "eastus2"}
 
 
 @cache

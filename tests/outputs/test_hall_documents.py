@@ -8,8 +8,10 @@ from functools import cache
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.checklist import Check, checks
+from clusterwright.facility.checklist import checks
+from clusterwright.facility.checklist_items import Check
 from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.fabric_choice import ROCE, FabricChoice
 from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
@@ -138,13 +140,34 @@ def test_each_fault_is_on_the_list(site: Site, item: str) -> None:
     assert f"- **Fails:** {item}" in page
 
 
+def test_check_list_of_ethernet() -> None:
+    """RoCE is what the list asks for too."""
+    found = _checks(_design(40, site=Site(), rules=DesignRules(fabric=FabricChoice(kind=ROCE))))
+    assert found["compute fabric"].verdict == "pass"
+    assert found["compute fabric"].found.startswith("eth")
+
+
+def test_check_list_looks_at_every_rack() -> None:
+    """Breakers are held against the rack that needs most of them, and a PDU of unknown rating is not passed."""
+    found = _checks(_design(127, site=Site()))
+    assert found["breakers of PDUs after one has failed, at 80 %"].found == "34.4 kVA (A10)"
+    assert found["rating of PDUs in racks without nodes"].found == "34.4 kVA (A10)"
+    assert found["rating of PDUs in racks without nodes"].verdict == "unknown"
+
+
+def test_one_row_is_singular() -> None:
+    """A number of one has its noun in the singular."""
+    plan = ET.tostring(_plans(40, 20, None)["floor_plan.svg"], encoding="unicode")
+    assert " in 1 row, " in plan
+
+
 def test_spares_and_lead_times() -> None:
     """The page counts what the bill holds, and names whose lead time is missing."""
     rules = DesignRules(spares=Spares(nodes=0.03, switches=0.1), lead_times=LeadTimes(switches=20 * 7 * 86400.0))
     design = _design(40, site=Site(), rules=rules)
     page = _documents(design)["procurement.md"].content.decode()
-    assert "| nodes | 40 | 2 | 0.03 | given | unknown |" in page
-    assert re.search(r"\| switches \| \d+ \| \d+ \| 0.1 \| given \| 20 weeks \|", page)
+    assert "| nodes | 40 | 2 | 3 % | given | unknown |" in page
+    assert re.search(r"\| switches \| \d+ \| \d+ \| 10 % \| given \| 20 weeks \|", page)
     assert "Ask the vendors for: nodes, transceivers" in page
     bought = [line for line in design.bill.lines if line.sku == "dgx-h100"]
     assert [line.quantity for line in bought] == [40, 2]

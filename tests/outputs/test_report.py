@@ -8,14 +8,17 @@ from itertools import pairwise
 
 import pytest
 
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
 from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import answer_lines, cluster_text, days_text, money, percent
+from clusterwright.plan.words import answer_lines, cluster_text, days_text, money, percent, term_text
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.uncertainty import SEED
 
 HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"
 
@@ -220,3 +223,49 @@ def test_nothing_moves_a_cost_that_is_unknown(unpriced_plan: Plan) -> None:
     """An option without a price has no sensitivities."""
     book = PriceBook.open()
     assert sensitivities(ledger(unpriced_plan, book), book, "aws") == ()
+
+
+def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) -> None:
+    """Every option of `compare --finance` stands in it with the same figures, and the shares of cheapest add up."""
+    found = finances(shipped_plan, TcoSection(), PriceBook.open(), draws=10_000, seed=SEED)
+    page = Page(html)
+    assert len(found.drawn) > len(shipped_plan.options)
+    rows = [" ".join(" ".join(row).split()) for row in page.rows]
+    for entry in found.drawn:
+        name = term_text(entry.key)
+        figures = (entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90)
+        wanted = " ".join((*map(money, figures), percent(entry.probability_cheapest), money(entry.regret_usd)))
+        assert any(row.startswith(name[:1].upper() + name[1:]) and row.endswith(wanted) for row in rows), name
+    assert sum(entry.probability_cheapest for entry in found.drawn) == pytest.approx(1.0)
+
+
+def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> None:
+    """Its rows are the swings of the comparison, widest first, with both ends named by the saving that they lead to."""
+    found = finances(shipped_plan, TcoSection(), PriceBook.open(), draws=10, seed=SEED)
+    drawing = html.partition('aria-label="What moves the saving of owning"')[2].partition("</svg>")[0]
+    places = [drawing.index(f">{entry.key.replace('_', ' ')}</text>") for entry in found.swings[:8]]
+    assert places == sorted(places)
+    widest = found.swings[0]
+    assert f"P10: {money(widest.saving_usd_low)}" in drawing
+    assert f"P90: {money(widest.saving_usd_high)}" in drawing
+    assert f"the upright line is {money(found.base_saving_usd)}" in html
+
+
+def test_what_has_no_price_is_not_ranked(unpriced_plan: Plan) -> None:
+    """A term without a price has no row; without anything owned there is no tornado."""
+    option = unpriced_plan.option("aws")
+    assert option is not None
+    html = report_html(replace(unpriced_plan, options=(option,), breakevens=(), recommended="", recommended_horizon=""))
+    section = html.partition('<h2 id="sure">')[2].partition("<h2")[0]
+    assert 'aria-label="What moves the saving of owning"' not in html
+    assert "AWS, on demand" in section
+    assert "AWS, spot" not in section
+    assert not re.search(r"\bnan\b|\binf\b", section, re.I)
+
+
+def test_warnings_stand_under_the_answer(shipped_plan: Plan) -> None:
+    """What a plan warns of is in its report too, old prices among it."""
+    page = Page(report_html(shipped_plan))
+    for warning in shipped_plan.warnings:
+        assert f"{warning.id} {warning.message} {warning.help}" in page.text
+    assert [warning.id for warning in shipped_plan.warnings] == ["TCO002"]

@@ -17,6 +17,7 @@ from clusterwright import assets
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
+from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.errors import InputError
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.example_project import example_files, write_example
@@ -79,12 +80,13 @@ OWN_KEYS = ("aws:region", "gcp:region", "gcp:project")
 
 @cache
 def plan_for(cloud: str, scheduler: str, instance: str, *, tags: tuple[tuple[str, str], ...] = ()) -> Plan:
-    """Plan a small model on one instance type, in the usual region or the first one that lists it."""
+    """Plan a small model on one instance type, in the usual region or the first one that lists it and has zones."""
     catalogue = load()
     places = catalogue.instances[instance].regions
     regions = [place.rpartition("-")[0] if re.fullmatch(r".*-[a-z]", place) else place for place in places]
     usual = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}[cloud]
-    region = usual if usual in regions or not regions else regions[0]
+    zoned = [region for region in regions if cloud != "azure" or zone_verdict(catalogue, cloud, region, "").known]
+    region = usual if usual in regions or not regions else zoned[0]
     blueprint = Blueprint.model_validate(
         {
             "name": "small",
@@ -345,6 +347,8 @@ def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> No
             assert still == entry.required
     for command in ("up", "down", "destroy", "destroy --with-data", "reimage", "preview --policy-pack policy"):
         assert f"./cluster.sh {command}" in readme
+    (zone_key,) = re.findall(r"`\./cluster\.sh set (\w+) ZONE`", readme)
+    assert any(zone_key in declared(cloud, scheduler, layer) for layer in LAYERS)
 
 
 @pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)

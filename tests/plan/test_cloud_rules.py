@@ -178,7 +178,7 @@ def test_what_may_go_wrong(
         ("aws", ("zone=us-east-1f",), [], ""),
         ("aws", ("instance=p5e.48xlarge", "region=us-west-2"), ["PLC002"], "and cfn-lint 1.58.0 does not list"),
         ("aws", ("region=us-gov-east-1",), ["PLC002"], "the only source, cfn-lint 1.58.0, does not list p5.48xlarge"),
-        ("azure", ("region=ukwest",), ["PLC002"], "the only source"),
+        ("azure", ("region=brazilsouth",), ["PLC002"], "the only source"),
         ("azure", ("region=malaysiawest", "zone=1"), ["PLC002", "PLC004"], ""),
         ("gcp", ("region=us-east5", "zone=us-east5-f"), ["PLC004"], "the only source that knows us-east5"),
         ("gcp", ("zone=us-central1-f",), ["PLC004"], "does not list a3-highgpu-8g in us-central1-f"),

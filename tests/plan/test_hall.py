@@ -55,6 +55,13 @@ def test_a_hall_that_cannot_hold_the_job(overrides: tuple[str, ...], rule: str) 
     assert all(finding.help for finding in caught.value.findings)
 
 
+def test_a_number_that_was_asked_for_is_named() -> None:
+    """Where the blueprint asks for more nodes than the hall holds, the way out is that number, not another system."""
+    with pytest.raises(RuleError) as caught:
+        plan_of(SHIPPED, *ONLY, "site.hall.racks=6", "targets.onprem.min_nodes=64")
+    assert "lower targets.onprem.min_nodes" in caught.value.findings[0].help
+
+
 def test_the_choice_takes_what_fits() -> None:
     """Of several systems the one whose racks the hall holds is taken: B200 needs fewer of them than A100."""
     systems = "targets={onprem: {allowed_systems: [dgx-a100-640gb, dgx-b200]}}"

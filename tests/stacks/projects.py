@@ -21,6 +21,7 @@ from clusterwright import assets
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
+from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.outputs import example_project
 from clusterwright.outputs.stack import declared_keys, stack_files
 from clusterwright.outputs.stack_fill_ins import fill_ins
@@ -125,11 +126,12 @@ class Case:
 
 @cache
 def plan_for(cloud: str, instance: str) -> Plan:
-    """Plan a small model on one instance type, in the usual region or the first one that lists it."""
+    """Plan a small model on one instance type, in the usual region or the first one that lists it and has zones."""
     catalogue = load()
     places = catalogue.instances[instance].regions
     regions = [place.rpartition("-")[0] if re.fullmatch(r".*-[a-z]", place) else place for place in places]
-    region = _USUAL_REGION[cloud] if _USUAL_REGION[cloud] in regions or not regions else regions[0]
+    zoned = [region for region in regions if cloud != "azure" or zone_verdict(catalogue, cloud, region, "").known]
+    region = _USUAL_REGION[cloud] if _USUAL_REGION[cloud] in regions or not regions else zoned[0]
     blueprint = Blueprint.model_validate(
         {
             "name": STACK,

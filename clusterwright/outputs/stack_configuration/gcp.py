@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import controller_of
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
@@ -31,9 +32,10 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
 
 
 def _zone(option: Option, catalogue: Catalogue) -> str:
-    """Return the zone: as the plan has it, else the first of the region that is listed for the type."""
-    listed = (zone for zone in catalogue.instances[option.instance].regions if zone.startswith(f"{option.region}-"))
-    return option.zone or next(listed, f"{option.region}-a")
+    """Return the zone: as the plan has it, else the region's first that is listed for the type, or known at all."""
+    listed = [zone for zone in catalogue.instances[option.instance].regions if zone.startswith(f"{option.region}-")]
+    listed += zone_verdict(catalogue, "gcp", option.region, "").known
+    return option.zone or next(iter(listed), f"{option.region}-a")
 
 
 def _foundation(option: Option) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""How sure the ranking of the report is: draws of the assumptions as a table, a chart and one input at a time."""
+
+from collections.abc import Sequence
+
+from clusterwright.blueprint.finances import TcoSection
+from clusterwright.outputs.bar_chart import range_chart
+from clusterwright.outputs.charts import Range
+from clusterwright.outputs.report_tables import Cell, Table
+from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.record import Plan
+from clusterwright.plan.words import money, percent, term_text
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.uncertainty import SEED
+
+#: As many as `compare --finance` takes by default, so that both print the same.
+DRAWS = 10_000
+_MOST_SWINGS = 8
+_MILLION = 1e6
+
+
+def ranked(plan: Plan, book: PriceBook) -> Finances:
+    """Return every target and term of a plan with what the draws of its assumptions make of it.
+
+    Tax and financing are left out: a plan does not hold them, and the draws are of present values before tax.
+    """
+    return finances(plan, TcoSection(), book, draws=DRAWS, seed=SEED)
+
+
+def ranking_table(found: Finances) -> Table:
+    """Return one row per target and term: present value, its P10, P50, P90, how often it is cheapest, regret."""
+    drawn = {entry.key: entry for entry in found.drawn}
+    return Table(
+        columns=("Where and how", "Present value", "P10", "P50", "P90", "Cheapest in", "Mean regret"),
+        rows=tuple(
+            tuple(
+                Cell(text=text)
+                for text in (
+                    _capital(term_text(cost.key)),
+                    money(cost.npv_usd),
+                    money(drawn[cost.key].npv_usd_p10),
+                    money(drawn[cost.key].npv_usd_p50),
+                    money(drawn[cost.key].npv_usd_p90),
+                    percent(drawn[cost.key].probability_cheapest),
+                    money(drawn[cost.key].regret_usd),
+                )
+            )
+            for cost in found.costs
+            if cost.key in drawn
+        ),
+        numeric=frozenset(range(1, 7)),
+    )
+
+
+def tornado_chart(found: Finances) -> str:
+    """Return what owning saves with one input at its P10 or P90, in million USD, widest first; empty if nothing is."""
+    swings = [entry for entry in found.swings if entry.width_usd][:_MOST_SWINGS]
+    if not swings or found.base_saving_usd is None:
+        return ""
+    return range_chart(
+        title="What moves the saving of owning",
+        ranges=[_range(entry.key, (entry.saving_usd_low, entry.saving_usd_high)) for entry in swings],
+        base=found.base_saving_usd / _MILLION,
+        unit="million USD saved by owning, present value",
+    )
+
+
+def _range(key: str, savings_usd: Sequence[float]) -> Range:
+    """Return the range of one input; the lower saving stands at the left, whichever end of the input it comes from."""
+    (low, low_end), (high, high_end) = sorted(zip(savings_usd, ("P10", "P90"), strict=True))
+    return Range(
+        label=key.replace("_", " "),
+        low=low / _MILLION,
+        high=high / _MILLION,
+        low_text=f"{low_end}: {money(low)}",
+        high_text=f"{high_end}: {money(high)}",
+    )
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
