@@ -17,6 +17,8 @@ _NO_BLOCK = ("g6e.48xlarge",)
 _SLICE_HOSTS = 1536
 #: The most that a program takes at all where no object of the cloud has a lower limit.
 _PROGRAM_LIMIT = 4096
+#: Nodes of AKS, 31 addresses each, in the nodes' half of a /16 network, beside two for system work.
+_NODES_IN_A_16 = 1054
 
 
 def limit_of(cloud: str, instance: str) -> tuple[int, tuple[tuple[str, str], ...]]:
@@ -139,7 +141,13 @@ def full() -> list[Case]:
                 split = (
                     (("allowSplitFabric", True),) if cloud == "azure" and racks > limit_of(cloud, instance)[0] else ()
                 )
-                cases.append(replace(one, nodes=racks, changes=split))
+                # On AKS a node takes 31 addresses with its pods: more nodes fill their half of a /16 network.
+                wide: Changes = (
+                    (("vnetAddressSpace", "10.64.0.0/14"),)
+                    if (cloud, scheduler) == ("azure", "kubernetes") and racks > _NODES_IN_A_16
+                    else ()
+                )
+                cases.append(replace(one, nodes=racks, changes=(*split, *wide)))
             cases += [replace(one, changes=changes) for changes in VARIANTS[cloud].values()]
     return [case for case in cases if _sold(case)]
 

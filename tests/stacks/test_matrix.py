@@ -50,7 +50,11 @@ def test_nothing_is_wrong_with_what_the_program_asks_for(case: Case) -> None:
         # That is what this setting asks for, in full knowledge.
         found = [one for one in found if one.id != "AZ013"]
     profile = PROFILES / f"{case.cloud}-{case.scheduler}.json"
-    found += profile_problems(made.whole, read(profile)) if profile.exists() else []
+    strange = list(profile_problems(made.whole, read(profile))) if profile.exists() else []
+    if dict(case.changes).get("allowSplitFabric"):
+        # Profiles are of projects with one pool; here there are several, which differ in their number alone.
+        strange = [one for one in strange if not one.message.startswith("agentPoolName is ")]
+    found += strange
     assert [str(one) for one in found] == []
     for layer, record in made.layers.items():
         lasting = len(record.cloud_resources) - of_groups(record)
