@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
+from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.pricing.statements import files, statement
 from clusterwright.pricing.store import attach
@@ -66,7 +67,7 @@ class PriceBook:
         tables = sorted(str(path) for path in place.glob("*.csv") if path.name != "sources.csv")
         if not tables:
             raise MissingFactError(f"there are no price points in {place}", help="install Clusterwright again")
-        connection = duckdb.connect(config={"threads": 1})
+        connection = in_memory()
         try:
             points = statement("pricing/sql/stg_price_point.sql")
             connection.execute(f"create table shipped_price as {points}", {"files": tables})

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.pricing.connection import without_progress_bar
 from clusterwright.pricing.statements import files, statement
 
 if TYPE_CHECKING:
@@ -159,11 +160,11 @@ class PriceStore:
             raise InputError(
                 f"not in quarantine: {', '.join(map(str, unknown))}", help="list it: clusterwright prices quarantine"
             )
-        unusable = [number for number in quarantine_ids if not waiting[number]["usd"] or not waiting[number]["sku"]]
+        unusable = [number for number in quarantine_ids if not waiting[number]["usable"]]
         if unusable:
             raise InputError(
-                f"without a product or a price in USD: {', '.join(map(str, unusable))}",
-                help="add the exchange rate, or read a corrected document",
+                f"without a product or a price in USD above 0, or without a day: {', '.join(map(str, unusable))}",
+                help="store the exchange rate (clusterwright prices rate --help), or read a corrected document",
             )
         with self.transaction() as connection:
             asked = {"quarantine_ids": list(quarantine_ids), "reason": reason.strip()}
@@ -197,7 +198,7 @@ def _connected(place: Path, *, read_only: bool, wait_s: float) -> "DuckDBPyConne
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            return duckdb.connect(str(place), read_only=read_only)
+            connection = duckdb.connect(str(place), read_only=read_only)
         except duckdb.Error as error:
             said = str(error)
             if "lock" in said.lower() and time.monotonic() < deadline:
@@ -212,6 +213,9 @@ def _connected(place: Path, *, read_only: bool, wait_s: float) -> "DuckDBPyConne
                 f"{place} cannot be opened as a price store: {_first_line(error)}",
                 help="name another one with --store; the file was left as it is",
             ) from None
+        else:
+            without_progress_bar(connection)
+            return connection
 
 
 def _prepared(connection: "DuckDBPyConnection") -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
@@ -137,9 +138,7 @@ class Ledger:
         )
 
     def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
-        import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
-
-        connection = duckdb.connect(config={"threads": 1})
+        connection = in_memory()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [_candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import InputError
+from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.statements import statement
 
 SWEPT_POINT = "tco/sql/swept_point.sql"
@@ -23,7 +24,7 @@ def write_swept_points(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """
     import duckdb  # noqa: PLC0415 - 0.2 s that only commands with tables pay
 
-    connection = duckdb.connect(config={"threads": 1})
+    connection = in_memory()
     connection.execute(f"create table swept_point as {statement(SWEPT_POINT)}", {"rows": [dict(row) for row in rows]})
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:

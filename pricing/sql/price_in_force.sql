@@ -51,12 +51,16 @@ in_force as (
         scoped_request.scope_rank,
         scoped_request.as_of
     from scoped_request
-    asof inner join chosen_point
+    inner join chosen_point
         on
             scoped_request.sku = chosen_point.sku
             and scoped_request.region = chosen_point.region
             and scoped_request.term = chosen_point.term
             and scoped_request.as_of >= chosen_point.effective_from
+    qualify row_number() over (
+        partition by scoped_request.position
+        order by scoped_request.scope_rank asc, chosen_point.effective_from desc
+    ) = 1
 )
 
 select
@@ -79,5 +83,4 @@ select
     greatest(0, date_diff('day', in_force.last_seen, in_force.as_of)) as age_days
 from in_force
 left join price_source on in_force.source = price_source.id
-qualify row_number() over (partition by in_force.position order by in_force.scope_rank) = 1
 order by in_force.position

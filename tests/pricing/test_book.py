@@ -149,3 +149,16 @@ def test_nothing_chosen(tmp_path: Path) -> None:
     book = PriceBook.open(folder(tmp_path, point(status="rejected", note="a typing error")))
     with pytest.raises(MissingFactError, match="no chosen price"):
         _ = book.newest_day
+
+
+def test_ten_thousand_regions_are_one_question(tmp_path: Path) -> None:
+    """Each of many questions gets the newest price of its own region, else the one that holds everywhere."""
+    regions = [f"r{number}" for number in range(10_000)]
+    points = [point(region=region, usd=float(number + 1)) for number, region in enumerate(regions)]
+    points += [point(region="r7", usd=0.5, effective_from="2024-06-01"), point(region="", usd=99.0)]
+    book = PriceBook.open(folder(tmp_path, *points))
+    asked = [PriceRequest(sku="aws/x", region=region, term="on_demand") for region in [*regions, "elsewhere"]]
+    found = [None if price is None else price.point.usd for price in book.in_force(asked, dt.date(2024, 12, 31))]
+    assert found[:9] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 0.5, 9.0]
+    assert found[9:-1] == [float(number + 1) for number in range(9, 10_000)]
+    assert found[-1] == 99.0

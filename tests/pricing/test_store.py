@@ -175,6 +175,27 @@ def test_release(store: PriceStore, tmp_path: Path) -> None:
         store.release([spot], reason="again")
 
 
+@pytest.mark.parametrize("change", [{"amount": "-3"}, {"amount": "0"}, {"amount": "nan"}])
+def test_no_reason_makes_a_price_of_what_is_none(store: PriceStore, tmp_path: Path, change: dict[str, str]) -> None:
+    """What is not above 0, or no number, stays in quarantine whoever vouches for it."""
+    read(store, tmp_path, quote(**change))
+    (row,) = store.rows("pricing/sql/in_quarantine.sql", {"gate": ""})
+    with pytest.raises(InputError, match="above 0"):
+        store.release([row["quarantine_id"]], reason="the provider confirmed it")
+    assert store.connection.execute("select count(*) from observation").fetchall() == [(0,)]
+
+
+def test_a_price_is_released_by_a_rate_that_came_later(store: PriceStore, tmp_path: Path) -> None:
+    """The advice of the refusal works: with the rate of its day stored, the price goes out in USD."""
+    read(store, tmp_path, quote(currency="CNY", amount="390"))
+    (row,) = store.rows("pricing/sql/in_quarantine.sql", {"gate": ""})
+    assert row["usd"] is None
+    store.connection.execute("insert into exchange_rate values ('CNY', ?, 0.14, 'ECB')", [DAY.date()])
+    assert store.release([row["quarantine_id"]], reason="rate of the day") == 1
+    found = store.connection.execute("select currency, amount, usd_per_currency, usd from observation").fetchall()
+    assert found == [("CNY", 390.0, 0.14, pytest.approx(54.6))]
+
+
 def test_a_second_writer_is_told_who_holds_the_store(tmp_path: Path) -> None:
     """Another process waits, then says which process holds the store; afterwards it opens."""
     path = tmp_path / "prices.duckdb"
