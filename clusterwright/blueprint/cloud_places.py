@@ -22,9 +22,9 @@ RESERVATION_IDS = {
 }
 #: What a zone of a region is called, by cloud.
 _ZONES = {
-    "aws": "a zone is the region and a letter, for example {region}a; nodes, fabric and file system share it",
+    "aws": "a zone is the region and a letter, for example {region}a; nodes, fabric and file system share one zone",
     "azure": "zones of Azure are 1, 2 and 3; nodes, fabric and file system share one",
-    "gcp": "a zone is the region and -a, -b or so, for example {region}-b; nodes, fabric and file system share it",
+    "gcp": "a zone is the region and -a, -b or so, for example {region}-b; nodes, fabric and file system share one zone",
 }
 #: Kinds of capacity that one cloud alone has, in a sentence.
 _OFFERS = {
