@@ -24,7 +24,7 @@ RESERVATION_IDS = {
 _ZONES = {
     "aws": "a zone is the region and a letter, for example {region}a; nodes, fabric and file system share one zone",
     "azure": "zones of Azure are 1, 2 and 3; nodes, fabric and file system share one",
-    "gcp": "a zone is the region and -a, -b or so, for example {region}-b; nodes, fabric and file system share one zone",
+    "gcp": "a zone is the region and a letter, such as {region}-b; nodes, fabric and file system share one zone",
 }
 #: Kinds of capacity that one cloud alone has, in a sentence.
 _OFFERS = {
