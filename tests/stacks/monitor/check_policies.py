@@ -87,7 +87,8 @@ def main() -> None:
     """Start the pack, ask about every resource, stop it."""
     pack, python = Path(sys.argv[1]), sys.argv[2]
     resources = json.load(sys.stdin)
-    process = subprocess.Popen([python, "__main__.py"], cwd=pack, stdout=subprocess.PIPE, text=True)
+    # Unbuffered, as the engine starts it: the server prints its port and goes on.
+    process = subprocess.Popen([python, "-u", "__main__.py"], cwd=pack, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         json.dump(violations(int(process.stdout.readline()), resources), sys.stdout)
