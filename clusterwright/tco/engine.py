@@ -34,6 +34,19 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
+TABLES = (
+    "work",
+    "period",
+    "scenario_line",
+    "purchase_flow",
+    "rent_flow",
+    "owner_flow",
+    "surcharge_flow",
+    "cash_flow",
+    "cumulative",
+)
+
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
     """Return what each candidate costs, in order.
@@ -166,9 +179,8 @@ class Ledger:
         for name, rows in tables.items():
             connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
-        self._create("work")
-        self._create("cash_flow")
-        self._create("cumulative")
+        for name in TABLES:
+            self._create(name)
         return connection
 
     def create(self, name: str, path: str, more: Row) -> None:

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from clusterwright.pricing.statements import files, statement
+from clusterwright.tco.engine import TABLES
 
 Row = dict[str, Any]
 TAGS = {
@@ -39,10 +40,15 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
     }
 
 
-def _run(path: str, tables: dict[str, list[Row]], **parameters: object) -> list[Row]:
+def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (), **parameters: object) -> list[Row]:
     connection = duckdb.connect()
     for name, rows in tables.items():
         connection.execute(f"create table {name} as select unnest($rows, recursive := true)", {"rows": rows})
+    for name in before:
+        text = statement(f"tco/sql/{name}.sql")
+        used = {key: value for key, value in parameters.items() if f"${key}" in text}
+        connection.execute(f"create table {name} as {text}", used)
+    parameters = {key: value for key, value in parameters.items() if f"${key}" in statement(path)}
     cursor = connection.execute(statement(path), parameters)
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -126,6 +132,7 @@ def test_cash_flow() -> None:
                 },
             ],
         },
+        before=TABLES[TABLES.index("period") : TABLES.index("cash_flow")],
         horizon_months=1.5,
         hours_per_month=730.0,
     )
