@@ -7,7 +7,7 @@ hourly as (
     from chosen_price
     where
         charge = 'hourly'
-        and list_contains($skus, sku)
+        and (len($skus) = 0 or list_contains($skus, sku))
         and ($region = '' or region in ($region, ''))
 ),
 

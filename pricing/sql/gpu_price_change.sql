@@ -10,7 +10,7 @@ change as (
     from chosen_price
     where
         charge = 'hourly'
-        and list_contains($skus, sku)
+        and (len($skus) = 0 or list_contains($skus, sku))
         and $term in ('', term)
         and ($region = '' or region in ($region, ''))
     window

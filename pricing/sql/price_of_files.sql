@@ -1,5 +1,5 @@
 -- One row is one price point of the shipped files.
 select
     *, -- noqa: AM04
-    0 as precedence
+    0 as is_stored
 from shipped_price

@@ -13,7 +13,7 @@ select
     confidence,
     'chosen' as status,
     note,
-    1 as precedence,
+    1 as is_stored,
     greatest(cast(effective_from as date), observed_on) as effective_from
 from store.observation
 where zone = '' and payment in ('', 'no_upfront', 'all_upfront') and tier_start = 0

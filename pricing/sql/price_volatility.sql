@@ -13,7 +13,11 @@ change as (
         last_seen,
         lag(usd) over (partition by sku, region, term order by effective_from) as usd_before
     from chosen_price
-    where charge = 'hourly' and list_contains($skus, sku) and $term in ('', term) and usd > 0
+    where
+        charge = 'hourly'
+        and (len($skus) = 0 or list_contains($skus, sku))
+        and $term in ('', term)
+        and usd > 0
     qualify usd_before is null or usd <> usd_before
 ),
 
