@@ -88,8 +88,13 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
 
 
 def report_files(plan: Plan) -> dict[str, File]:
-    """Return the cost report and the workbook."""
+    """Return the cost report, the workbook, and the plan's charges for finance tools."""
+    from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
 
-    return {"report.html": text(report_html(plan)), "tco.xlsx": File(content=workbook_xlsx(plan))}
+    return {
+        "report.html": text(report_html(plan)),
+        "tco.xlsx": File(content=workbook_xlsx(plan)),
+        "focus.csv": text(focus_csv(focus_rows(plan))),
+    }
