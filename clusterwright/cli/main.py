@@ -236,7 +236,7 @@ def export(  # noqa: PLR0917 - options of the command line
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
-    """Write the plan for another deployment tool, or its charges as FOCUS."""
+    """Write the plan for another tool, or its bill as FOCUS rows."""
     from clusterwright.cli import export
 
     raise typer.Exit(export.export(blueprint, to, on, output, set_values, begin=begin, force=force))
