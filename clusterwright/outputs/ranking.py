@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from clusterwright.blueprint.finances import TcoSection
 from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
 from clusterwright.outputs.report_tables import Cell, Table
@@ -19,11 +18,8 @@ _MILLION = 1e6
 
 
 def ranked(plan: Plan, book: PriceBook) -> Finances:
-    """Return every target and term of a plan with what the draws of its assumptions make of it.
-
-    Tax and financing are left out: a plan does not hold them, and the draws are of present values before tax.
-    """
-    return finances(plan, TcoSection(), book, draws=DRAWS, seed=SEED)
+    """Return every target and term of a plan with what the draws of its assumptions make of it."""
+    return finances(plan, book, draws=DRAWS, seed=SEED)
 
 
 def ranking_table(found: Finances) -> Table:

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
 from clusterwright.outputs.report import report_html
@@ -227,7 +226,7 @@ def test_nothing_moves_a_cost_that_is_unknown(unpriced_plan: Plan) -> None:
 
 def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) -> None:
     """Every option of `compare --finance` stands in it with the same figures, and the shares of cheapest add up."""
-    found = finances(shipped_plan, TcoSection(), PriceBook.open(), draws=10_000, seed=SEED)
+    found = finances(shipped_plan, PriceBook.open(), draws=10_000, seed=SEED)
     page = Page(html)
     assert len(found.drawn) > len(shipped_plan.options)
     rows = [" ".join(" ".join(row).split()) for row in page.rows]
@@ -241,7 +240,7 @@ def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) ->
 
 def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> None:
     """Its rows are the swings of the comparison, widest first, with both ends named by the saving that they lead to."""
-    found = finances(shipped_plan, TcoSection(), PriceBook.open(), draws=10, seed=SEED)
+    found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
     drawing = html.partition('aria-label="What moves the saving of owning"')[2].partition("</svg>")[0]
     places = [drawing.index(f">{entry.key.replace('_', ' ')}</text>") for entry in found.swings[:8]]
     assert places == sorted(places)
