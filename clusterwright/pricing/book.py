@@ -57,7 +57,7 @@ class PriceBook:
         self._connection = connection
 
     @classmethod
-    def open(cls, folder: Path | None = None, *, store: Path | None = None) -> Self:
+    def open(cls, folder: Path | None = None, *, store: Path | str | None = None) -> Self:
         """Load the price points of a folder, by default the shipped ones, and of the price store, if there is one.
 
         Args:
@@ -80,14 +80,9 @@ class PriceBook:
             connection.execute(f"create table shipped_price as {points}", {"files": tables})
             sources = statement("pricing/sql/stg_price_source.sql")
             connection.execute(f"create table price_source as {sources}", {"file": str(place / "sources.csv")})
-            parts = ["pricing/sql/price_of_files.sql"]
-            if folder is None and attach(connection, store):
-                parts.append("pricing/sql/price_of_store.sql")
-            joined = " union all by name ".join(statement(part) for part in parts)
-            connection.execute(f"create view known_point as {joined}")
-            for rule in ("price_point", "chosen_price"):
-                connection.execute(f"create view {rule} as {statement(f'pricing/sql/{rule}.sql')}")
-            connection.execute(f"create macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")
+            _create_rules(
+                connection, with_store=folder is None and attach(connection, None if store is None else Path(store))
+            )
         except duckdb.Error as error:
             raise MissingFactError(
                 f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",
@@ -186,3 +181,14 @@ class PriceBook:
 
 def _point(row: dict[str, Any]) -> PricePoint:
     return PricePoint(**{name: row[name] for name in _POINT_FIELDS})
+
+
+def _create_rules(connection: "DuckDBPyConnection", *, with_store: bool) -> None:
+    """Create what every question starts from: price points of files and store, the chosen ones, those of a day."""
+    places = ("files", "store") if with_store else ("files",)
+    for rule, part in (("every_point", "price"), ("seen_price", "seen")):
+        joined = " union all by name ".join(statement(f"pricing/sql/{part}_of_{place}.sql") for place in places)
+        connection.execute(f"create view {rule} as {joined}")
+    for rule in ("known_point", "price_point", "chosen_price"):
+        connection.execute(f"create view {rule} as {statement(f'pricing/sql/{rule}.sql')}")
+    connection.execute(f"create macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")

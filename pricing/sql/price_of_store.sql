@@ -13,7 +13,8 @@ select
     confidence,
     'chosen' as status,
     note,
+    tier_start,
     1 as is_stored,
     greatest(cast(effective_from as date), observed_on) as effective_from
 from store.observation
-where zone = '' and payment in ('', 'no_upfront', 'all_upfront') and tier_start = 0
+where zone = '' and payment in ('', 'no_upfront', 'all_upfront')
