@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import host_memory, layouts, memory
+from clusterwright.sizing import host_memory, layer_memory, layouts, memory
 from clusterwright.sizing.columns import DUALPIPE, ZERO_BUBBLE, Array, Device, Layouts, Shape, take
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.reliability import Reliability
@@ -87,7 +87,7 @@ def elastic_nodes(
         rows = shrinking[start : start + CHUNK_ROWS]
         full, dp = take(found, rows), ranks[rows]
         smaller = replace(full, dp=dp, micro_batches=np.asarray(batch / full.micro_batch / dp))
-        layer = memory.layer_bytes(shape, smaller)
+        layer = layer_memory.layer_bytes(shape, smaller)
         fits = memory.fullest_bytes(shape, smaller, layer=layer, practice=upkeep.practice) <= device.hbm_bytes
         if upkeep.offload is not None and node is not None and reliability is not None:
             fits &= host_memory.outside_of(

@@ -10,7 +10,7 @@ import numpy as np
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
-from clusterwright.sizing import data_loading, data_starts, findings, host_memory, layouts, memory, points
+from clusterwright.sizing import data_loading, data_starts, findings, host_memory, layer_memory, layouts, memory, points
 from clusterwright.sizing.calibration import Calibration, StackCalibration
 from clusterwright.sizing.columns import Device, Index, Shape, take
 from clusterwright.sizing.devices import device_of
@@ -135,8 +135,8 @@ def _does_not_fit(
         job,
         node,
         layout=layouts.layout_at(nearest),
-        needed=memory.per_gpu(shape, nearest, layer=memory.layer_bytes(shape, nearest), practice=upkeep.practice).row(
-            0
-        ),
+        needed=memory.per_gpu(
+            shape, nearest, layer=layer_memory.layer_bytes(shape, nearest), practice=upkeep.practice
+        ).row(0),
         nodes_that_fit=int(gpus_that_fit / node.gpus) if np.isfinite(gpus_that_fit) else None,
     )
