@@ -34,7 +34,8 @@ from clusterwright.sizing import layer_memory, memory, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import RECOMPUTE, Array, Layouts, take
 from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.layouts import divisors, enumerate_space, gpu_counts
+from clusterwright.sizing.layouts import enumerate_space, gpu_counts
+from clusterwright.sizing.parallel_sizes import divisors
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.sizing.shapes import shape_of
