@@ -76,7 +76,7 @@ class PriceBook:
             parts = ["pricing/sql/price_of_files.sql"]
             if folder is None and attach(connection, store):
                 parts.append("pricing/sql/price_of_store.sql")
-            joined = " union all by name ".join(statement(part) for part in parts)
+            joined = " union all by name ".join(f"({statement(part)})" for part in parts)
             connection.execute(f"create view price_point as {joined}")
         except duckdb.Error as error:
             raise MissingFactError(
