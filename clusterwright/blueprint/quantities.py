@@ -2,12 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler
+from pydantic import BeforeValidator, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from clusterwright import units
 from clusterwright.errors import UnitError
+
+#: Validation context of what was written by the program: quantities are numbers in SI units already.
+IN_SI = {"quantities": "SI"}
 
 
 class _QuantitySchema:
@@ -16,13 +19,17 @@ class _QuantitySchema:
     def __init__(self, kind: units.Kind) -> None:
         self.kind = kind
 
-    def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        if handler.mode == "serialization":
+            return {"type": "number"}
         text = {"type": "string", "pattern": units.pattern(self.kind), "examples": [self.kind.example]}
         return {"anyOf": [{"type": "number"}, text]} if "" in self.kind.factors else text
 
 
 def _reader(kind: units.Kind) -> BeforeValidator:
-    def read(value: Any) -> float:  # noqa: ANN401 - YAML holds anything
+    def read(value: Any, info: ValidationInfo) -> float:  # noqa: ANN401 - YAML holds anything
+        if info.context == IN_SI and isinstance(value, float):
+            return value
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise PydanticCustomError(
                 "quantity",

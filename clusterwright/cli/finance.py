@@ -28,7 +28,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
     loaded, plan = load_and_decide(path, set_values)
     try:
-        found = finances(plan, loaded.blueprint.tco, PriceBook.open(), draws=draws, seed=seed)
+        found = finances(plan, PriceBook.open(), draws=draws, seed=seed)
     except InputError as error:
         if not error.path:
             raise

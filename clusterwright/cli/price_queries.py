@@ -5,7 +5,7 @@ import datetime as dt
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -169,9 +169,9 @@ def coverage(
 
 
 def _print_statement(name: str) -> int:
-    from clusterwright.pricing.statements import statement
+    from clusterwright.pricing.statements import with_rules
 
-    print(statement(QUERIES[name].path).rstrip())  # noqa: T201
+    print(with_rules(QUERIES[name].path))  # noqa: T201
     return EXIT_FINE
 
 
@@ -181,26 +181,17 @@ def _asked(
     """Return the day of the answer and its rows."""
     from clusterwright.catalog.load import load
     from clusterwright.pricing.book import PriceBook
-    from clusterwright.pricing.gpu_products import gpu_products, product_or_accelerator
+    from clusterwright.pricing.gpu_products import products_of
     from clusterwright.pricing.records import TERMS
 
     if term and term not in TERMS:
         raise InputError(f"there is no term {term!r}", help=f"terms: {', '.join(TERMS)}")
-    catalogue = load()
-    sku, accelerator = ("", "") if about is None else product_or_accelerator(catalogue, about)
+    products = products_of(load(), about or "")
     book = PriceBook.open(store=store)
     try:
         day = book.newest_day if as_of is None else day_of(as_of)
-        asked = {
-            "products": [asdict(entry) | {"terms": list(entry.terms)} for entry in gpu_products(catalogue)],
-            "as_of": day,
-            "accelerator": accelerator,
-            "sku": sku,
-            "term": term,
-            "region": region,
-            "least_changes": LEAST_CHANGES,
-        }
-        return day, book.query(QUERIES[name].path, asked)
+        asked = {"as_of": day, "term": term, "region": region, "least_changes": LEAST_CHANGES}
+        return day, book.query(QUERIES[name].path, asked, products=products)
     finally:
         book.close()
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from clusterwright.blueprint.finances import TcoSection
 from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
 from clusterwright.outputs.report_tables import Cell, Table
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.words import capital, money, percent, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 
@@ -19,11 +18,8 @@ _MILLION = 1e6
 
 
 def ranked(plan: Plan, book: PriceBook) -> Finances:
-    """Return every target and term of a plan with what the draws of its assumptions make of it.
-
-    Tax and financing are left out: a plan does not hold them, and the draws are of present values before tax.
-    """
-    return finances(plan, TcoSection(), book, draws=DRAWS, seed=SEED)
+    """Return every target and term of a plan with what the draws of its assumptions make of it."""
+    return finances(plan, book, draws=DRAWS, seed=SEED)
 
 
 def ranking_table(found: Finances) -> Table:
@@ -35,7 +31,7 @@ def ranking_table(found: Finances) -> Table:
             tuple(
                 Cell(text=text)
                 for text in (
-                    _capital(term_text(cost.key)),
+                    capital(term_text(cost.key)),
                     money(cost.npv_usd),
                     money(drawn[cost.key].npv_usd_p10),
                     money(drawn[cost.key].npv_usd_p50),
@@ -74,7 +70,3 @@ def _range(key: str, savings_usd: Sequence[float]) -> Range:
         low_text=f"{low_end}: {money(low)}",
         high_text=f"{high_end}: {money(high)}",
     )
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

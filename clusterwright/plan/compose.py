@@ -104,6 +104,7 @@ def compose(
             rented=any(option.facility is None for option in options),
         ),
         quotes=economics.quotes,
+        tco=blueprint.tco,
     )
 
 

@@ -5,18 +5,22 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.quantities import IN_SI
 from clusterwright.errors import InputError
 from clusterwright.plan.record import Plan
 
 
 def dumps(plan: Plan) -> str:
     """Return the plan as JSON text: the same plan gives the same bytes; days are ISO 8601; no NaN."""
-    return json.dumps(asdict(plan), indent=1, allow_nan=False, default=_day)
+    return json.dumps(asdict(plan), indent=1, allow_nan=False, default=_json_form)
 
 
-def _day(value: object) -> str:
+def _json_form(value: object) -> object:
     if isinstance(value, dt.date):
         return value.isoformat()
+    if isinstance(value, Section):
+        return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -29,7 +33,7 @@ def loads(text: str) -> Plan:
     from pydantic import ValidationError  # noqa: PLC0415 - only where a plan is read back
 
     try:
-        plan: Plan = _adapter().validate_json(text, strict=True, extra="forbid")
+        plan: Plan = _adapter().validate_json(text, strict=True, extra="forbid", context=IN_SI)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -42,7 +46,7 @@ def loads(text: str) -> Plan:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of `plan.json`."""
-    schema: dict[str, Any] = _adapter().json_schema()
+    schema: dict[str, Any] = _adapter().json_schema(mode="serialization")
     definitions = schema.get("$defs", {})
     for definition in (schema, *definitions.values()):
         if definition.get("type") == "object":

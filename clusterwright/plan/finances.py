@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.blueprint.finances import TcoSection
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed
@@ -127,12 +126,11 @@ class Finances:
     unit_costs: tuple[UnitCost, ...]
 
 
-def finances(plan: Plan, section: TcoSection, book: PriceBook, *, draws: int, seed: int) -> Finances:
+def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
     """Return a plan in the terms of finance, on its own bill, prices and as-of day.
 
     Args:
-        plan: with its options.
-        section: `tco` of the blueprint: tax, delivery, financing.
+        plan: with its options, and tax, delivery and financing in `tco`.
         book: documented prices.
         draws: of the uncertain inputs, 1 to a million.
         seed: of the draws.
@@ -162,7 +160,7 @@ def finances(plan: Plan, section: TcoSection, book: PriceBook, *, draws: int, se
         heat=heat,
         base_saving_usd=base,
         compared_with=against,
-        taxed=taxed(section, ledger, costs),
+        taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs),
     )
 

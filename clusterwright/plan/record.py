@@ -1,8 +1,9 @@
 """The Plan: the contract between deciding and writing. Everything after it reads the Plan, never the blueprint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model
@@ -257,6 +258,7 @@ class Plan:
         not_counted: what the dollars leave out, in words.
         quotes: prices of vendors, and of the user's own parts, that parts were priced with.
         own_facts: facts of the user in the place of the catalogue's.
+        tco: tax, delivery, financing of the blueprint, for the views of finance.
     """
 
     schema: Literal[1]
@@ -279,6 +281,7 @@ class Plan:
     not_counted: tuple[str, ...]
     quotes: tuple[QuotedPrice, ...] = ()
     own_facts: tuple[OwnFact, ...] = ()
+    tco: TcoSection = field(default_factory=TcoSection)
 
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""

@@ -2,13 +2,14 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.gpu_products import GpuProduct
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.pricing.statements import files, statement
 from clusterwright.pricing.store import attach
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _POINT_FIELDS = tuple(field.name for field in fields(PricePoint))
+_NO_PRODUCT = GpuProduct(
+    sku="", provider="", accelerator="", gpus=1, terms=("on_demand",), dense_bf16_flop_per_s_per_gpu=None,
+    dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=None,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +83,8 @@ class PriceBook:
                 parts.append("pricing/sql/price_of_store.sql")
             joined = " union all by name ".join(f"({statement(part)})" for part in parts)
             connection.execute(f"create view price_point as {joined}")
+            connection.execute(f"create view chosen_price as {statement('pricing/sql/chosen_price.sql')}")
+            connection.execute(f"create macro price_on(as_of) as table {statement('pricing/sql/price_on.sql')}")
         except duckdb.Error as error:
             raise MissingFactError(
                 f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",
@@ -109,7 +116,9 @@ class PriceBook:
             for position, request in enumerate(requests)
         ]
         found: list[PriceInForce | None] = [None] * len(requests)
-        for row in self._rows("pricing/sql/price_in_force.sql", {"requests": asked, "as_of": as_of}):
+        skus = sorted({request.sku for request in requests})
+        parameters = {"requests": asked, "skus": skus, "as_of": as_of}
+        for row in self._rows("pricing/sql/price_in_force.sql", parameters):
             found[row["position"]] = PriceInForce(
                 as_of=row["as_of"],
                 source_title=row["source_title"],
@@ -133,15 +142,23 @@ class PriceBook:
         """Return every product, region and term with a chosen price."""
         return tuple(Product(**row) for row in self._rows("pricing/sql/product.sql", {}))
 
-    def query(self, path: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    def query(
+        self, path: str, parameters: dict[str, Any], *, products: Sequence[GpuProduct] = ()
+    ) -> list[dict[str, Any]]:
         """Return the rows of a statement over the price points, for example `pricing/sql/gpu_price_in_force.sql`.
 
         Args:
             path: of the statement; its head says what one row is, and which parameters it takes.
             parameters: by name; those that the statement does not name are left out.
+            products: with accelerators that the question is about: rows of `gpu_product`; `$skus` are their price keys.
         """
+        # An empty list has no columns: without products a row that the statement leaves out stands for them.
+        rows = [asdict(entry) | {"terms": list(entry.terms)} for entry in products or (_NO_PRODUCT,)]
+        filled = f"create or replace temp table gpu_product as {statement('pricing/sql/gpu_product.sql')}"
+        self._connection.execute(filled, {"products": rows})
+        asked = {"skus": [entry.sku for entry in products]} | parameters
         text = statement(path)
-        return self._rows(path, {name: value for name, value in parameters.items() if f"${name}" in text})
+        return self._rows(path, {name: value for name, value in asked.items() if f"${name}" in text})
 
     def audit(self) -> tuple[AuditFinding, ...]:
         """Run every audit of `pricing/audits`; an empty result means that the price points are fit for use."""

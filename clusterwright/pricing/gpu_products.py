@@ -24,15 +24,17 @@ class GpuProduct:
         sku: price key, such as `aws/p5.48xlarge`.
         gpus: accelerators in one unit of it.
         terms: that it may be sold under.
-        dense_bf16_flop_per_s_per_gpu: None if unknown, as is `hbm_bytes_per_gpu`.
+        dense_bf16_flop_per_s_per_gpu: None if unknown, as are `dense_fp8_flop_per_s_per_gpu` (also where an accelerator
+            has no fp8) and `hbm_bytes_per_gpu`.
     """
 
     sku: str
     provider: str
     accelerator: str
-    gpus: float
+    gpus: int
     terms: tuple[str, ...]
     dense_bf16_flop_per_s_per_gpu: float | None
+    dense_fp8_flop_per_s_per_gpu: float | None
     hbm_bytes_per_gpu: float | None
 
 
@@ -68,7 +70,7 @@ def gpu_products(catalogue: Catalogue) -> tuple[GpuProduct, ...]:
 
 
 def _product(
-    catalogue: Catalogue, *, sku: str, provider: str, accelerator: str, gpus: float, terms: tuple[str, ...]
+    catalogue: Catalogue, *, sku: str, provider: str, accelerator: str, gpus: int, terms: tuple[str, ...]
 ) -> GpuProduct:
     chip = catalogue.accelerators[accelerator]
     return GpuProduct(
@@ -78,6 +80,7 @@ def _product(
         gpus=gpus,
         terms=terms,
         dense_bf16_flop_per_s_per_gpu=chip.dense_bf16_flop_per_s,
+        dense_fp8_flop_per_s_per_gpu=chip.dense_fp8_flop_per_s,
         hbm_bytes_per_gpu=chip.hbm_bytes,
     )
 
@@ -100,3 +103,16 @@ def product_or_accelerator(catalogue: Catalogue, name: str) -> tuple[str, str]:
             f"no product and no accelerator is called {name!r}",
             help=f"{error.help}; products: clusterwright prices",
         ) from None
+
+
+def products_of(catalogue: Catalogue, name: str = "") -> tuple[GpuProduct, ...]:
+    """Return the products that a name stands for (`product_or_accelerator`); all of them for an empty name.
+
+    Raises:
+        InputError: nothing has that name.
+    """
+    products = gpu_products(catalogue)
+    if not name:
+        return products
+    sku, accelerator = product_or_accelerator(catalogue, name)
+    return tuple(entry for entry in products if sku in ("", entry.sku) and accelerator in ("", entry.accelerator))

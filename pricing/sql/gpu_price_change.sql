@@ -1,38 +1,18 @@
 -- One row is one change of the chosen price for the hour of a product with accelerators, oldest first within product,
 -- region and term: the price per GPU-hour, how many days it stood (until the next change, or until it was last seen),
--- and the change from the one before. Repeated prices are no change. Empty $accelerator, $sku, $term or $region means
--- all of them.
+-- and the change from the one before. Repeated prices are no change. Empty $term or $region means all of them.
 with
-product as (
-    select
-        p.sku,
-        p.provider,
-        p.accelerator,
-        p.gpus
-    from (select unnest($products, recursive := true)) as p
-),
-
-chosen_point as (
-    select *
-    from price_point
-    where
-        status = 'chosen'
-        and charge = 'hourly'
-        and $sku in ('', sku)
-        and $term in ('', term)
-        and ($region = '' or region in ($region, ''))
-    qualify row_number() over (
-        partition by sku, region, term, effective_from
-        order by precedence desc, list_position(['high', 'medium', 'low'], confidence) asc, usd asc
-    ) = 1
-),
-
 change as (
     select
         *,
         lag(usd) over series as usd_before,
         max(last_seen) over series_to_end as series_last_seen
-    from chosen_point
+    from chosen_price
+    where
+        charge = 'hourly'
+        and list_contains($skus, sku)
+        and $term in ('', term)
+        and ($region = '' or region in ($region, ''))
     window
         series as (partition by sku, region, term order by effective_from),
         series_to_end as (partition by sku, region, term)
@@ -40,9 +20,9 @@ change as (
 )
 
 select
-    product.provider,
-    product.accelerator,
-    product.gpus,
+    gpu_product.provider,
+    gpu_product.accelerator,
+    gpu_product.gpus,
     change.sku,
     change.region,
     change.term,
@@ -50,7 +30,7 @@ select
     change.source,
     change.locator,
     change.note,
-    change.usd / product.gpus as usd_per_gpu_hour,
+    change.usd / gpu_product.gpus as usd_per_gpu_hour,
     change.usd / nullif(change.usd_before, 0) - 1 as change_share,
     date_diff(
         'day',
@@ -63,6 +43,5 @@ select
         )
     ) as days_in_force
 from change
-inner join product on change.sku = product.sku
-where $accelerator in ('', product.accelerator)
+inner join gpu_product on change.sku = gpu_product.sku
 order by change.sku, change.region, change.term, change.effective_from

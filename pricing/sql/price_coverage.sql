@@ -1,26 +1,14 @@
 -- One row is one product with accelerators and one term that it may be sold under: how many chosen prices are known,
--- in how many regions, and the day of the newest one; 0 prices is a hole. Empty $accelerator or $sku means all
--- of them.
+-- in how many regions, and the day of the newest one; 0 prices is a hole.
 with
-product as (
-    select
-        p.sku,
-        p.provider,
-        p.accelerator,
-        p.gpus,
-        p.terms
-    from (select unnest($products, max_depth := 2)) as p
-),
-
 wanted as (
     select
-        product.sku,
-        product.provider,
-        product.accelerator,
-        product.gpus,
-        unnest(product.terms) as term
-    from product
-    where $accelerator in ('', product.accelerator) and $sku in ('', product.sku)
+        gpu_product.sku,
+        gpu_product.provider,
+        gpu_product.accelerator,
+        gpu_product.gpus,
+        unnest(gpu_product.terms) as term
+    from gpu_product
 ),
 
 known as (
@@ -31,7 +19,7 @@ known as (
         count(distinct region) as regions,
         max(last_seen) as newest_day
     from price_point
-    where status = 'chosen' and effective_from <= cast($as_of as date)
+    where status = 'chosen' and effective_from <= cast($as_of as date) and list_contains($skus, sku)
     group by sku, term
 )
 

@@ -33,33 +33,28 @@ scoped_request as (
     where region <> ''
 ),
 
--- Of several prices of one day a fetched one wins over a shipped one, then the better documented, then the lower one.
-chosen_point as (
+chosen as (
     select *
-    from price_point
-    where status = 'chosen' and sku in (select request.sku from request)
-    qualify row_number() over (
-        partition by sku, region, term, effective_from
-        order by precedence desc, list_position(['high', 'medium', 'low'], confidence), usd asc
-    ) = 1
+    from chosen_price
+    where list_contains($skus, sku)
 ),
 
 in_force as (
     select
-        chosen_point.*,
+        chosen.*,
         scoped_request.position,
         scoped_request.scope_rank,
         scoped_request.as_of
     from scoped_request
-    inner join chosen_point
+    inner join chosen
         on
-            scoped_request.sku = chosen_point.sku
-            and scoped_request.region = chosen_point.region
-            and scoped_request.term = chosen_point.term
-            and scoped_request.as_of >= chosen_point.effective_from
+            scoped_request.sku = chosen.sku
+            and scoped_request.region = chosen.region
+            and scoped_request.term = chosen.term
+            and scoped_request.as_of >= chosen.effective_from
     qualify row_number() over (
         partition by scoped_request.position
-        order by scoped_request.scope_rank asc, chosen_point.effective_from desc
+        order by scoped_request.scope_rank asc, chosen.effective_from desc
     ) = 1
 )
 

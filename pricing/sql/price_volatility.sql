@@ -3,25 +3,6 @@
 -- the years covered (realised variance). Survival: the share of prices that stood at least 30, and 90, days; the newest
 -- one is left out unless it stood that long, since its end is not known.
 with
-product as (
-    select
-        p.sku,
-        p.provider,
-        p.accelerator,
-        p.gpus
-    from (select unnest($products, recursive := true)) as p
-),
-
-chosen_point as (
-    select *
-    from price_point
-    where status = 'chosen' and charge = 'hourly' and $sku in ('', sku) and $term in ('', term) and usd > 0
-    qualify row_number() over (
-        partition by sku, region, term, effective_from
-        order by precedence desc, list_position(['high', 'medium', 'low'], confidence) asc, usd asc
-    ) = 1
-),
-
 change as (
     select
         sku,
@@ -31,7 +12,8 @@ change as (
         effective_from,
         last_seen,
         lag(usd) over (partition by sku, region, term order by effective_from) as usd_before
-    from chosen_point
+    from chosen_price
+    where charge = 'hourly' and list_contains($skus, sku) and $term in ('', term) and usd > 0
     qualify usd_before is null or usd <> usd_before
 ),
 
@@ -46,9 +28,9 @@ lived as (
 )
 
 select
-    product.provider,
-    product.accelerator,
-    product.gpus,
+    gpu_product.provider,
+    gpu_product.accelerator,
+    gpu_product.gpus,
     lived.sku,
     lived.region,
     lived.term,
@@ -66,12 +48,11 @@ select
         as share_in_force_90_days,
     exp(max(lived.log_change)) - 1 as largest_rise_share,
     1 - exp(min(lived.log_change)) as largest_fall_share,
-    min(lived.usd) / product.gpus as lowest_usd_per_gpu_hour,
-    max(lived.usd) / product.gpus as highest_usd_per_gpu_hour,
-    arg_max(lived.usd, lived.effective_from) / product.gpus as newest_usd_per_gpu_hour
+    min(lived.usd) / gpu_product.gpus as lowest_usd_per_gpu_hour,
+    max(lived.usd) / gpu_product.gpus as highest_usd_per_gpu_hour,
+    arg_max(lived.usd, lived.effective_from) / gpu_product.gpus as newest_usd_per_gpu_hour
 from lived
-inner join product on lived.sku = product.sku
-where $accelerator in ('', product.accelerator)
-group by product.provider, product.accelerator, product.gpus, lived.sku, lived.region, lived.term
+inner join gpu_product on lived.sku = gpu_product.sku
+group by gpu_product.provider, gpu_product.accelerator, gpu_product.gpus, lived.sku, lived.region, lived.term
 having count(lived.usd_before) >= $least_changes
 order by log_volatility_per_year desc, lived.sku asc, lived.region asc

@@ -121,7 +121,10 @@ def test_cheapest(command: Command) -> None:
     text = command("prices", "cheapest", "h100", "--term", "on_demand", "--most", "1").out
     assert rows[0]["sku"] in text
     assert f"{len(rows) - 1} more" in text
-    assert command("prices", "cheapest", "--sql").out.startswith("-- One row is one chosen price")
+    statement = command("prices", "cheapest", "--sql").out
+    assert statement.startswith("-- One row is one chosen price")
+    assert statement.index("-- price_on:") < statement.index("-- chosen_price:")
+    assert "-- price_on" not in command("prices", "history", "--sql").out
 
 
 def test_history_as_a_chart(command: Command) -> None:

@@ -58,15 +58,21 @@ def test_same_bytes_every_time() -> None:
 
 def test_reading_back_gives_the_same_plan() -> None:
     """Writing and reading is lossless, on a plan with every kind of target and on one without prices."""
-    for plan in (shipped(), shipped("economics.as_of=2015-01-01")):
+    finance = (
+        "tco.tax_rate=21 %", "tco.depreciation=macrs_5", "tco.bonus_depreciation=law", "tco.delivery=6 months",
+        "tco.loan={share: 80 %, rate: 8 %, term: 48 months}",
+    )  # fmt: skip
+    for plan in (shipped(), shipped("economics.as_of=2015-01-01"), shipped(*finance)):
         assert loads(dumps(plan)) == plan
 
 
 def test_plan_is_valid_against_its_schema(written: dict[str, Any]) -> None:
-    """The JSON Schema that is printed accepts what is written."""
+    """The JSON Schema that is printed accepts what is written, with a section of finance too."""
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(written, schema, cls=jsonschema.Draft202012Validator)
+    financed = json.loads(dumps(shipped("tco.delivery=6 months", "tco.lease={rate: 8 %, residual: 30 %}")))
+    for plan in (written, financed):
+        jsonschema.validate(plan, schema, cls=jsonschema.Draft202012Validator)
 
 
 def test_shipped_schema_is_current() -> None:

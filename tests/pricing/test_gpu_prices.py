@@ -1,6 +1,7 @@
 """Prices per accelerator: rows in, rows out, and what is shipped."""
 
 import datetime as dt
+from dataclasses import replace
 from math import log, sqrt
 from pathlib import Path
 from typing import Any
@@ -12,48 +13,44 @@ from clusterwright.catalog.price_only import price_only_products
 from clusterwright.errors import InputError
 from clusterwright.feeds.markets import names_of
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.gpu_products import gpu_products, product_or_accelerator
+from clusterwright.pricing.gpu_products import GpuProduct, product_or_accelerator, products_of
 
 from .examples import folder, point
 
-_PRODUCT: dict[str, object] = {
-    "sku": "aws/x",
-    "provider": "aws",
-    "accelerator": "chip",
-    "gpus": 8.0,
-    "terms": ["on_demand", "spot"],
-    "dense_bf16_flop_per_s_per_gpu": 1e15,
-    "hbm_bytes_per_gpu": 80e9,
-}
+_PRODUCT = GpuProduct(
+    sku="aws/x",
+    provider="aws",
+    accelerator="chip",
+    gpus=8,
+    terms=("on_demand", "spot"),
+    dense_bf16_flop_per_s_per_gpu=1e15,
+    dense_fp8_flop_per_s_per_gpu=2e15,
+    hbm_bytes_per_gpu=80e9,
+)
 
 
-def _ask(place: Path, statement: str, *points: dict[str, object], **changes: object) -> list[dict[str, Any]]:
-    asked: dict[str, Any] = {
-        "products": [_PRODUCT],
-        "as_of": dt.date(2024, 12, 31),
-        "accelerator": "",
-        "sku": "",
-        "term": "",
-        "region": "",
-        "least_changes": 1,
-    }
+def _ask(
+    place: Path, statement: str, *points: dict[str, object], product: GpuProduct = _PRODUCT, **changes: object
+) -> list[dict[str, Any]]:
+    asked: dict[str, Any] = {"as_of": dt.date(2024, 12, 31), "term": "", "region": "", "least_changes": 1}
     book = PriceBook.open(folder(place, *points))
-    return book.query(f"pricing/sql/{statement}.sql", asked | changes)
+    return book.query(f"pricing/sql/{statement}.sql", asked | changes, products=(product,))
 
 
 def test_a_node_of_eight_at_80_usd(tmp_path: Path) -> None:
-    """80 USD an hour for 8 GPUs of 1 PFLOP/s and 80 GB: 10 USD each, 10 per PFLOP/s, 0.125 per GB."""
+    """80 USD an hour for 8 GPUs of 1 PFLOP/s and 80 GB: 10 USD each, 10 per PFLOP/s in bf16, 5 in fp8, 0.125 per GB."""
     (row,) = _ask(tmp_path, "gpu_price_in_force", point(usd=80.0))
     assert row["usd_per_gpu_hour"] == 10.0
     assert row["usd_per_dense_bf16_pflop_hour"] == 10.0
+    assert row["usd_per_dense_fp8_pflop_hour"] == 5.0
     assert row["usd_per_gb_hbm_hour"] == 0.125
 
 
 def test_unknown_facts_stay_unknown(tmp_path: Path) -> None:
     """A chip of unknown speed has a price per hour, and none per PFLOP/s."""
-    unknown = [_PRODUCT | {"dense_bf16_flop_per_s_per_gpu": None}]
-    (row,) = _ask(tmp_path, "gpu_price_in_force", point(), products=unknown)
-    assert row["usd_per_dense_bf16_pflop_hour"] is None
+    unknown = replace(_PRODUCT, dense_bf16_flop_per_s_per_gpu=None, dense_fp8_flop_per_s_per_gpu=None)
+    (row,) = _ask(tmp_path, "gpu_price_in_force", point(), product=unknown)
+    assert (row["usd_per_dense_bf16_pflop_hour"], row["usd_per_dense_fp8_pflop_hour"]) == (None, None)
     assert row["usd_per_gpu_hour"] == 1.25
 
 
@@ -135,20 +132,22 @@ def test_a_term_without_a_price_is_a_hole(tmp_path: Path) -> None:
 )
 def test_what_an_h100_costs(sku: str, usd_per_gpu_hour: float) -> None:
     """On-demand prices of one H100 that their providers published in 2026."""
-    products = [{**_PRODUCT, "sku": entry.sku, "gpus": entry.gpus} for entry in gpu_products(load())]
     book = PriceBook.open()
-    asked = {"products": products, "as_of": book.newest_day, "accelerator": "", "sku": sku, "term": "on_demand"}
-    rows = book.query("pricing/sql/gpu_price_in_force.sql", asked | {"region": ""})
+    asked = {"as_of": book.newest_day, "term": "on_demand", "region": ""}
+    rows = book.query("pricing/sql/gpu_price_in_force.sql", asked, products=products_of(load(), sku))
     assert min(row["usd_per_gpu_hour"] for row in rows) == pytest.approx(usd_per_gpu_hour)
 
 
 def test_every_shipped_price_of_another_provider_has_its_product() -> None:
     """A provider's price without accelerators and their number could not be compared; every chip is known."""
-    clouds = ("aws", "azure", "gcp", "electricity")
+    # An index is a median over providers: it has a price and no product.
+    clouds = ("aws", "azure", "gcp", "electricity", "colocation", "index")
     priced = {entry.sku for entry in PriceBook.open().products() if "/" in entry.sku}
     others = {sku for sku in priced if sku.partition("/")[0] not in clouds}
-    # A product without a shipped price is one that a feed fetches.
-    assert set(price_only_products()) - others == {entry["sku"] for entry in names_of("runpod")}
+    # The products without a shipped price are ones that a feed fetches.
+    assert set(price_only_products()) - others == {"runpod/a100-pcie-80gb", "runpod/h100-nvl"}
+    assert {"runpod/a100-pcie-80gb", "runpod/h100-nvl"} <= {entry["sku"] for entry in names_of("runpod")}
+    assert others - set(price_only_products()) == {"oci/egress", "oci/object-storage-standard"}
     assert {entry.accelerator for entry in price_only_products().values()} <= set(load().accelerators)
 
 

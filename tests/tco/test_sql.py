@@ -1,11 +1,14 @@
 """Each statement on its own: a few rows in, the expected rows out."""
 
+from dataclasses import asdict
 from typing import Any
 
 import duckdb
 import pytest
 
 from clusterwright.pricing.statements import files, statement
+from clusterwright.tco.engine import TABLES
+from clusterwright.tco.owner_costs import owner_costs
 
 Row = dict[str, Any]
 TAGS = {
@@ -29,6 +32,7 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
         "key": key,
         "owned": owned,
         "priced": True,
+        "nodes": 1.0,
         "gpus": 8.0,
         "it_power_w": 1000.0 if owned else None,
         "run_hours": 100.0,
@@ -39,10 +43,15 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
     }
 
 
-def _run(path: str, tables: dict[str, list[Row]], **parameters: object) -> list[Row]:
+def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (), **parameters: object) -> list[Row]:
     connection = duckdb.connect()
     for name, rows in tables.items():
         connection.execute(f"create table {name} as select unnest($rows, recursive := true)", {"rows": rows})
+    for name in before:
+        text = statement(f"tco/sql/{name}.sql")
+        used = {key: value for key, value in parameters.items() if f"${key}" in text}
+        connection.execute(f"create table {name} as {text}", used)
+    parameters = {key: value for key, value in parameters.items() if f"${key}" in statement(path)}
     cursor = connection.execute(statement(path), parameters)
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -50,7 +59,8 @@ def _run(path: str, tables: dict[str, list[Row]], **parameters: object) -> list[
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "gpus": 8.0, "calendar_days": days, "it_power_w": 1000.0,
+        "key": key, "owned": owned, "priced": True, "nodes": 1.0, "gpus": 8.0,
+        "calendar_days": days, "it_power_w": 1000.0,
     }  # fmt: skip
 
 
@@ -115,6 +125,7 @@ def test_cash_flow() -> None:
             "parameter": parameter,
             "priced_line": lines,
             "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+            "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
             "surcharge": [
                 {
                     "key": "theirs",
@@ -126,6 +137,7 @@ def test_cash_flow() -> None:
                 },
             ],
         },
+        before=TABLES[TABLES.index("period") : TABLES.index("cash_flow")],
         horizon_months=1.5,
         hours_per_month=730.0,
     )

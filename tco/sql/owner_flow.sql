@@ -1,0 +1,123 @@
+-- One row is one term of one cost of owning in one month: driver x multiplier x the product of the term's parameters.
+-- What is counted, by what and when is data: `tco/owner_costs.csv`. A term of which a parameter has no value is not
+-- counted; its last parameter is its source. `inputs` are what the amount is proportional to.
+with
+owner_parameter as (
+    select
+        parameter.scenario,
+        work.key as owner_key,
+        parameter.key,
+        parameter.value,
+        parameter.basis,
+        parameter.source,
+        parameter.price_date,
+        parameter.confidence
+    from work
+    inner join parameter on parameter.candidate_key in ('', work.key)
+    where work.owned and work.priced
+    qualify row_number() over (
+        partition by parameter.scenario, work.key, parameter.key order by parameter.candidate_key desc
+    ) = 1
+),
+
+term_parameter as (
+    select
+        number,
+        len(parameters) as parameter_count,
+        unnest(parameters) as key,
+        generate_subscripts(parameters, 1) as place
+    from owner_cost
+),
+
+rate as (
+    select
+        owner_parameter.scenario,
+        owner_parameter.owner_key,
+        term_parameter.number,
+        list_aggregate(list(owner_parameter.value order by term_parameter.place), 'product') as amount,
+        arg_max(owner_parameter.basis, term_parameter.place) as basis,
+        arg_max(owner_parameter.source, term_parameter.place) as source,
+        arg_max(owner_parameter.price_date, term_parameter.place) as price_date,
+        arg_max(owner_parameter.confidence, term_parameter.place) as confidence
+    from term_parameter
+    inner join owner_parameter on term_parameter.key = owner_parameter.key
+    group by owner_parameter.scenario, owner_parameter.owner_key, term_parameter.number, term_parameter.parameter_count
+    having count(*) = term_parameter.parameter_count
+),
+
+equipment as (
+    select
+        scenario,
+        key,
+        sum(usd) as usd
+    from purchase_flow
+    where category <> 'one_time'
+    group by scenario, key
+),
+
+driver as (
+    select
+        rate.scenario,
+        rate.owner_key as key,
+        rate.number,
+        work.busy_fraction,
+        case owner_cost.driver
+            when 'equipment_usd' then coalesce(equipment.usd, 0.0)
+            when 'gpus' then work.gpus
+            when 'servers' then work.nodes
+            when 'it_power_kw' then work.it_power_w / 1000.0
+            when 'cluster' then 1.0
+        end as amount
+    from rate
+    inner join owner_cost on rate.number = owner_cost.number
+    inner join work on rate.owner_key = work.key
+    left join equipment on rate.owner_key = equipment.key and rate.scenario = equipment.scenario
+),
+
+due as (
+    select
+        'start' as paid,
+        0.0 as month_end,
+        1.0 as times
+    union all
+    select
+        'end' as paid,
+        $horizon_months as month_end,
+        1.0 as times
+    union all
+    select
+        paid.paid,
+        period.month_end,
+        period.months * paid.per_month as times
+    from period
+    cross join (values ('hour', $hours_per_month), ('month', 1.0), ('year', 1.0 / 12.0)) as paid (paid, per_month)
+)
+
+select
+    driver.scenario,
+    driver.key,
+    due.month_end,
+    owner_cost.category,
+    owner_cost.item,
+    owner_cost.capex_or_opex,
+    owner_cost.fixed_or_variable,
+    true as held,
+    rate.basis,
+    rate.source,
+    rate.price_date,
+    rate.confidence,
+    list_sort(
+        owner_cost.parameters
+        || if(owner_cost.driver = 'equipment_usd', ['purchase_price'], [])
+        || if(owner_cost.fixed_or_variable = 'variable', ['run_time', 'utilisation'], [])
+    ) as inputs,
+    driver.amount
+    * rate.amount
+    * owner_cost.multiplier
+    * due.times
+    * if(owner_cost.fixed_or_variable = 'variable', driver.busy_fraction, 1.0) as usd
+from driver
+inner join rate
+    on driver.scenario = rate.scenario and driver.key = rate.owner_key and driver.number = rate.number
+inner join owner_cost on driver.number = owner_cost.number
+inner join due on owner_cost.paid = due.paid
