@@ -18,8 +18,8 @@ _P90 = 1.2815515655446004
 #: Weight of the base value in a beta distribution, as is usual for estimates by three points (PERT).
 _BASE_WEIGHT = 4.0
 _ROUNDING = 1e-9
-#: Smaller probabilities are none: the inverse of the beta distribution does not take the smallest numbers there are.
-_LEAST = 1e-300
+#: Smaller probabilities are none: the inverse of the beta distribution is not found for the smallest numbers.
+_LEAST = 1e-30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
