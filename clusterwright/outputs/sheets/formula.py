@@ -1,0 +1,276 @@
+"""A number that knows its spreadsheet formula: arithmetic on it gives the formula's text and its value at once.
+
+The text goes into the workbook, the value becomes the cached result. Division by zero and the like give no value, as
+they give an error in a spreadsheet; `or_else` replaces it there as here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Value = float | str | bool | None
+
+#: How tightly a formula holds together, tightest first.
+_ATOM, _POWER, _PRODUCT, _SUM, _COMPARISON = range(5)
+_STEPS, _CLOSE = 60, 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A formula without its equals sign, and its value; None where a spreadsheet would show an error."""
+
+    text: str
+    value: Value
+    level: int = _ATOM
+
+    def __add__(self, other: Operand) -> Figure:
+        return _binary(self, "+", other, _SUM, lambda one, two: one + two)
+
+    def __radd__(self, other: float) -> Figure:
+        return figure(other) + self
+
+    def __sub__(self, other: Operand) -> Figure:
+        return _binary(self, "-", other, _SUM, lambda one, two: one - two)
+
+    def __rsub__(self, other: float) -> Figure:
+        return figure(other) - self
+
+    def __mul__(self, other: Operand) -> Figure:
+        return _binary(self, "*", other, _PRODUCT, lambda one, two: one * two)
+
+    def __rmul__(self, other: float) -> Figure:
+        return figure(other) * self
+
+    def __truediv__(self, other: Operand) -> Figure:
+        return _binary(self, "/", other, _PRODUCT, lambda one, two: one / two)
+
+    def __rtruediv__(self, other: float) -> Figure:
+        return figure(other) / self
+
+    def __pow__(self, other: Operand) -> Figure:
+        return _binary(self, "^", other, _POWER, lambda one, two: one**two)
+
+    def __neg__(self) -> Figure:
+        return Figure(f"-{_held(self, _ATOM)}", _with(lambda one: -one, self), _SUM)
+
+    def at_most(self, other: Operand) -> Figure:
+        """Return whether this is at most the other."""
+        return _binary(self, "<=", other, _COMPARISON, lambda one, two: one <= two)
+
+    def above(self, other: Operand) -> Figure:
+        """Return whether this is more than the other."""
+        return _binary(self, ">", other, _COMPARISON, lambda one, two: one > two)
+
+    def equals(self, other: Operand) -> Figure:
+        """Return whether this is exactly the other."""
+        return _binary(self, "=", other, _COMPARISON, lambda one, two: one == two)
+
+    def or_else(self, instead: str) -> Figure:
+        """Return this, or a text where it is an error."""
+        return Figure(f'IFERROR({self.text},"{instead}")', instead if self.value is None else self.value)
+
+
+Operand = Figure | float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Cells of one column or row, first to last."""
+
+    text: str
+    values: tuple[Value, ...]
+
+
+def figure(value: Operand) -> Figure:
+    """Return a constant as a formula; a figure as it is."""
+    if isinstance(value, Figure):
+        return value
+    return Figure(f"{value:.15g}", value, _ATOM if value >= 0 else _SUM)
+
+
+def span(cells: Sequence[Figure]) -> Span:
+    """Return the range from the first to the last of cells that were written side by side."""
+    last = cells[-1].text.rpartition("!")[2]
+    return Span(f"{cells[0].text}:{last}", tuple(cell.value for cell in cells))
+
+
+def added(terms: Sequence[Figure]) -> Figure:
+    """Return the sum of single cells, 0 for none."""
+    found = terms[0] if terms else figure(0.0)
+    for term in terms[1:]:
+        found += term
+    return found
+
+
+def total(cells: Span) -> Figure:
+    """Return SUM of a range; texts count as nothing."""
+    return Figure(f"SUM({cells.text})", math.fsum(_numbers(cells)))
+
+
+def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
+    """Return the sum of the cells beside which a label stands."""
+    chosen = (float(cell or 0.0) for cell, of in zip(cells.values, labels.values, strict=True) if of == label.value)
+    return Figure(f"SUMIFS({cells.text},{labels.text},{label.text})", math.fsum(chosen))
+
+
+def product_sum(one: Span, other: Span) -> Figure:
+    """Return SUMPRODUCT of two ranges."""
+    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    return Figure(f"SUMPRODUCT({one.text},{other.text})", math.fsum(a * b for a, b in pairs))
+
+
+def largest(*parts: Span | Operand) -> Figure:
+    """Return MAX of ranges and numbers."""
+    return _extreme("MAX", max, parts)
+
+
+def smallest(*parts: Span | Operand) -> Figure:
+    """Return MIN of ranges and numbers."""
+    return _extreme("MIN", min, parts)
+
+
+def item(cells: Span, place: Operand) -> Figure:
+    """Return INDEX: the cell at a place counted from one."""
+    wanted = figure(place)
+    at = wanted.value
+    inside = isinstance(at, int | float) and 1 <= at <= len(cells.values)
+    return Figure(f"INDEX({cells.text},{wanted.text})", cells.values[int(at) - 1] if inside else None)  # type: ignore[arg-type]
+
+
+def when(condition: Figure, then: Operand | str, otherwise: Operand | str) -> Figure:
+    """Return IF; texts stand for themselves."""
+    branches = [Figure(f'"{branch}"', branch) if isinstance(branch, str) else figure(branch)
+                for branch in (then, otherwise)]  # fmt: skip
+    chosen = None if condition.value is None else branches[0 if condition.value else 1].value
+    return Figure(f"IF({condition.text},{branches[0].text},{branches[1].text})", chosen)
+
+
+def both(*conditions: Figure) -> Figure:
+    """Return AND."""
+    values = [condition.value for condition in conditions]
+    return Figure(f"AND({','.join(condition.text for condition in conditions)})", None if None in values else all(values))
+
+
+def either(*conditions: Figure) -> Figure:
+    """Return OR."""
+    values = [condition.value for condition in conditions]
+    return Figure(f"OR({','.join(condition.text for condition in conditions)})", None if None in values else any(values))
+
+
+def size(of: Figure) -> Figure:
+    """Return ABS."""
+    return Figure(f"ABS({of.text})", _with(abs, of))
+
+
+def whole(of: Figure) -> Figure:
+    """Return INT: the whole number below."""
+    return Figure(f"INT({of.text})", _with(lambda one: float(math.floor(one)), of))
+
+
+def rounded_up(of: Figure) -> Figure:
+    """Return ROUNDUP to a whole number, of a number that is not negative."""
+    return Figure(f"ROUNDUP({of.text},0)", _with(lambda one: float(math.ceil(one - 1e-12)), of))
+
+
+def payment(rate: Figure, periods: Figure, principal: Figure, left: Operand = 0.0) -> Figure:
+    """Return PMT as a positive payment: principal less the present value of what is left, as an annuity."""
+    rest = figure(left)
+    after = f",{rest.text}" if rest.text != "0" else ""
+    text = f"PMT({rate.text},{periods.text},{(-principal).text}{after})"
+    values = (rate.value, periods.value, principal.value, rest.value)
+    return Figure(text, _calculated(_payment, values))
+
+
+def interest_part(rate: Figure, period: Figure, periods: Figure, principal: Figure, left: Operand = 0.0) -> Figure:
+    """Return IPMT as a positive amount: the interest in one of the payments; no value outside of them."""
+    rest = figure(left)
+    after = f",{rest.text}" if rest.text != "0" else ""
+    text = f"IPMT({rate.text},{period.text},{periods.text},{(-principal).text}{after})"
+    values = (rate.value, period.value, periods.value, principal.value, rest.value)
+    return Figure(text, _calculated(_interest, values))
+
+
+def rate_of_return(flows: Span, guess: float) -> Figure:
+    """Return IRR per period, searched from a guess."""
+    return Figure(f"IRR({flows.text},{guess:.15g})", _internal_rate(_numbers(flows), guess))
+
+
+def _payment(rate: float, periods: float, principal: float, left: float) -> float:
+    if rate == 0:
+        return (principal - left) / periods
+    growth = (1 + rate) ** periods
+    return (principal * growth - left) * rate / (growth - 1)
+
+
+def _interest(rate: float, period: float, periods: float, principal: float, left: float) -> float | None:
+    if not 1 <= period <= periods:
+        return None
+    paid = _payment(rate, periods, principal, left)
+    owed = principal if rate == 0 else (principal - paid / rate) * (1 + rate) ** (period - 1) + paid / rate
+    return owed * rate
+
+
+def _internal_rate(flows: Sequence[float], guess: float) -> float | None:
+    """Return the root of the net present value near a guess, by Newton's steps."""
+    growth = 1.0 + guess
+    for _ in range(_STEPS):
+        worth = math.fsum(usd * growth**-month for month, usd in enumerate(flows))
+        slope = math.fsum(-month * usd * growth ** (-month - 1) for month, usd in enumerate(flows))
+        if not slope:
+            return None
+        step = worth / slope
+        growth -= step
+        if growth <= 0:
+            return None
+        if abs(step) <= _CLOSE * growth:
+            return growth - 1.0
+    return None
+
+
+def _numbers(cells: Span) -> list[float]:
+    return [float(value) for value in cells.values if isinstance(value, int | float)]
+
+
+def _extreme(name: str, choose: Callable[[list[float]], float], parts: Sequence[Span | Operand]) -> Figure:
+    values: list[float] = []
+    texts = []
+    for part in parts:
+        if isinstance(part, Span):
+            values += _numbers(part)
+            texts.append(part.text)
+        else:
+            one = figure(part)
+            values += [float(one.value)] if isinstance(one.value, int | float) else []
+            texts.append(one.text)
+    return Figure(f"{name}({','.join(texts)})", choose(values) if values else 0.0)
+
+
+def _binary(one: Figure, sign: str, other: Operand, level: int, calculate: Callable[[float, float], Value]) -> Figure:
+    two = figure(other)
+    strict = sign in "-/^"
+    left = _held(one, _ATOM if sign == "^" else level)
+    right = _held(two, level - 1 if strict or level == _COMPARISON else level)
+    return Figure(f"{left}{sign}{right}", _calculated(calculate, (one.value, two.value)), level)
+
+
+def _with(calculate: Callable[[float], float], one: Figure) -> Value:
+    return _calculated(calculate, (one.value,))
+
+
+def _calculated(calculate: Callable[..., Value], values: Sequence[Value]) -> Value:
+    if not all(isinstance(value, int | float) for value in values):
+        return None
+    try:
+        found = calculate(*(float(value) for value in values))  # type: ignore[arg-type]
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    if isinstance(found, complex) or (isinstance(found, float) and not math.isfinite(found)):
+        return None
+    return found
+
+
+def _held(one: Figure, level: int) -> str:
+    """Return a formula's text, in brackets where it holds together less tightly than what stands around it."""
+    return f"({one.text})" if one.level > level else one.text
