@@ -15,7 +15,8 @@ select
     source,
     price_date,
     confidence
-from purchase_flow
+from cash_term
+where not is_part
 union all
 select
     scenario,
@@ -26,14 +27,14 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
-    usd,
+    sum(usd) as usd,
     basis,
     source,
     price_date,
     confidence
-from rent_flow
-union all
-select
+from cash_term
+where is_part
+group by
     scenario,
     key,
     month_end,
@@ -42,25 +43,7 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
-    usd,
     basis,
     source,
     price_date,
     confidence
-from owner_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence
-from surcharge_flow

@@ -1,5 +1,5 @@
 -- One row is what one rented bill line costs in one month. `held` costs run on while the cluster waits for work;
--- nodes that are not committed are paid by the hour worked.
+-- nodes that are not committed are paid by the hour worked. `inputs` are what the amount is proportional to.
 with
 rented_line as (
     select
@@ -28,6 +28,7 @@ select
     rented_line.price_date,
     rented_line.confidence,
     if(rented_line.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
+    if(rented_line.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
     rented_line.usd_per_month
     * period.months
     * if(rented_line.by_the_hour_worked, rented_line.busy_fraction, 1.0) as usd

@@ -6,6 +6,7 @@ select
                 key varchar,
                 owned boolean,
                 priced boolean,
+                nodes double,
                 gpus double,
                 calendar_days double,
                 it_power_w double
