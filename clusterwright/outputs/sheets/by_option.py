@@ -27,7 +27,9 @@ def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet])
         sheets: of the plan's options, by target.
     """
     page = work.page("Cash by option")
-    page.title("Cash of every option by month", "Paid is positive; month 0 is the purchase; months are paid at their end.")
+    page.title(
+        "Cash of every option by month", "Paid is positive; month 0 is the purchase; months are paid at their end."
+    )
     page.widths(9, 9, 11, 7, rest=16, columns=4 + 4 * len(work.found.costs))
     page.sheet.freeze_panes(_FIRST, 4)
     page.sheet.repeat_rows(_FIRST - 1)
@@ -37,7 +39,8 @@ def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet])
     for title, row in _FACTS:
         page.text(row, 0, title)
     for cost in work.found.costs:
-        flows = _one(work, page, bill, sheets, cost, column)
+        option = option_of(work.plan, cost)
+        flows = _one(work, bill, sheets.get(option.target) if option else None, cost, column)
         work.flows[cost.key] = flows
         column += 2 + 2 * bool(flows.bought or flows.sold)
 
@@ -55,17 +58,13 @@ def _calendar(work: Workbook, page: Page) -> None:
     work.factors, work.years = tuple(factors), tuple(years)
 
 
-def _one(
-    work: Workbook, page: Page, bill: Bill, sheets: Mapping[str, CashSheet], cost: CandidateCost, column: int
-) -> Flows:
+def _one(work: Workbook, bill: Bill, sheet: CashSheet | None, cost: CandidateCost, column: int) -> Flows:
+    page = work.page("Cash by option")
     page.text(1, column, label_of(cost.key), "bold")
-    option = option_of(work.plan, cost)
-    sheet = sheets.get(option.target) if option else None
     names = work.names
     if sheet is not None:
         days, gpus, busy = (
-            page.put(row, column, cell, "number")
-            for row, cell in ((2, sheet.days), (3, sheet.gpus), (4, sheet.busy))
+            page.put(row, column, cell, "number") for row, cell in ((2, sheet.days), (3, sheet.gpus), (4, sheet.busy))
         )
         formulas = {kind: sheet.of(kind) for kind in _TITLES}
     else:
@@ -110,9 +109,7 @@ def _rented(work: Workbook, bill: Bill, label: str, busy: Figure) -> dict[Class,
     }
 
 
-def _with_rest(
-    work: Workbook, key: str, formulas: dict[Class, tuple[Figure, ...]]
-) -> dict[Class, tuple[Figure, ...]]:
+def _with_rest(work: Workbook, key: str, formulas: dict[Class, tuple[Figure, ...]]) -> dict[Class, tuple[Figure, ...]]:
     """Return the formulas with what the engine pays besides them added as numbers."""
     kinds = [kind for kind in formulas if formulas[kind]]
     rows = [[formulas[kind][row] for kind in kinds] for row in range(work.rows)]
@@ -122,9 +119,7 @@ def _with_rest(
     found = dict(formulas)
     for kind, amounts in rest.items():
         before: Sequence[Figure] = formulas[kind] or (figure(0.0),) * work.rows
-        found[kind] = tuple(
-            cell + round(usd, 6) if usd else cell for cell, usd in zip(before, amounts, strict=True)
-        )
+        found[kind] = tuple(cell + round(usd, 6) if usd else cell for cell, usd in zip(before, amounts, strict=True))
     return found
 
 

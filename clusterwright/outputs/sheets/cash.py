@@ -117,11 +117,16 @@ def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashShee
     for row in range(work.rows):
         at = _FIRST + row
         cells = [page.put(at, 2 + place, amount) for place, amount in enumerate(rows[row])]
-        cells += [page.number(at, 2 + len(rows[row]) + place, usd[row], "usd") for place, usd in enumerate(rest.values())]
+        cells += [
+            page.number(at, 2 + len(rows[row]) + place, usd[row], "usd") for place, usd in enumerate(rest.values())
+        ]
         for column, cell in zip(columns, cells, strict=True):
             column.append(cell)
         sold = added([cell for cell, kind in zip(cells, [*kinds, *rest], strict=True) if kind == "sold"])
-        _extra(work, page, at, 2 + len(cells), cells, sold, months[row], totals)
+        so_far = totals[_EXTRA[1]][-1] if row else None
+        extra = _extra(page, (at, 2 + len(cells)), cells, sold, (_factor(work, months[row]), so_far))
+        for title, cell in zip(_EXTRA, extra, strict=True):
+            totals[title].append(cell)
     return CashSheet(
         work=work,
         option=option,
@@ -250,23 +255,25 @@ def _amount(work: Workbook, column: _Formula, month: Figure, length: Figure, *, 
     return added(parts)
 
 
+def _factor(work: Workbook, month: Figure) -> Figure:
+    return (1.0 + work.names["discount_rate"]) ** (-month / 12.0)
+
+
 def _extra(
-    work: Workbook,
-    page: Page,
-    row: int,
-    column: int,
-    cells: list[Figure],
-    sold: Figure,
-    month: Figure,
-    totals: dict[str, list[Figure]],
-) -> None:
+    page: Page, place: tuple[int, int], cells: list[Figure], sold: Figure, context: tuple[Figure, Figure | None]
+) -> tuple[Figure, ...]:
+    """Write total, running sum, discount factor and present value of a row.
+
+    Args:
+        page: the sheet.
+        place: row and first column.
+        cells: the amounts.
+        sold: of them, what is received at the end.
+        context: the discount factor, and the running sum of the row before.
+    """
+    (row, column), (factor, so_far) = place, context
     usd = page.put(row, column, total(span(cells)))
     before = usd if sold.text == "0" else usd - sold
-    if totals["cumulative before resale"]:
-        before += totals["cumulative before resale"][-1]
-    running = page.put(row, column + 1, before)
-    factor = page.put(row, column + 2, (1.0 + work.names["discount_rate"]) ** (-month / 12.0), "number")
-    present = page.put(row, column + 3, usd * factor)
-    for title, cell in zip(_EXTRA, (usd, running, factor, present), strict=True):
-        totals[title].append(cell)
-
+    running = page.put(row, column + 1, before if so_far is None else before + so_far)
+    present = page.put(row, column + 2, factor, "number")
+    return usd, running, present, page.put(row, column + 3, usd * present)

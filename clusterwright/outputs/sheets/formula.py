@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Value = float | str | bool | None
 
 #: How tightly a formula holds together, tightest first.
 _ATOM, _POWER, _PRODUCT, _SUM, _COMPARISON = range(5)
-_STEPS, _CLOSE = 60, 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def added(terms: Sequence[Figure]) -> Figure:
 
 def total(cells: Span) -> Figure:
     """Return SUM of a range; texts count as nothing."""
-    return Figure(f"SUM({cells.text})", math.fsum(_numbers(cells)))
+    return Figure(f"SUM({cells.text})", math.fsum(numbers(cells)))
 
 
 def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
@@ -117,7 +117,7 @@ def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
 
 def product_sum(one: Span, other: Span) -> Figure:
     """Return SUMPRODUCT of two ranges."""
-    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    pairs = zip(numbers(one), numbers(other), strict=True)
     return Figure(f"SUMPRODUCT({one.text},{other.text})", math.fsum(a * b for a, b in pairs))
 
 
@@ -139,6 +139,47 @@ def item(cells: Span, place: Operand) -> Figure:
     return Figure(f"INDEX({cells.text},{wanted.text})", cells.values[int(at) - 1] if inside else None)  # type: ignore[arg-type]
 
 
+def looked_up(cells: Span, labels: Span, label: Figure) -> Figure:
+    """Return INDEX and MATCH: the cell beside or below the first label that is the wanted one."""
+    place = labels.values.index(label.value) if label.value in labels.values else None
+    text = f"INDEX({cells.text},MATCH({label.text},{labels.text},0))"
+    return Figure(text, None if place is None else cells.values[place])
+
+
+def last_below(cells: Span, limit: float) -> Figure:
+    """Return the place, counted from one, of the last cell below a limit; 0 if there is none."""
+    return _last(cells, f"<{figure(limit).text}", lambda usd: usd < limit)
+
+
+def last_above(cells: Span, limit: float) -> Figure:
+    """Return the place, counted from one, of the last cell above a limit; 0 if there is none."""
+    return _last(cells, f">{figure(limit).text}", lambda usd: usd > limit)
+
+
+def sign_changes(cells: Span) -> Figure:
+    """Return how often cells side by side differ in sign."""
+    first, _, last = cells.text.partition(":")
+    sheet, _, start = first.rpartition("!")
+    earlier = f"{first}:{_moved(last, -1)}"
+    later = f"{sheet}!{_moved(start, 1)}:{last}"
+    usd = numbers(cells)
+    found = sum(one * two < 0 for one, two in pairwise(usd))
+    return Figure(f"SUMPRODUCT(--({earlier}*{later}<0))", float(found))
+
+
+def _moved(cell: str, rows: int) -> str:
+    """Return an absolute cell such as `$B$7` some rows further down."""
+    letters, row = cell.rsplit("$", 1)
+    return f"{letters}${int(row) + rows}"
+
+
+def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
+    place = max((number for number, usd in enumerate(numbers(cells), start=1) if chosen(usd)), default=0)
+    first = cells.text.partition(":")[0]
+    text = f"SUMPRODUCT(MAX(({cells.text}{test})*(ROW({cells.text})-ROW({first})+1)))"
+    return Figure(text, float(place))
+
+
 def when(condition: Figure, then: Operand | str, otherwise: Operand | str) -> Figure:
     """Return IF; texts stand for themselves."""
     branches = [Figure(f'"{branch}"', branch) if isinstance(branch, str) else figure(branch)
@@ -150,13 +191,17 @@ def when(condition: Figure, then: Operand | str, otherwise: Operand | str) -> Fi
 def both(*conditions: Figure) -> Figure:
     """Return AND."""
     values = [condition.value for condition in conditions]
-    return Figure(f"AND({','.join(condition.text for condition in conditions)})", None if None in values else all(values))
+    return Figure(
+        f"AND({','.join(condition.text for condition in conditions)})", None if None in values else all(values)
+    )
 
 
 def either(*conditions: Figure) -> Figure:
     """Return OR."""
     values = [condition.value for condition in conditions]
-    return Figure(f"OR({','.join(condition.text for condition in conditions)})", None if None in values else any(values))
+    return Figure(
+        f"OR({','.join(condition.text for condition in conditions)})", None if None in values else any(values)
+    )
 
 
 def size(of: Figure) -> Figure:
@@ -174,62 +219,8 @@ def rounded_up(of: Figure) -> Figure:
     return Figure(f"ROUNDUP({of.text},0)", _with(lambda one: float(math.ceil(one - 1e-12)), of))
 
 
-def payment(rate: Figure, periods: Figure, principal: Figure, left: Operand = 0.0) -> Figure:
-    """Return PMT as a positive payment: principal less the present value of what is left, as an annuity."""
-    rest = figure(left)
-    after = f",{rest.text}" if rest.text != "0" else ""
-    text = f"PMT({rate.text},{periods.text},{(-principal).text}{after})"
-    values = (rate.value, periods.value, principal.value, rest.value)
-    return Figure(text, _calculated(_payment, values))
-
-
-def interest_part(rate: Figure, period: Figure, periods: Figure, principal: Figure, left: Operand = 0.0) -> Figure:
-    """Return IPMT as a positive amount: the interest in one of the payments; no value outside of them."""
-    rest = figure(left)
-    after = f",{rest.text}" if rest.text != "0" else ""
-    text = f"IPMT({rate.text},{period.text},{periods.text},{(-principal).text}{after})"
-    values = (rate.value, period.value, periods.value, principal.value, rest.value)
-    return Figure(text, _calculated(_interest, values))
-
-
-def rate_of_return(flows: Span, guess: float) -> Figure:
-    """Return IRR per period, searched from a guess."""
-    return Figure(f"IRR({flows.text},{guess:.15g})", _internal_rate(_numbers(flows), guess))
-
-
-def _payment(rate: float, periods: float, principal: float, left: float) -> float:
-    if rate == 0:
-        return (principal - left) / periods
-    growth = (1 + rate) ** periods
-    return (principal * growth - left) * rate / (growth - 1)
-
-
-def _interest(rate: float, period: float, periods: float, principal: float, left: float) -> float | None:
-    if not 1 <= period <= periods:
-        return None
-    paid = _payment(rate, periods, principal, left)
-    owed = principal if rate == 0 else (principal - paid / rate) * (1 + rate) ** (period - 1) + paid / rate
-    return owed * rate
-
-
-def _internal_rate(flows: Sequence[float], guess: float) -> float | None:
-    """Return the root of the net present value near a guess, by Newton's steps."""
-    growth = 1.0 + guess
-    for _ in range(_STEPS):
-        worth = math.fsum(usd * growth**-month for month, usd in enumerate(flows))
-        slope = math.fsum(-month * usd * growth ** (-month - 1) for month, usd in enumerate(flows))
-        if not slope:
-            return None
-        step = worth / slope
-        growth -= step
-        if growth <= 0:
-            return None
-        if abs(step) <= _CLOSE * growth:
-            return growth - 1.0
-    return None
-
-
-def _numbers(cells: Span) -> list[float]:
+def numbers(cells: Span) -> list[float]:
+    """Return the numbers of a range; texts count as nothing."""
     return [float(value) for value in cells.values if isinstance(value, int | float)]
 
 
@@ -238,7 +229,7 @@ def _extreme(name: str, choose: Callable[[list[float]], float], parts: Sequence[
     texts = []
     for part in parts:
         if isinstance(part, Span):
-            values += _numbers(part)
+            values += numbers(part)
             texts.append(part.text)
         else:
             one = figure(part)
@@ -252,14 +243,15 @@ def _binary(one: Figure, sign: str, other: Operand, level: int, calculate: Calla
     strict = sign in "-/^"
     left = _held(one, _ATOM if sign == "^" else level)
     right = _held(two, level - 1 if strict or level == _COMPARISON else level)
-    return Figure(f"{left}{sign}{right}", _calculated(calculate, (one.value, two.value)), level)
+    return Figure(f"{left}{sign}{right}", calculated(calculate, (one.value, two.value)), level)
 
 
 def _with(calculate: Callable[[float], float], one: Figure) -> Value:
-    return _calculated(calculate, (one.value,))
+    return calculated(calculate, (one.value,))
 
 
-def _calculated(calculate: Callable[..., Value], values: Sequence[Value]) -> Value:
+def calculated(calculate: Callable[..., Value], values: Sequence[Value]) -> Value:
+    """Return what a function makes of some values; None where one is no number, or the result is none."""
     if not all(isinstance(value, int | float) for value in values):
         return None
     try:

@@ -75,7 +75,8 @@ def _economics(work: Workbook) -> list[Input]:
     return [
         Input(name="horizon_months", value=economics.horizon_months, unit="months"),
         Input(
-            name="hours_per_month", value=economics.hours_per_month, unit="hours", reason="8,760 hours a year", source=""
+            name="hours_per_month", value=economics.hours_per_month, unit="hours", reason="8,760 hours a year",
+            source="",
         ),
         Input(name="utilisation", value=economics.utilisation, unit="share of the horizon"),
         Input(name="discount_rate", value=economics.discount_rate, unit="per year"),
@@ -107,12 +108,16 @@ def _finance(work: Workbook) -> list[Input]:
     rows = [
         Input(name="tax_rate", value=found.tax_rate, unit="share of income"),
         Input(name="depreciation_method", value=found.depreciation, unit="column of the sheet Tax"),
-        Input(name="bonus_depreciation", value=found.bonus_fraction, unit="share written off at once in the first year"),
+        Input(
+            name="bonus_depreciation", value=found.bonus_fraction, unit="share written off at once in the first year"
+        ),
         Input(name="loan_share", value=loan.share if loan else 0.8, unit="share of the purchase", **borrowed),
         Input(name="loan_rate", value=loan.rate if loan else rate, unit="per year, a twelfth per month", **borrowed),
         Input(name="loan_months", value=max(1, months), unit="payments", **borrowed),
         Input(name="lease_rate", value=lease.rate if lease else rate, unit="per year, a twelfth per month", **leased),
-        Input(name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased),
+        Input(
+            name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased
+        ),
     ]
     if found.delivery_months:
         rows.append(Input(name="delivery_months", value=float(found.delivery_months), unit="whole months"))

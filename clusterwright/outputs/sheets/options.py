@@ -1,7 +1,7 @@
 """The sheet Options: every target and term side by side, in formulas over their cash by month."""
 
 from clusterwright.outputs.sheets.by_option import sums
-from clusterwright.outputs.sheets.formula import Figure, added, either, figure, product_sum, span, when
+from clusterwright.outputs.sheets.formula import Figure, added, either, figure, product_sum, smallest, span, when
 from clusterwright.outputs.sheets.shared import Flows, Workbook
 from clusterwright.plan.words import percent
 
@@ -39,10 +39,8 @@ def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
             page.number(row, 11, drawn[flows.key], "share")
         found[flows.key] = parts | {"horizon": horizon, "npv": worth}
     cells = [entry["npv"] for entry in found.values()]
-    least = f"MIN({span(cells).text})"
-    lowest = min(float(cell.value) for cell in cells if isinstance(cell.value, int | float))
     for row, cell in enumerate(cells, start=_FIRST):
-        page.put(row, 10, (cell - Figure(least, lowest)).or_else("unknown"))
+        page.put(row, 10, (cell - smallest(span(cells))).or_else("unknown"))
     if work.not_live:
         for row, (key, usd) in enumerate(work.not_live.items(), start=_FIRST + len(cells) + 1):
             page.text(

@@ -77,9 +77,7 @@ class Page:
         """Return a formula as people write it: no sheet of its own, and cells of the rows around it relative."""
         own = text.replace(f"'{self.name}'!", "")
         return _CELL.sub(
-            lambda found: (
-                f"{found[1]}{found[2]}" if abs(int(found[2]) - 1 - row) <= 1 else f"${found[1]}${found[2]}"
-            ),
+            lambda found: f"{found[1]}{found[2]}" if abs(int(found[2]) - 1 - row) <= 1 else f"${found[1]}${found[2]}",
             own,
         )
 
