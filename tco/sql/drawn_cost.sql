@@ -18,7 +18,7 @@ present as (
         cash_flow.fixed_or_variable,
         sum(cash_flow.usd * power(1.0 + $discount_rate, -cash_flow.month_end / 12.0)) as usd
     from cash_flow
-    inner join work on cash_flow.key = work.key
+    inner join work on cash_flow.part_key = work.key
     where cash_flow.scenario = 'base'
     group by cash_flow.key, work.owned, cash_flow.category, cash_flow.capex_or_opex, cash_flow.fixed_or_variable
 )

@@ -6,6 +6,7 @@ select
                 key varchar,
                 owned boolean,
                 priced boolean,
+                complete boolean,
                 gpus double,
                 calendar_days double,
                 it_power_w double

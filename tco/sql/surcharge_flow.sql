@@ -10,6 +10,7 @@ charged as (
         held,
         usd
     from rent_flow
+    where category <> 'unused_term'
     union all
     select
         scenario,
