@@ -277,11 +277,17 @@ def prove(
 
 
 @app.command()
-def report(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
+def report(
+    blueprint: Blueprint,
+    output: Output,
+    set_values: SetValues = None,
+    pdf: Pdf = False,
+    force: Force = False,
+) -> None:
     """Write the cost report (HTML) and the workbook (XLSX)."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.report(blueprint, output, set_values, force=force))
+    raise typer.Exit(write.report(blueprint, output, set_values, pdf=pdf, force=force))
 
 
 for command in without_blueprint.COMMANDS:

@@ -89,12 +89,12 @@ def onprem(
     return code
 
 
-def report(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
+def report(path: Path, output: Path, set_values: list[str] | None, *, pdf: bool = False, force: bool) -> int:
     """Write the cost report and the workbook; return the exit code."""
     from clusterwright.outputs.deliverables import report_files
 
     loaded, plan = load_and_decide(path, set_values)
-    return _write(loaded, plan, output, report_files(plan), force=force)
+    return _write(loaded, plan, output, report_files(plan, pdf=_can_print(asked=pdf)), force=force)
 
 
 def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
@@ -145,14 +145,14 @@ def quoted_plan(
 
 
 def _can_print(*, asked: bool) -> bool:
-    """Tell whether drawings are to be printed; say on stderr if they cannot."""
+    """Tell whether PDF files are to be printed; say on stderr if they cannot."""
     if not asked:
         return False
-    from clusterwright.outputs.printing import FILE, missing_browser
+    from clusterwright.outputs.printing import missing_browser
 
     reason = missing_browser()
     if reason:
-        print(f"{FILE} is skipped: {reason}", file=sys.stderr)  # noqa: T201 - diagnostics
+        print(f"PDF files are skipped: {reason}", file=sys.stderr)  # noqa: T201 - diagnostics
     return not reason
 
 

@@ -15,6 +15,7 @@ from clusterwright.tco.assumptions import assumptions, own_parameters, parameter
 from clusterwright.tco.contract_tables import as_candidate, contract_tables
 from clusterwright.tco.contracts import TERM_MONTHS, Mix
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
+from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.priced_lines import is_by_term, price_lines
 from clusterwright.tco.records import (
     Assumption,
@@ -51,10 +52,15 @@ TABLES = (
     "commitment_year",
     "commitment_flow",
     "support_flow",
-    "part_flow",
+    "part_term",
+    "cash_term",
     "cash_flow",
+    "term_input",
     "cumulative",
 )
+
+#: Draws that are valued at once, which bounds the memory.
+_BLOCK = 20_000
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
@@ -141,20 +147,25 @@ class Ledger:
     def drawn(self, draws: Mapping[str, Any]) -> Drawn:
         """Return the present value of every candidate in every draw of the uncertain inputs.
 
-        The cash flow is a sum of products of inputs, so that a draw scales the present value of each category; draws
-        never meet months.
+        The cash flow is a sum of products of inputs, so that a draw scales the present value of the terms that are
+        products of the same inputs; draws never meet months.
 
         Args:
             draws: a column of factors (1 is the base) per input of `tco/uncertainty.csv`, and `number`.
         """
-        self._connection.register("draw", dict(draws))
-        self._create("drawn_cost")
+        self._connection.execute("create or replace table drawn_cost (number integer, key varchar, npv_usd double)")
+        for first in range(0, len(draws["number"]), _BLOCK):
+            block = {name: column[first : first + _BLOCK] for name, column in draws.items()}
+            self._connection.register("draw", block)
+            self._create("drawn_factor")
+            text = statement("tco/sql/drawn_cost.sql")
+            self._connection.execute(f"insert into drawn_cost {text}", self._used(text))
+            self._connection.unregister("draw")
         found = Drawn(
             options=tuple(DrawnOption(**row) for row in self._rows("tco/sql/drawn_option.sql")),
             costs=tuple(DrawnCost(**row) for row in self._rows("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
         )
         self._connection.execute("drop table drawn_cost")
-        self._connection.unregister("draw")
         return found
 
     def audit(self) -> tuple[Row, ...]:
@@ -183,6 +194,7 @@ class Ledger:
                     for row in _parameter_rows(parameter, candidate.key)
                 ),
             ],
+            "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
             "surcharge": [
                 {"key": candidate.key} | asdict(surcharge) | {"of_categories": list(surcharge.of_categories)}
                 for candidate in self.candidates
@@ -254,6 +266,7 @@ def _candidate_row(candidate: Candidate, priced: bool) -> Row:
         "owned": candidate.owned,
         "priced": priced,
         "complete": candidate.complete,
+        "nodes": float(candidate.nodes),
         "gpus": float(candidate.gpus),
         "calendar_days": candidate.calendar_days,
         "it_power_w": candidate.bill.it_power_w,

@@ -9,6 +9,7 @@ select
     'opex' as capex_or_opex,
     'fixed' as fixed_or_variable,
     true as held,
+    [] as inputs,
     'given' as basis,
     source,
     '' as price_date,

@@ -1,4 +1,5 @@
--- One row is one purchase of one candidate in one scenario, paid in month 0.
+-- One row is one purchase of one candidate in one scenario, paid in month 0. `inputs` are what the
+-- amount is proportional to.
 select
     scenario_line.scenario,
     scenario_line.key,
@@ -12,6 +13,7 @@ select
     scenario_line.source,
     scenario_line.price_date,
     scenario_line.confidence,
+    ['purchase_price'] as inputs,
     scenario_line.quantity * scenario_line.scenario_unit_usd as usd
 from scenario_line
 where scenario_line.charge = 'once'

@@ -1,7 +1,7 @@
 -- One row is what one rented bill line costs in one month, or at the start of what is paid in advance (a commitment, a
 -- capacity block), each renewed until the end of the horizon. What the end cuts off the last commitment stands there:
 -- as a credit to the work that follows (`unused_term`), or as the rest that is still owed.
--- `price_set_month` is the month at whose start the price of nodes was agreed; empty for everything else.
+-- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was agreed; empty for everything else.
 with
 term_start as (
     select
@@ -80,6 +80,7 @@ select
     dated.price_date,
     dated.confidence,
     if(dated.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
+    if(dated.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
     if(dated.by_term, dated.agreed_month, null) as price_set_month,
     dated.usd
 from dated

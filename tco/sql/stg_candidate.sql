@@ -7,6 +7,7 @@ select
                 owned boolean,
                 priced boolean,
                 complete boolean,
+                nodes double,
                 gpus double,
                 calendar_days double,
                 it_power_w double

@@ -8,6 +8,7 @@ charged as (
         month_end,
         fixed_or_variable,
         held,
+        inputs,
         usd
     from rent_flow
     where category <> 'unused_term'
@@ -18,6 +19,7 @@ charged as (
         month_end,
         fixed_or_variable,
         held,
+        inputs,
         usd
     from charge_flow
 ),
@@ -64,6 +66,7 @@ select
     'opex' as capex_or_opex,
     charged.fixed_or_variable,
     charged.held,
+    charged.inputs,
     'documented' as basis,
     fee.source,
     fee.price_date,
@@ -78,6 +81,7 @@ group by
     charged.month_end,
     charged.fixed_or_variable,
     charged.held,
+    charged.inputs,
     fee.item,
     fee.source,
     fee.price_date,

@@ -8,6 +8,7 @@ charged as (
         category,
         fixed_or_variable,
         held,
+        inputs,
         usd
     from rent_flow
     where category <> 'unused_term'
@@ -19,6 +20,7 @@ charged as (
         category,
         fixed_or_variable,
         held,
+        inputs,
         usd
     from owner_flow
     where capex_or_opex = 'opex'
@@ -37,6 +39,7 @@ select
     surcharge.source,
     '' as price_date,
     'high' as confidence,
+    charged.inputs,
     sum(charged.usd) * surcharge.fraction as usd
 from charged
 inner join surcharge
@@ -50,4 +53,5 @@ group by
     surcharge.source,
     surcharge.fraction,
     charged.fixed_or_variable,
-    charged.held
+    charged.held,
+    charged.inputs

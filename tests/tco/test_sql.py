@@ -1,5 +1,6 @@
 """Each statement on its own: a few rows in, the expected rows out."""
 
+from dataclasses import asdict
 from typing import Any
 
 import duckdb
@@ -7,6 +8,7 @@ import pytest
 
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.engine import TABLES
+from clusterwright.tco.owner_costs import owner_costs
 
 Row = dict[str, Any]
 #: Tables that are empty where no contract is told.
@@ -34,6 +36,7 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
         "owned": owned,
         "priced": True,
         "complete": True,
+        "nodes": 1.0,
         "gpus": 8.0,
         "it_power_w": 1000.0 if owned else None,
         "run_hours": 100.0,
@@ -68,7 +71,8 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "complete": True, "gpus": 8.0, "calendar_days": days, "it_power_w": 1000.0,
+        "key": key, "owned": owned, "priced": True, "complete": True, "nodes": 1.0, "gpus": 8.0,
+        "calendar_days": days, "it_power_w": 1000.0,
     }  # fmt: skip
 
 
@@ -133,6 +137,7 @@ def test_cash_flow() -> None:
             "parameter": parameter,
             "priced_line": lines,
             "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+            "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
             "surcharge": [
                 {
                     "key": "theirs",

@@ -134,3 +134,13 @@ def test_grid() -> None:
     assert found["a"].tolist() == [1, 1, 2, 2]
     assert found["b"].tolist() == [1, 1, 1, 1]
     assert found["c"].tolist() == [3, 4, 3, 4]
+
+
+@pytest.mark.parametrize("draws", [1, 3, 20_001])
+def test_blocks_of_draws_are_one_set(book: PriceBook, draws: int) -> None:
+    """Draws are valued in blocks; every one of them is there once, also the one after a full block."""
+    ledger = _ledger(book)
+    columns = latin_hypercube(_inputs(ledger), draws)
+    drawn = ledger.drawn(columns)
+    assert [entry.number for entry in drawn.costs if entry.key == "aws/rented"] == list(range(min(draws, 1000)))
+    assert sum(option.probability_cheapest for option in drawn.options) == pytest.approx(1.0)

@@ -1,6 +1,6 @@
--- One row is one dated, tagged amount of one candidate in one scenario (base, or every assumption at its cheap `low` or
--- dear `high` end). USD paid are positive. Month 0 is the purchase; month n is paid at the end of month n; a last part
--- of a month counts by its length. `held` costs run on while the cluster waits for work.
+-- One row is one dated, tagged part of an amount of one candidate, with the inputs it is proportional to (the names of
+-- the columns of a draw). Signs and months as in `cash_flow`; parts of one amount (`is_part`) are added up there.
+-- `price_set_month` is the month at whose start a price of rented nodes was agreed; empty for everything else.
 select
     scenario,
     key,
@@ -10,11 +10,13 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    false as is_part,
     null as price_set_month
 from purchase_flow
 union all
@@ -27,11 +29,13 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    false as is_part,
     price_set_month
 from rent_flow
 union all
@@ -44,11 +48,13 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    true as is_part,
     null as price_set_month
 from owner_flow
 union all
@@ -61,11 +67,13 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    true as is_part,
     null as price_set_month
 from surcharge_flow
 union all
@@ -78,11 +86,13 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    false as is_part,
     null as price_set_month
 from charge_flow
 union all
@@ -95,11 +105,13 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    false as is_part,
     null as price_set_month
 from commitment_flow
 union all
@@ -112,10 +124,12 @@ select
     capex_or_opex,
     fixed_or_variable,
     held,
+    inputs,
     usd,
     basis,
     source,
     price_date,
     confidence,
+    true as is_part,
     null as price_set_month
 from support_flow
