@@ -88,7 +88,7 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
 
 
 def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
-    """Return the cost report and the workbook.
+    """Return the cost report, the workbook, and the plan's bill as FOCUS rows.
 
     Args:
         plan: the decision.
@@ -97,11 +97,16 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     Raises:
         ClusterwrightError: the report cannot be printed.
     """
+    from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
 
     html = report_html(plan)
-    files = {"report.html": text(html), "tco.xlsx": File(content=workbook_xlsx(plan))}
+    files = {
+        "report.html": text(html),
+        "tco.xlsx": File(content=workbook_xlsx(plan)),
+        "focus.csv": text(focus_csv(focus_rows(plan))),
+    }
     if not pdf:
         return files
     from clusterwright.outputs import printing  # noqa: PLC0415
