@@ -186,8 +186,10 @@ def _point(row: dict[str, Any]) -> PricePoint:
 def _create_rules(connection: "DuckDBPyConnection", *, with_store: bool) -> None:
     """Create what every question starts from: price points of files and store, the chosen ones, those of a day."""
     places = ("files", "store") if with_store else ("files",)
+    if with_store:
+        connection.execute(f"create view stored_price as {statement('pricing/sql/stored_price.sql')}")
     for rule, part in (("every_point", "price"), ("seen_price", "seen")):
-        joined = " union all by name ".join(statement(f"pricing/sql/{part}_of_{place}.sql") for place in places)
+        joined = " union all by name ".join(f"({statement(f'pricing/sql/{part}_of_{place}.sql')})" for place in places)
         connection.execute(f"create view {rule} as {joined}")
     for rule in ("known_point", "price_point", "chosen_price"):
         connection.execute(f"create view {rule} as {statement(f'pricing/sql/{rule}.sql')}")

@@ -10,5 +10,5 @@ select
     effective_from as effective_at,
     observed_on as known_on,
     observed_on as last_seen
-from store.observation
-where payment in ('', 'no_upfront', 'all_upfront') and tier_start = 0
+from stored_price
+where tier_start = 0
