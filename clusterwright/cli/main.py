@@ -70,8 +70,11 @@ def check(
 
 @app.command()
 def plan(
+    *,
     blueprint: Blueprint,
     on: Annotated[str, typer.Option(metavar="TARGET", help="aws, azure, gcp, onprem or all")] = "all",
+    quotes: Quotes = None,
+    rates: Rates = None,
     set_values: SetValues = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -79,7 +82,7 @@ def plan(
     """Size the cluster for every target, and compare."""
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.plan(blueprint, on, set_values, as_json=as_json, quiet=quiet))
+    raise typer.Exit(answer.plan(blueprint, on, set_values, quotes=quotes, rates=rates, as_json=as_json, quiet=quiet))
 
 
 @app.command()
@@ -318,8 +321,11 @@ def prove(
 
 @app.command()
 def report(
+    *,
     blueprint: Blueprint,
     output: Output,
+    quotes: Quotes = None,
+    rates: Rates = None,
     set_values: SetValues = None,
     pdf: Pdf = False,
     force: Force = False,
@@ -327,7 +333,7 @@ def report(
     """Write the cost report (HTML) and the workbook (XLSX)."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.report(blueprint, output, set_values, pdf=pdf, force=force))
+    raise typer.Exit(write.report(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 
 
 for command in without_blueprint.COMMANDS:
