@@ -115,7 +115,8 @@ def test_other_products_prices_are_not_fetched(
     with PriceStore.open(store) as opened:
         opened.connection.execute(
             "insert into observation select observation.* replace (number::varchar as region, 1 + random() as usd,"
-            " md5(random()::varchar) as locator) from observation, range(100000) as many(number) where provider = 'aws' and usd = 50"
+            " md5(random()::varchar) as locator) from observation, range(100000) as many(number)"
+            " where provider = 'aws' and usd = 50"
         )
         export_archive(opened, tmp_path / "large")
     (large,) = (tmp_path / "large" / "observation" / "provider=aws").glob("*.parquet")
