@@ -12,9 +12,11 @@ from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
+from clusterwright.tco.contract_tables import as_candidate, contract_tables
+from clusterwright.tco.contracts import TERM_MONTHS, Mix
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
 from clusterwright.tco.owner_costs import owner_costs
-from clusterwright.tco.priced_lines import price_lines
+from clusterwright.tco.priced_lines import is_by_term, price_lines
 from clusterwright.tco.records import (
     Assumption,
     Breakeven,
@@ -38,12 +40,19 @@ Row = dict[str, Any]
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
+    "option_work",
     "period",
     "scenario_line",
     "purchase_flow",
+    "rented_line",
     "rent_flow",
     "owner_flow",
     "surcharge_flow",
+    "charge_flow",
+    "commitment_year",
+    "commitment_flow",
+    "support_flow",
+    "part_term",
     "cash_term",
     "cash_flow",
     "term_input",
@@ -77,12 +86,15 @@ class Ledger:
         lines: the priced bill of each candidate, by key.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> None:
-        _check(candidates, economics)
+    def __init__(
+        self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook, mixes: Sequence[Mix] = ()
+    ) -> None:
+        _check(candidates, economics, mixes)
         known = assumptions()
         skus = {line.sku for candidate in candidates for line in candidate.bill.lines}
         self.economics = economics
         self.candidates = tuple(candidates)
+        self.mixes = tuple(mixes)
         self.as_of: dt.date = economics.as_of or book.newest_day
         self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
         priced = price_lines(self.candidates, economics, book, known, self.as_of)
@@ -92,11 +104,12 @@ class Ledger:
         self._connection = self._fill(known)
 
     def costs(self) -> tuple[CandidateCost, ...]:
-        """Return what each candidate costs, in the order they were given."""
+        """Return what each candidate costs, and then each mix, in the order they were given."""
         return candidate_costs(
-            self.candidates,
+            (*self.candidates, *(as_candidate(mix, self.candidates) for mix in self.mixes)),
             self.economics,
-            self.lines,
+            self.lines | {mix.key: () for mix in self.mixes},
+            mixed={mix.key for mix in self.mixes},
             work=self._rows("tco/sql/candidate_work.sql"),
             totals=self._rows("tco/sql/candidate_total.sql"),
             categories=self._rows("tco/sql/category_total.sql"),
@@ -188,6 +201,7 @@ class Ledger:
                 for surcharge in candidate.surcharges
             ],
         }
+        tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
             connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
@@ -224,8 +238,8 @@ class Ledger:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _check(candidates: Sequence[Candidate], economics: Economics) -> None:
-    keys = [candidate.key for candidate in candidates]
+def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence[Mix]) -> None:
+    keys = [*(candidate.key for candidate in candidates), *(mix.key for mix in mixes)]
     if len(set(keys)) < len(keys):
         raise InputError("two candidates have the same key", help="give each its own")
     for candidate in candidates:
@@ -251,6 +265,7 @@ def _candidate_row(candidate: Candidate, priced: bool) -> Row:
         "key": candidate.key,
         "owned": candidate.owned,
         "priced": priced,
+        "complete": candidate.complete,
         "nodes": float(candidate.nodes),
         "gpus": float(candidate.gpus),
         "calendar_days": candidate.calendar_days,
@@ -267,6 +282,8 @@ def _line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
             "charge": priced.line.charge,
             "scales_with": priced.line.scales_with,
             "committed": priced.term in COMMITTED_TERMS,
+            "by_term": is_by_term(priced.line),
+            "term_months": TERM_MONTHS.get(priced.term),
             "quantity": float(priced.line.quantity),
             "unit_usd": priced.unit_usd,
             "unit_usd_low": priced.unit_usd_low,
