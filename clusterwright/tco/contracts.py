@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 #: Length of the commitments that prices are known of, in months.
 TERM_MONTHS = {"reserved_1y": 12.0, "reserved_3y": 36.0}
 
@@ -53,6 +52,24 @@ class Charge:
     source: str = "blueprint"
     price_date: str = ""
     confidence: str = "high"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surcharge:
+    """A running cost that is a share of others, for example a support plan or the hours that failures take.
+
+    Attributes:
+        category, item: of the rows it becomes.
+        fraction: share (0 to 1 and more) of what the candidate pays in `of_categories` in the same month.
+        of_categories: categories of running costs; surcharges are not charged on each other.
+        source: where the share comes from.
+    """
+
+    category: str
+    item: str
+    fraction: float
+    of_categories: tuple[str, ...]
+    source: str = "blueprint"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +149,4 @@ def charge_of_tiers(amount: float, tiers: Sequence[tuple[float, float]]) -> floa
     0.0
     """
     ends = [*(start for start, _ in tiers[1:]), float("inf")]
-    return sum(
-        price * max(0.0, min(amount, end) - start) for (start, price), end in zip(tiers, ends, strict=True)
-    )
+    return sum(price * max(0.0, min(amount, end) - start) for (start, price), end in zip(tiers, ends, strict=True))

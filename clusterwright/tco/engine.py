@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import in_memory
-from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
+from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
-from clusterwright.tco.contract_tables import as_candidate, contract_tables
-from clusterwright.tco.contracts import TERM_MONTHS, Mix
+from clusterwright.tco.contracts import Mix
+from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
 from clusterwright.tco.owner_costs import owner_costs
-from clusterwright.tco.priced_lines import is_by_term, price_lines
+from clusterwright.tco.priced_lines import price_lines
 from clusterwright.tco.records import (
     Assumption,
     Breakeven,
@@ -152,20 +152,20 @@ class Ledger:
         connection = in_memory()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
-            "candidate": [_candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
+            "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
             "priced_line": [
                 row
                 for candidate in self.candidates
                 if candidate.key not in unknown
-                for row in _line_rows(candidate, self.lines[candidate.key])
+                for row in line_rows(candidate, self.lines[candidate.key])
             ],
             "parameter": [
-                *(row for parameter in self.parameters for row in _parameter_rows(parameter)),
+                *(row for parameter in self.parameters for row in parameter_rows(parameter)),
                 *(
                     row
                     for candidate in self.candidates
                     for parameter in own_parameters(candidate, known)
-                    for row in _parameter_rows(parameter, candidate.key)
+                    for row in parameter_rows(parameter, candidate.key)
                 ),
             ],
             "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
@@ -242,58 +242,3 @@ def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequenc
     ):
         if not fits:
             raise InputError(f"{name} is {getattr(economics, name)}", help=f"it must be {allowed}")
-
-
-def _candidate_row(candidate: Candidate, priced: bool) -> Row:
-    return {
-        "key": candidate.key,
-        "owned": candidate.owned,
-        "priced": priced,
-        "complete": candidate.complete,
-        "nodes": float(candidate.nodes),
-        "gpus": float(candidate.gpus),
-        "calendar_days": candidate.calendar_days,
-        "it_power_w": candidate.bill.it_power_w,
-    }
-
-
-def _line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
-    return [
-        {
-            "key": candidate.key,
-            "item": priced.line.item,
-            "category": priced.line.category,
-            "charge": priced.line.charge,
-            "scales_with": priced.line.scales_with,
-            "committed": priced.term in COMMITTED_TERMS,
-            "by_term": is_by_term(priced.line),
-            "term_months": TERM_MONTHS.get(priced.term),
-            "quantity": float(priced.line.quantity),
-            "unit_usd": priced.unit_usd,
-            "unit_usd_low": priced.unit_usd_low,
-            "unit_usd_high": priced.unit_usd_high,
-            "basis": priced.basis,
-            "source": priced.source,
-            "price_date": priced.price_date,
-            "confidence": priced.confidence,
-        }
-        for priced in lines
-    ]
-
-
-def _parameter_rows(parameter: Parameter, candidate_key: str = "") -> list[Row]:
-    values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
-    kept = asdict(parameter)
-    return [
-        {
-            "scenario": scenario,
-            "candidate_key": candidate_key,
-            "key": parameter.key,
-            "value": value,
-            "basis": kept["basis"],
-            "source": kept["source"],
-            "price_date": kept["date"],
-            "confidence": "high" if parameter.basis == "given" else "low",
-        }
-        for scenario, value in values.items()
-    ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.tco.contracts import Charge, Contract, SupportPlan
+from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")
@@ -41,24 +41,6 @@ class Economics:
     reference_days: float | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     quotes: tuple[QuotedPrice, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Surcharge:
-    """A running cost that is a share of others, for example a support plan or the hours that failures take.
-
-    Attributes:
-        category, item: of the rows it becomes.
-        fraction: share (0 to 1 and more) of what the candidate pays in `of_categories` in the same month.
-        of_categories: categories of running costs; surcharges are not charged on each other.
-        source: where the share comes from.
-    """
-
-    category: str
-    item: str
-    fraction: float
-    of_categories: tuple[str, ...]
-    source: str = "blueprint"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

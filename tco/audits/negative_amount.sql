@@ -1,5 +1,5 @@
--- One row is one amount that is received although it is neither the resale nor what later work pays for, or one of these
--- that is paid.
+-- One row is one amount that is received although it is neither the resale nor what later work pays for, or one of
+-- these that is paid.
 select
     scenario,
     key,

@@ -13,6 +13,12 @@ where
     or (
         capex_or_opex = 'opex'
         and month_end <= 0
-        and part_key not in (select contract.key from contract where contract.upfront_fraction > 0)
-        and part_key not in (select charge.key from charge where charge.once)
+        and part_key not in (
+            select contract.key from contract
+            where contract.upfront_fraction > 0
+        )
+        and part_key not in (
+            select charge.key from charge
+            where charge.once
+        )
     )

@@ -1,15 +1,43 @@
 -- One row is one dated, tagged part of an amount of one option, with the inputs it is proportional to (the names of the
--- columns of a draw): what `cash_flow` shows and what draws of uncertain inputs scale. A mix holds its shares of the rows
--- of its parts; `part_key` is the candidate that a row comes from.
+-- columns of a draw): what `cash_flow` shows and what draws of uncertain inputs scale. A mix holds its shares of the
+-- rows of its parts; `part_key` is the candidate that a row comes from.
 select
-    part_term.*,
-    part_term.key as part_key
+    part_term.key,
+    part_term.key as part_key,
+    part_term.scenario,
+    part_term.month_end,
+    part_term.category,
+    part_term.item,
+    part_term.capex_or_opex,
+    part_term.fixed_or_variable,
+    part_term.held,
+    part_term.inputs,
+    part_term.basis,
+    part_term.source,
+    part_term.price_date,
+    part_term.confidence,
+    part_term.is_part,
+    part_term.price_set_month,
+    part_term.usd
 from part_term
-union all by name
+union all
 select
-    part_term.* exclude (key, usd),
     mix_part.key,
     part_term.key as part_key,
+    part_term.scenario,
+    part_term.month_end,
+    part_term.category,
+    part_term.item,
+    part_term.capex_or_opex,
+    part_term.fixed_or_variable,
+    part_term.held,
+    part_term.inputs,
+    part_term.basis,
+    part_term.source,
+    part_term.price_date,
+    part_term.confidence,
+    part_term.is_part,
+    part_term.price_set_month,
     part_term.usd
     * if(part_term.fixed_or_variable = 'fixed', mix_part.fixed_share, mix_part.variable_share) as usd
 from part_term

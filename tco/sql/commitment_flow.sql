@@ -9,10 +9,10 @@ select
     'opex' as capex_or_opex,
     'fixed' as fixed_or_variable,
     true as held,
-    [] as inputs,
     'given' as basis,
     source,
     '' as price_date,
     'high' as confidence,
+    [] as inputs,
     greatest(0.0, committed_usd - variable_usd - fixed_usd) as usd
 from commitment_year

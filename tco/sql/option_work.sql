@@ -12,7 +12,7 @@ from work
 union all
 select
     mix_part.key,
-    bool_or(work.owned and mix_part.fixed_share > 0) as owned,
+    bool_or(work.owned and mix_part.fixed_share > 0) as is_owned,
     bool_and(work.priced) as priced,
     bool_and(work.complete) as complete,
     true as mixed,

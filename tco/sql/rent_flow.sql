@@ -1,16 +1,18 @@
 -- One row is what one rented bill line costs in one month, or at the start of what is paid in advance (a commitment, a
 -- capacity block), each renewed until the end of the horizon. What the end cuts off the last commitment stands there:
 -- as a credit to the work that follows (`unused_term`), or as the rest that is still owed.
--- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was agreed; empty for everything else.
+-- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was
+-- agreed, empty for everything else.
 with
 term_start as (
     select
         rented_line.*,
         counted.number * rented_line.period_months as start_month
     from rented_line
-    cross join unnest(
-        range(0, cast(ceil($horizon_months / rented_line.period_months) as bigint))
-    ) as counted (number)
+    cross join
+        unnest(
+            range(0, cast(ceil($horizon_months / rented_line.period_months) as bigint))
+        ) as counted (number)
     where rented_line.by_term and (rented_line.upfront_fraction > 0 or rented_line.rest = 'paid')
 ),
 
@@ -18,7 +20,11 @@ cut_off as (
     select
         term_start.*,
         -- What is booked by the hours worked is never longer than the work.
-        if(term_start.committed, greatest(0.0, term_start.start_month + term_start.period_months - $horizon_months), 0.0)
+        if(
+            term_start.committed,
+            greatest(0.0, term_start.start_month + term_start.period_months - $horizon_months),
+            0.0
+        )
             as months_left
     from term_start
 ),
@@ -79,8 +85,8 @@ select
     dated.source,
     dated.price_date,
     dated.confidence,
+    dated.usd,
     if(dated.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
     if(dated.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
-    if(dated.by_term, dated.agreed_month, null) as price_set_month,
-    dated.usd
+    if(dated.by_term, dated.agreed_month, null) as price_set_month
 from dated

@@ -1,6 +1,6 @@
--- One row is one rented bill line of one candidate in one scenario: what it costs in a month after its discount, and how
--- it is paid. `held` costs run on while the cluster waits for work; nodes that are not committed are paid by the hour
--- worked. Committed nodes are paid whether they work or not; work beyond all their hours takes more of them.
+-- One row is one rented bill line of one candidate in one scenario: what it costs in a month after its discount, and
+-- how it is paid. `held` costs run on while the cluster waits for work; nodes that are not committed are paid by the
+-- hour worked. Committed nodes are paid whether they work or not; work beyond all their hours takes more of them.
 with
 tagged as (
     select
@@ -24,8 +24,20 @@ tagged as (
 )
 
 select
-    tagged.* exclude (discount, source, contract_source),
-    coalesce(tagged.discount, 0.0) as discount,
+    tagged.scenario,
+    tagged.key,
+    tagged.item,
+    tagged.category,
+    tagged.committed,
+    tagged.by_term,
+    tagged.by_the_hour_worked,
+    tagged.held,
+    tagged.period_months,
+    tagged.rest,
+    tagged.upfront_fraction,
+    tagged.basis,
+    tagged.price_date,
+    tagged.confidence,
     if(tagged.discount > 0, tagged.source || '; ' || tagged.contract_source, tagged.source) as source,
     tagged.quantity
     * tagged.scenario_unit_usd

@@ -120,7 +120,9 @@ def test_cash_flow() -> None:
         {"scenario": "base", "candidate_key": "", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
         for key, value in rates.items()
     ]
-    priced = {"committed": False, "by_term": False, "term_months": None, "quantity": 2.0} | {name: TAGS[name] for name in _SOURCED}
+    priced = {"committed": False, "by_term": False, "term_months": None, "quantity": 2.0} | {
+        name: TAGS[name] for name in _SOURCED
+    }
     lines: list[Row] = [
         {"key": key, "item": item, "category": item, "charge": charge, "scales_with": scales, "unit_usd": usd} | priced
         for key, item, charge, scales, usd in (
