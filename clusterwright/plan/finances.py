@@ -1,6 +1,6 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings

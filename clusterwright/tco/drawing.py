@@ -114,10 +114,7 @@ def drawn(ledger: Ledger, draws: "Mapping[str, Column]", *, taxes: Taxes | None 
             ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
     return Drawn(
         options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option.sql", {})),
-        regrets=tuple(
-            DrawnRegret(**row)
-            for row in ledger.query("tco/sql/drawn_regret.sql", {"draws": float(len(draws["number"]))})
-        ),
+        regrets=tuple(DrawnRegret(**row) for row in ledger.query("tco/sql/drawn_regret.sql", {})),
         costs=tuple(DrawnCost(**row) for row in ledger.query("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
     )
 
@@ -137,7 +134,7 @@ def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
     names = tuple(sorted({row["price_path"] for row in rows}))
     weights = np.zeros((math.ceil(ledger.economics.horizon_months) + 1, len(names)))
     for row in rows:
-        weights[row["month"], names.index(row["price_path"])] += row["usd"]
+        weights[row["agreed_month"], names.index(row["price_path"])] += row["usd"]
     return names, weights
 
 

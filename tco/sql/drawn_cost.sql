@@ -1,6 +1,6 @@
 -- One row is one option in one draw of the uncertain inputs: the present value of its cost before and after tax, and
--- whether an owner can do the work of the draw at all (`fits`). Every term scales with the factors of exactly the inputs
--- that it is proportional to.
+-- whether an owner can do the work of the draw at all (`fits`). Every term scales with the factors of exactly the
+-- inputs that it is proportional to.
 select
     cast(draw.number as integer) as number,
     drawn_present.key,

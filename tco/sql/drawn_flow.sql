@@ -23,8 +23,8 @@ moved as (
 with_path as (
     select
         * exclude (inputs),
-        if(price_set_month is null, '', 'price_path/' || key || '/' || array_to_string(inputs, ' ')) as price_path,
-        inputs as own_inputs
+        inputs as own_inputs,
+        if(price_set_month is null, '', 'price_path/' || key || '/' || array_to_string(inputs, ' ')) as price_path
     from moved
 )
 

@@ -1,7 +1,7 @@
--- One row is one option over all draws whose work it can do: quantiles of the present value of its cost, the mean of the
--- dearest tenth (CVaR), in which share of all draws it costs least, and what it costs more than the cheapest of each
--- draw on average; before and after tax. Options of which only a part is priced are compared with the cheapest of the
--- others, and are never the cheapest themselves.
+-- One row is one option over all draws whose work it can do: quantiles of the present value of its cost, the mean of
+-- the dearest tenth (CVaR), in which share of all draws it costs least, and what it costs more than the cheapest of
+-- each draw on average; before and after tax. Options of which only a part is priced are compared with the cheapest of
+-- the others, and are never the cheapest themselves.
 with
 compared as (
     select
@@ -21,12 +21,12 @@ ranked as (
         npv_after_tax_usd - min(npv_after_tax_usd) filter (where eligible) over (partition by number)
             as regret_after_tax_usd,
         eligible
-        and row_number() over (partition by number order by not eligible, npv_usd, key) = 1 as cheapest,
+        and row_number() over (partition by number order by eligible desc, npv_usd asc, key asc) = 1 as cheapest,
         eligible
-        and row_number() over (partition by number order by not eligible, npv_after_tax_usd, key) = 1
+        and row_number() over (partition by number order by eligible desc, npv_after_tax_usd asc, key asc) = 1
             as cheapest_after_tax,
-        row_number() over (partition by key, fits order by npv_usd desc, number) as dearness,
-        row_number() over (partition by key, fits order by npv_after_tax_usd desc, number) as dearness_after_tax,
+        row_number() over (partition by key, fits order by npv_usd desc, number asc) as dearness,
+        row_number() over (partition by key, fits order by npv_after_tax_usd desc, number asc) as dearness_after_tax,
         ceil(count(*) over (partition by key, fits) / 10.0) as tenth
     from compared
 )

@@ -18,16 +18,22 @@ cheapest as (
         npv_usd
     from eligible
     qualify row_number() over (partition by number order by npv_usd, key) = 1
+),
+
+drawn_count as (
+    select count(distinct number) as draws
+    from drawn_cost
 )
 
 select
     drawn_cost.key,
     cheapest.key as right_key,
-    count(*) / cast($draws as double) as probability,
+    count(*) / cast(any_value(drawn_count.draws) as double) as probability,
     avg(drawn_cost.npv_usd - cheapest.npv_usd) filter (where drawn_cost.fits) as regret_usd
 from drawn_cost
 inner join cheapest on drawn_cost.number = cheapest.number
 inner join option_work on drawn_cost.key = option_work.key
+cross join drawn_count
 where option_work.complete
 group by drawn_cost.key, cheapest.key
 order by drawn_cost.key, cheapest.key

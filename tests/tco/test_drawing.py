@@ -56,7 +56,7 @@ def _draw(**factors: float) -> dict[str, np.ndarray]:
 FACTOR = st.floats(0.2, 1.9)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(factors=st.lists(FACTOR, min_size=20, max_size=20), work=st.floats(0.3, 1.9), run_time=st.floats(0.4, 1.05))
 def test_a_draw_of_everything_equals_the_engine(
     book: PriceBook, factors: list[float], work: float, run_time: float
@@ -64,7 +64,7 @@ def test_a_draw_of_everything_equals_the_engine(
     """A draw that moves every input at once is worth what a cash flow made anew with these values is worth."""
     ledger = _ledger(book)
     keys = [entry.key for entry in uncertain_inputs(ledger.parameters, utilisation=0.5)]
-    moved = {key: factor for key, factor in zip(keys, factors, strict=False)} | {"utilisation": work}
+    moved = dict(zip(keys, factors, strict=False)) | {"utilisation": work}
     moved |= {"run_time": run_time, "cloud_price": factors[0], "purchase_price": factors[1]}
     # Load and idle power keep their order, so that both stay shares of the nameplate.
     moved |= {"load_power_fraction": 1.2, "idle_power_fraction": 0.7}
