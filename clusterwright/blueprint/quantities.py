@@ -9,7 +9,6 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from clusterwright import units
 from clusterwright.errors import UnitError
 
-
 #: Validation context of what was written by the program: quantities are numbers in SI units already.
 IN_SI = {"quantities": "SI"}
 

@@ -31,6 +31,7 @@ select
     if(rented_line.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
     rented_line.usd_per_month
     * period.months
-    * if(rented_line.by_the_hour_worked, rented_line.busy_fraction, 1.0) as usd
+    * if(rented_line.by_the_hour_worked, rented_line.busy_fraction * stage.work, 1.0) as usd
 from rented_line
 cross join period
+inner join stage on rented_line.key = stage.key and period.month_end = stage.month_end
