@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
-from pydantic.json_schema import WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from clusterwright import units
 from clusterwright.blueprint.fields import Section
@@ -22,6 +22,14 @@ class Band(Section):
     base: float
     low: float | None = None
     high: float | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe what may be written: a number with or without unit, or a section with ends."""
+        handler(_core)
+        value = {"type": ["number", "string"], "examples": [5, "5 %", "4500 USD"]}
+        band = {"type": "object", "properties": dict.fromkeys(_ENDS, {**value}), "required": ["base"]}
+        return {"anyOf": [value, {**band, "additionalProperties": False}]}
 
 
 def _number(value: Any, kind: units.Kind, name: str) -> float:  # noqa: ANN401 - YAML holds anything
@@ -71,26 +79,16 @@ def _band(kind: units.Kind, least: float, most: float) -> BeforeValidator:
             raise PydanticCustomError(
                 "choice", "{name}: low, base and high are not in order", {"name": name, "help": "low <= base <= high"}
             )
-        return Band(**found)
+        base = found["base"]
+        return Band(base=base, low=found.get("low", base), high=found.get("high", base))
 
     return BeforeValidator(read)
 
 
-def _schema(*texts: str) -> WithJsonSchema:
-    value = {"anyOf": [{"type": "number"}, {"type": "string", "examples": list(texts)}]}
-    band = {
-        "type": "object",
-        "properties": dict.fromkeys(_ENDS, value),
-        "required": ["base"],
-        "additionalProperties": False,
-    }
-    return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "examples": list(texts)}, band]})
-
-
 #: A share from 0 to 1; USD; a plain number.
-Share = Annotated[Band, _band(units.FRACTION, 0.0, 1.0), _schema("5 %")]
-Usd = Annotated[Band, _band(units.MONEY, 0.0, 1e12), _schema("4500 USD")]
-Number = Annotated[Band, _band(units.COUNT, 0.0, 1e9), _schema()]
+Share = Annotated[Band, _band(units.FRACTION, 0.0, 1.0)]
+Usd = Annotated[Band, _band(units.MONEY, 0.0, 1e12)]
+Number = Annotated[Band, _band(units.COUNT, 0.0, 1e9)]
 _Time = Annotated[Duration, Field(ge=0, le=40 * _YEAR_S)]
 
 

@@ -118,16 +118,28 @@ def progress_display(*, quiet: bool) -> Iterator[Progress]:
         yield status.update
 
 
-def plan(path: Path, on: str, set_values: list[str] | None, *, as_json: bool, quiet: bool) -> int:
+def plan(
+    path: Path,
+    on: str,
+    set_values: list[str] | None,
+    *,
+    quotes: Path | None = None,
+    rates: list[str] | None = None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Print the plan; return the exit code."""
+    from clusterwright.cli.quoted import quoted_plan, say_quotes
+
     with progress_display(quiet=quiet or as_json) as progress:
-        loaded, result = load_and_decide(path, set_values, on, progress=progress)
+        loaded, result, quoted = quoted_plan(path, set_values, on, quotes, rates, progress=progress)
     if as_json:
         print(dumps(result))  # noqa: T201 - the result
     else:
         from clusterwright.cli.show import plan_text
 
         print(plan_text(result, path, set_values or ()))  # noqa: T201
+        say_quotes(quoted)
     return exit_code(loaded, result)
 
 

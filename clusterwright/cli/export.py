@@ -1,27 +1,42 @@
 """The command that writes a plan as another tool's file."""
 
 import os
+import sys
 from pathlib import Path
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code
+from clusterwright.cli.answer import exit_code, load_and_decide
 from clusterwright.cli.write import without_failures
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.formats import FORMATS, export_text
+from clusterwright.outputs.focus_columns import VERSION
+
+FOCUS = "focus"
 
 
 def export(
-    path: Path, to: str, on: str | None, output: Path | None, set_values: list[str] | None, *, force: bool
+    path: Path,
+    to: str,
+    on: str | None,
+    output: Path | None,
+    set_values: list[str] | None,
+    *,
+    begin: str | None,
+    force: bool,
 ) -> int:
     """Print or write one cloud's plan as another tool's file; return the exit code.
 
     Raises:
         InputError: there is no such tool, no target that it deploys to, or a file that is in the way.
     """
+    if to == FOCUS:
+        return _focus(path, on, output, set_values, begin=begin, force=force)
+    if begin is not None:
+        raise InputError(f"--begin has no effect on an export for {to}", help="give it with --to focus")
     if to not in FORMATS:
-        raise InputError(f"there is no export {to!r}", help=f"one of {', '.join(FORMATS)}")
+        raise InputError(f"there is no export {to!r}", help=f"one of {', '.join((*FORMATS, FOCUS))}")
     target = on or _only_target(load(path, tuple(set_values or ())).blueprint, to)
     loaded, plan = without_failures(path, set_values, target)
     content = export_text(plan, plan.options[0], load_catalogue(), to)
@@ -30,6 +45,40 @@ def export(
         return exit_code(loaded, plan)
     _write(output, content, force=force)
     print(f"{output}: written for {FORMATS[to].tool}")  # noqa: T201
+    return exit_code(loaded, plan)
+
+
+def _focus(
+    path: Path, on: str | None, output: Path | None, set_values: list[str] | None, *, begin: str | None, force: bool
+) -> int:
+    """Print or write what the plan will be billed as FOCUS rows: CSV, or Parquet where the file's name says so."""
+    from clusterwright.cli.lookups import day_of
+    from clusterwright.outputs.focus import focus_csv, focus_rows, write_focus_parquet
+
+    first = None if begin is None else day_of(begin)
+    # All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.
+    loaded, plan = load_and_decide(path, set_values)
+    if on is not None and plan.option(on) is None:
+        raise InputError(f"the plan has no option {on!r}", help=f"one of {', '.join(o.target for o in plan.options)}")
+    rows = tuple(
+        row for row in focus_rows(plan, begin=first) if on is None or row["SubAccountId"] == f"{plan.cluster.name}-{on}"
+    )
+    for option in plan.options:
+        if option.missing and on in (None, option.target):
+            names = ", ".join(entry.sku for entry in option.missing)
+            print(f"{option.target} has no rows: no price of {names}", file=sys.stderr)  # noqa: T201
+    if output is None:
+        print(focus_csv(rows), end="")  # noqa: T201 - the result
+        return exit_code(loaded, plan)
+    if output.suffix == ".parquet":
+        _refuse_folder(output)
+        if output.exists() and not force:
+            raise InputError(f"{output} exists", help="choose another name, or --force to replace it")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_focus_parquet(rows, output)
+    else:
+        _write(output, focus_csv(rows), force=force)
+    print(f"{output}: {len(rows):,} rows of FOCUS {VERSION}")  # noqa: T201
     return exit_code(loaded, plan)
 
 
@@ -43,9 +92,13 @@ def _only_target(blueprint: Blueprint, to: str) -> str:
     raise InputError(f"{FORMATS[to].tool} deploys to {clouds}, which the blueprint does not target")
 
 
-def _write(output: Path, content: str, *, force: bool) -> None:
+def _refuse_folder(output: Path) -> None:
     if output.is_dir():
         raise InputError(f"{output} is a folder", help=f"name a file, for example -o {output / 'cluster.yaml'}")
+
+
+def _write(output: Path, content: str, *, force: bool) -> None:
+    _refuse_folder(output)
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != content:
         raise InputError(f"{output} exists with other content", help="choose another name, or --force to replace it")
     output.parent.mkdir(parents=True, exist_ok=True)

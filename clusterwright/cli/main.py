@@ -70,8 +70,11 @@ def check(
 
 @app.command()
 def plan(
+    *,
     blueprint: Blueprint,
     on: Annotated[str, typer.Option(metavar="TARGET", help="aws, azure, gcp, onprem or all")] = "all",
+    quotes: Quotes = None,
+    rates: Rates = None,
     set_values: SetValues = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -79,7 +82,7 @@ def plan(
     """Size the cluster for every target, and compare."""
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.plan(blueprint, on, set_values, as_json=as_json, quiet=quiet))
+    raise typer.Exit(answer.plan(blueprint, on, set_values, quotes=quotes, rates=rates, as_json=as_json, quiet=quiet))
 
 
 @app.command()
@@ -223,18 +226,23 @@ def preflight(
 @app.command()
 def export(  # noqa: PLR0917 - options of the command line
     blueprint: Blueprint,
-    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit or skypilot")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit, skypilot or focus")
+    ],
     on: Annotated[
         str | None, typer.Option(metavar="TARGET", help="aws, azure or gcp, where the tool has several")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+    begin: Annotated[
+        str | None, typer.Option(metavar="DAY", help="focus: first day of the horizon, the first of a month")
+    ] = None,
     set_values: SetValues = None,
     force: Force = False,
 ) -> None:
-    """Write the plan for another deployment tool."""
+    """Write the plan for another tool, or its bill as FOCUS rows."""
     from clusterwright.cli import export
 
-    raise typer.Exit(export.export(blueprint, to, on, output, set_values, force=force))
+    raise typer.Exit(export.export(blueprint, to, on, output, set_values, begin=begin, force=force))
 
 
 @app.command()
@@ -277,11 +285,20 @@ def prove(
 
 
 @app.command()
-def report(blueprint: Blueprint, output: Output, set_values: SetValues = None, force: Force = False) -> None:
+def report(
+    *,
+    blueprint: Blueprint,
+    output: Output,
+    quotes: Quotes = None,
+    rates: Rates = None,
+    set_values: SetValues = None,
+    pdf: Pdf = False,
+    force: Force = False,
+) -> None:
     """Write the cost report (HTML) and the workbook (XLSX)."""
     from clusterwright.cli import write
 
-    raise typer.Exit(write.report(blueprint, output, set_values, force=force))
+    raise typer.Exit(write.report(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 
 
 for command in without_blueprint.COMMANDS:

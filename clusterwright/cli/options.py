@@ -23,6 +23,6 @@ Rates = Annotated[
     typer.Option("--rate", metavar="EUR=1.08@DAY", help="USD for one EUR on a day, for quotes (repeatable)"),
 ]
 Pdf = Annotated[
-    bool, typer.Option("--pdf", help="print the drawings on premises as a PDF too, if Chromium is installed")
+    bool, typer.Option("--pdf", help="print drawings and report as PDF files too, if Chromium is installed")
 ]
 Runs = Annotated[Path, typer.Argument(metavar="RUNS.csv", help="measured runs; docs/accuracy.md lists the columns")]

@@ -183,6 +183,9 @@ def fetch(
     *,
     feed: Annotated[str, typer.Argument(help="for example azure; docs/prices.md lists them")],
     region: Annotated[list[str] | None, typer.Option(help="only this region; may be given again")] = None,
+    service: Annotated[
+        list[str] | None, typer.Option(help="of the provider beside machines, for example AmazonS3; may be given again")
+    ] = None,
     files: Annotated[
         list[Path] | None, typer.Option("--from", metavar="FILE", help="read saved documents; no network")
     ] = None,
@@ -198,7 +201,14 @@ def fetch(
 
     raise typer.Exit(
         price_feeds.fetch(
-            feed, regions=region or [], files=files or [], url=url, seen_on=seen_on, store=store, as_json=as_json
+            feed,
+            regions=region or [],
+            services=service or [],
+            files=files or [],
+            url=url,
+            seen_on=seen_on,
+            store=store,
+            as_json=as_json,
         )
     )
 

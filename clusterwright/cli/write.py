@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
@@ -14,15 +13,12 @@ from clusterwright.cli.answer import (
     progress_display,
     show_warnings,
 )
+from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
-from clusterwright.plan.decide import Progress
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
-
-if TYPE_CHECKING:
-    from clusterwright.feeds.vendor_quotes import VendorQuotes
 
 
 def build(
@@ -47,7 +43,7 @@ def build(
         written = folder.write(output, files, force=force)
     print(plan_text(plan, path, set_values or (), written=True))  # noqa: T201 - the result
     _say(written)
-    _say_quotes(quoted)
+    say_quotes(quoted)
     return exit_code(loaded, plan)
 
 
@@ -85,16 +81,27 @@ def onprem(
         plan, plan.options[0], planned_catalogue(plan), pdf=_can_print(asked=pdf)
     )
     code = _write(loaded, plan, output, files, force=force)
-    _say_quotes(quoted)
+    say_quotes(quoted)
     return code
 
 
-def report(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
+def report(
+    path: Path,
+    output: Path,
+    set_values: list[str] | None,
+    *,
+    quotes: Path | None = None,
+    rates: list[str] | None = None,
+    pdf: bool = False,
+    force: bool,
+) -> int:
     """Write the cost report and the workbook; return the exit code."""
     from clusterwright.outputs.deliverables import report_files
 
-    loaded, plan = load_and_decide(path, set_values)
-    return _write(loaded, plan, output, report_files(plan), force=force)
+    loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
+    code = _write(loaded, plan, output, report_files(plan, pdf=_can_print(asked=pdf)), force=force)
+    say_quotes(quoted)
+    return code
 
 
 def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
@@ -114,53 +121,16 @@ def _refuse_failures(loaded: LoadedBlueprint, plan: Plan) -> None:
         raise placed(loaded, plan.findings)
 
 
-def quoted_plan(
-    path: Path,
-    set_values: list[str] | None,
-    on: str,
-    quotes: Path | None,
-    rates: list[str] | None,
-    *,
-    progress: Progress = lambda _: None,
-) -> tuple[LoadedBlueprint, Plan, "VendorQuotes | None"]:
-    """Return the plan that is priced with a vendor's quotes, and those; without a file the plan as it is.
-
-    Raises:
-        InputError: the file or a rate cannot be read; BlueprintError: a line of it is wrong, or prices another bill.
-    """
-    if quotes is None:
-        if rates:
-            raise InputError("--rate is for quotes", help="add --quotes FILE, or leave out --rate")
-        return *load_and_decide(path, set_values, on, progress=progress), None
-    from clusterwright.feeds.exchange_rates import parse_rates
-    from clusterwright.feeds.vendor_quotes import read_vendor_quotes
-
-    read = read_vendor_quotes(quotes, parse_rates(rates or ()))
-    loaded, plan = load_and_decide(path, set_values, on, quotes=read.prices, progress=progress)
-    option = plan.option("onprem")
-    if option is None or option.facility is None:
-        raise InputError("quotes price a cluster on premises, the plan has none", help="add targets.onprem")
-    read.check(option.facility.bill.lines, {priced.line.sku: priced.unit_usd for priced in option.lines})
-    return loaded, plan, read
-
-
 def _can_print(*, asked: bool) -> bool:
-    """Tell whether drawings are to be printed; say on stderr if they cannot."""
+    """Tell whether PDF files are to be printed; say on stderr if they cannot."""
     if not asked:
         return False
-    from clusterwright.outputs.printing import FILE, missing_browser
+    from clusterwright.outputs.printing import missing_browser
 
     reason = missing_browser()
     if reason:
-        print(f"{FILE} is skipped: {reason}", file=sys.stderr)  # noqa: T201 - diagnostics
+        print(f"PDF files are skipped: {reason}", file=sys.stderr)  # noqa: T201 - diagnostics
     return not reason
-
-
-def _say_quotes(quoted: "VendorQuotes | None") -> None:
-    if quoted is not None:
-        vendors = ", ".join(dict.fromkeys(price.vendor for price in quoted.prices))
-        lines = f"{len(quoted.rows)} of {len(quoted.table.rows)} lines"
-        print(f"{quoted.table.name}: {lines} quoted by {vendors}; the others keep their prices")  # noqa: T201
 
 
 def _write(loaded: LoadedBlueprint, plan: Plan, output: Path, files: dict[str, File], *, force: bool) -> int:

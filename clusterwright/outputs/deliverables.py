@@ -20,7 +20,7 @@ def everything(
     Args:
         plan: the decision.
         catalogue: the facts.
-        pdf: print the drawings too.
+        pdf: print the drawings and the report too.
         progress: told what is being done.
 
     Raises:
@@ -34,7 +34,7 @@ def everything(
         else:
             files |= _under(option.target, onprem_files(plan, option, catalogue, pdf=pdf))
     progress("drawing the report")
-    return files | _under("tco", report_files(plan))
+    return files | _under("tco", report_files(plan, pdf=pdf))
 
 
 def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
@@ -87,9 +87,29 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     return slurm_files(plan, option, catalogue) | _under("launch", launch_files(plan, option, catalogue))
 
 
-def report_files(plan: Plan) -> dict[str, File]:
-    """Return the cost report and the workbook."""
+def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
+    """Return the cost report, the workbook, and the plan's bill as FOCUS rows.
+
+    Args:
+        plan: the decision.
+        pdf: print the report too.
+
+    Raises:
+        ClusterwrightError: the report cannot be printed.
+    """
+    from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
 
-    return {"report.html": text(report_html(plan)), "tco.xlsx": File(content=workbook_xlsx(plan))}
+    html = report_html(plan)
+    files = {
+        "report.html": text(html),
+        "tco.xlsx": File(content=workbook_xlsx(plan)),
+        "focus.csv": text(focus_csv(focus_rows(plan))),
+    }
+    if not pdf:
+        return files
+    from clusterwright.outputs import printing  # noqa: PLC0415
+
+    printed = printing.page_pdf(html, made_on=dt.date.fromisoformat(plan.as_of))
+    return files | {printing.REPORT: File(content=printed)}

@@ -1,4 +1,4 @@
-"""The drawings as one PDF of A3 pages, printed by Chromium where it is installed."""
+"""PDF files, printed by Chromium where it is installed: the drawings on A3 pages, and the cost report."""
 
 import datetime as dt
 import os
@@ -18,6 +18,7 @@ from clusterwright.outputs.rack_drawing import racks_svg
 from clusterwright.plan.record import Option, Plan
 
 FILE = "drawings.pdf"
+REPORT = "report.pdf"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Paper in mm, and what is left of it inside the margins.
 PAGE_MM, MARGIN_MM = (420, 297), 10
@@ -74,9 +75,6 @@ def drawings_pdf(pages: Sequence[str], *, made_on: dt.date) -> bytes:
     Raises:
         ClusterwrightError: no browser is installed, or it failed.
     """
-    browser = _browser()
-    if browser is None:
-        raise ClusterwrightError("the drawings cannot be printed", help=missing_browser())
     width, height = (side - 2 * MARGIN_MM for side in PAGE_MM)
     style = (
         f"@page {{ size: {PAGE_MM[0]}mm {PAGE_MM[1]}mm; margin: {MARGIN_MM}mm }} body {{ margin: 0 }} "
@@ -85,10 +83,26 @@ def drawings_pdf(pages: Sequence[str], *, made_on: dt.date) -> bytes:
         "svg { width: 100%; height: 100% }"
     )
     sheets = "".join(f"<div>{page}</div>" for page in pages)
-    with tempfile.TemporaryDirectory(prefix="drawings-") as name:
+    return page_pdf(f"<!doctype html><meta charset=utf-8><style>{style}</style>{sheets}", made_on=made_on)
+
+
+def page_pdf(html: str, *, made_on: dt.date) -> bytes:
+    """Return an HTML page as a PDF, on the paper that its style asks for.
+
+    Args:
+        html: a whole document that needs no other file.
+        made_on: written into the file's properties, so that the same page gives the same bytes.
+
+    Raises:
+        ClusterwrightError: no browser is installed, or it failed.
+    """
+    browser = _browser()
+    if browser is None:
+        raise ClusterwrightError("there is no browser to print with", help=missing_browser())
+    with tempfile.TemporaryDirectory(prefix="printing-") as name:
         folder = Path(name)
-        source, made = folder / "drawings.html", folder / FILE
-        source.write_text(f"<!doctype html><meta charset=utf-8><style>{style}</style>{sheets}", encoding="utf-8")
+        source, made = folder / "page.html", folder / "page.pdf"
+        source.write_text(html, encoding="utf-8")
         # The browser's own sandbox does not work for root; the page is ours and asks for nothing.
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         command = [
@@ -107,7 +121,7 @@ def drawings_pdf(pages: Sequence[str], *, made_on: dt.date) -> bytes:
                 env=os.environ | {"HOME": name},
             )
         except subprocess.TimeoutExpired:
-            raise ClusterwrightError(f"{browser} did not print the drawings within {_SECONDS} s") from None
+            raise ClusterwrightError(f"{browser} did not print within {_SECONDS} s") from None
         if done.returncode or not made.is_file():
-            raise ClusterwrightError(f"{browser} did not print the drawings", help=done.stderr[-300:] or None)
+            raise ClusterwrightError(f"{browser} did not print", help=done.stderr[-300:] or None)
         return _MADE.sub(rb"/\1 (D:" + f"{made_on:%Y%m%d}000000".encode(), made.read_bytes())

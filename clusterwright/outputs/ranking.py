@@ -7,7 +7,7 @@ from clusterwright.outputs.charts import Range
 from clusterwright.outputs.report_tables import Cell, Table
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.words import capital, money, percent, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 
@@ -31,7 +31,7 @@ def ranking_table(found: Finances) -> Table:
             tuple(
                 Cell(text=text)
                 for text in (
-                    _capital(term_text(cost.key)),
+                    capital(term_text(cost.key)),
                     money(cost.npv_usd),
                     money(drawn[cost.key].npv_usd_p10),
                     money(drawn[cost.key].npv_usd_p50),
@@ -70,7 +70,3 @@ def _range(key: str, savings_usd: Sequence[float]) -> Range:
         low_text=f"{low_end}: {money(low)}",
         high_text=f"{high_end}: {money(high)}",
     )
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

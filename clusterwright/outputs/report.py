@@ -9,14 +9,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from clusterwright import assets
-from clusterwright.outputs import cluster_charts, ranking, report_charts, report_tables
+from clusterwright.outputs import cluster_charts, finance_tables, ranking, report_charts, report_tables
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, money, offload_text, percent, term_text
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, money, offload_text, percent, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
@@ -31,8 +31,13 @@ class Chart:
     caption: str
 
 
-def report_html(plan: Plan) -> str:
-    """Return the report as one HTML document."""
+def report_html(plan: Plan, found: Finances | None = None) -> str:
+    """Return the report as one HTML document.
+
+    Args:
+        plan: the decision.
+        found: the plan in the terms of finance, if it is at hand; counted here if None.
+    """
     book = PriceBook.open()
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
@@ -41,18 +46,17 @@ def report_html(plan: Plan) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    values = _context(plan, ledger(plan, book), book)
+    values = _context(plan, ledger(plan, book), book, found or ranking.ranked(plan, book))
     return environment.get_template("report.html.j2").render(**values)
 
 
-def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
+def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
-    found = ranking.ranked(plan, book)
     return {
         "name": plan.name,
         "description": plan.description,
-        "answer": [line[:1].upper() + line[1:] for line in answer_lines(plan)],
+        "answer": [capital(line) for line in answer_lines(plan)],
         "as_of": plan.as_of,
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
@@ -63,7 +67,19 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
         "ranking": ranking.ranking_table(found),
         "draws": f"{found.draws:,}",
         "seed": found.seed,
-        "charts": {"tornado": _tornado(plan, found), **_money_charts(plan, money_of, book), **_cluster_charts(plan)},
+        "returns": finance_tables.returns_table(found),
+        "unit_costs": finance_tables.unit_cost_table(found),
+        "tax": finance_tables.tax_table(found),
+        "tax_told": finance_tables.tax_sentence(found),
+        "books": finance_tables.book_table(found),
+        "financing": finance_tables.financing_sentence(found.taxed.financed),
+        "price_changes": report_tables.price_changes(plan, _histories(plan, book)),
+        "charts": {
+            "tornado": _tornado(plan, found),
+            "heat": _heat(plan, found),
+            **_money_charts(plan, money_of, book),
+            **_cluster_charts(plan),
+        },
         "cash_flow": [(heading(option), report_tables.cash_flow(money_of, option)) for option in plan.options],
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "parameters": report_tables.parameters(plan),
@@ -74,7 +90,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Any]:
         "explained": f"{told.instance}, {NAME_OF_TARGET[told.target]}",
         "formulas": [
             {
-                "title": entry.title[:1].upper() + entry.title[1:],
+                "title": capital(entry.title),
                 "value": entry.value,
                 "equation": entry.equation,
                 "sources": entry.sources,
@@ -186,6 +202,20 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
             f"What owning saves in present value against {term_text(found.compared_with)}, million USD, with one input "
             "at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
             f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
+        ),
+    )
+
+
+def _heat(plan: Plan, found: Finances) -> Chart:
+    svg = finance_tables.saving_map(found)
+    if not svg:
+        return Chart(svg="", caption="")
+    return Chart(
+        svg=svg,
+        caption=(
+            f"What owning saves in present value against {term_text(found.compared_with)} by the share of the horizon "
+            "that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
+            f"does. All other inputs at their base, prices as of {plan.as_of}."
         ),
     )
 

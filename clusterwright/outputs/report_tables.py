@@ -1,10 +1,13 @@
 """The tables of the report: what of the plan each of them lists."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, data_text, days_text, layout_text, money, percent
+from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import PricedLine
 
@@ -175,6 +178,38 @@ def _priced(line: PricedLine, sources: Sources) -> tuple[Cell, ...]:
         Cell(text=line.price_date or _NONE),
         Cell(text=line.last_seen.isoformat() if line.last_seen else _NONE),
         Cell(text=line.note or "no price", sources=()) if unknown else Cell(text="", sources=(sources.number(line),)),
+    )
+
+
+def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> Table:
+    """Return every documented change of the on-demand price of the rented nodes, newest first within a target.
+
+    Args:
+        plan: names the options.
+        histories: chosen price points by target, oldest first.
+    """
+    rows = []
+    for option in plan.options:
+        points = [
+            point
+            for before, point in pairwise((None, *histories.get(option.target, ())))
+            if point is not None and (before is None or before.usd != point.usd)
+        ]
+        rows += [
+            (
+                Cell(text=option.instance, detail=f"{heading(option)}, {point.region or 'all regions'}"),
+                Cell(text=point.effective_from.isoformat()),
+                Cell(text=plain(point.usd)),
+                Cell(text=plain(point.usd / option.gpus_per_node)),
+                Cell(text=point.source, detail=point.locator),
+            )
+            for point in reversed(points)
+        ]
+    return Table(
+        columns=("Node", "In force from", "USD per hour", "USD per GPU-hour", "Source"),
+        rows=tuple(rows),
+        numeric=frozenset({2, 3}),
+        narrow=frozenset({1}),
     )
 
 

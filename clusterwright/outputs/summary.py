@@ -4,6 +4,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
     answer_lines,
+    capital,
     cluster_text,
     data_text,
     days_band_text,
@@ -19,7 +20,7 @@ def readme(plan: Plan) -> str:
     """Return the Markdown text."""
     sections = [
         [f"# {plan.name}", "", " ".join(plan.description.split())] if plan.description else [f"# {plan.name}"],
-        ["## Decision", "", *(f"- {_capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
+        ["## Decision", "", *(f"- {capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
         *([["## What to look at", "", *_warned(plan)]] if plan.warnings else []),
@@ -29,10 +30,6 @@ def readme(plan: Plan) -> str:
         ["## Next", "", *_next(plan)],
     ]
     return "\n\n".join("\n".join(section) for section in sections)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _comparison(plan: Plan) -> list[str]:
@@ -87,11 +84,11 @@ def _reason(option: Option) -> str:
 
 
 def _failed(plan: Plan) -> list[str]:
-    return [f"- `{finding.id}` {finding.message}. {_capital(finding.help)}." for finding in plan.findings]
+    return [f"- `{finding.id}` {finding.message}. {capital(finding.help)}." for finding in plan.findings]
 
 
 def _warned(plan: Plan) -> list[str]:
-    return [f"- `{warning.id}` {_capital(warning.message)}. {_capital(warning.help)}." for warning in plan.warnings]
+    return [f"- `{warning.id}` {capital(warning.message)}. {capital(warning.help)}." for warning in plan.warnings]
 
 
 def _basis(plan: Plan) -> list[str]:

@@ -87,7 +87,7 @@ def _given(key: str, band: Band, reason: str = "given by the user") -> Parameter
 def _unit(key: str) -> str:
     optional = optional_parameters()
     if key in optional:
-        return optional[key][0]
+        return optional[key].unit
     return assumptions()[key].unit if key in assumptions() else "share of purchase"
 
 

@@ -32,6 +32,15 @@ def term_text(key: str) -> str:
     return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
 
 
+def capital(words: str) -> str:
+    """Return words with a capital first letter, the others as they are.
+
+    >>> capital("on premises"), capital("")
+    ('On premises', '')
+    """
+    return words[:1].upper() + words[1:]
+
+
 def money(usd: float | None) -> str:
     """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
 
@@ -55,6 +64,16 @@ def percent(share: float | None) -> str:
     ('41 %', 'unknown')
     """
     return "unknown" if share is None else f"{share * 100:.0f} %"
+
+
+def depreciation_text(method: str) -> str:
+    """Return how purchases are written off, in words.
+
+    >>> depreciation_text("macrs_5"), depreciation_text("straight_line_4")
+    ('MACRS over 5 years', 'straight line over 4 years')
+    """
+    name, _, years = method.rpartition("_")
+    return f"{'MACRS' if name == 'macrs' else name.replace('_', ' ')} over {years} years"
 
 
 def days_text(days: float) -> str:

@@ -81,7 +81,7 @@ class PriceBook:
             parts = ["pricing/sql/price_of_files.sql"]
             if folder is None and attach(connection, store):
                 parts.append("pricing/sql/price_of_store.sql")
-            joined = " union all by name ".join(statement(part) for part in parts)
+            joined = " union all by name ".join(f"({statement(part)})" for part in parts)
             connection.execute(f"create view price_point as {joined}")
             connection.execute(f"create view chosen_price as {statement('pricing/sql/chosen_price.sql')}")
             connection.execute(f"create macro price_on(as_of) as table {statement('pricing/sql/price_on.sql')}")

@@ -28,7 +28,7 @@ class PricePoint:
         region: cloud region, empty where the price holds everywhere.
         term: one of `TERMS`.
         charge: `hourly` and `monthly` are rented per unit, `once` is bought, `metered` is paid by consumption.
-        unit: `node`, `each`, `GB` (1e9 bytes), `GiB`, `GPU`, `IP`, `kWh`.
+        unit: `node`, `each`, `GB` (1e9 bytes), `GiB`, `GPU`, `IP`, `kW`, `kWh`, `Mtoken`, `PFLOP/s`, `run`.
         usd: price of one unit for one charge period, in USD.
         effective_from: first day on which the price was in force, or was first seen.
         last_seen: last day on which the source showed it.

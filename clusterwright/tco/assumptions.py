@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -81,15 +82,34 @@ def _assumption(row: dict[str, str], place: Path) -> Assumption:
     return read
 
 
-@cache
-def optional_parameters() -> Mapping[str, tuple[str, float | None]]:
-    """Return the parameters without an assumption: unit, and the neutral value of those that only modify a cost.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionalParameter:
+    """A parameter without an assumption: no amount unless it is given.
 
-    A cost of `tco/owner_costs.csv` is counted when all its parameters have a value: no amount unless they are given.
+    Attributes:
+        unit: of its value.
+        neutral: value where it only modifies a cost that is given, else None.
+        not_with: parameter that takes its place, or empty.
+    """
+
+    unit: str
+    neutral: float | None
+    not_with: str
+
+
+@cache
+def optional_parameters() -> Mapping[str, OptionalParameter]:
+    """Return the parameters without an assumption, `tco/owner_parameters.csv`, by key.
+
+    A cost of `tco/owner_costs.csv` is counted when all its parameters have a value.
     """
     with (root() / "tco" / "owner_parameters.csv").open(encoding="utf-8", newline="") as lines:
         return {
-            row["key"]: (row["unit"], float(row["neutral"]) if row["neutral"] else None)
+            row["key"]: OptionalParameter(
+                unit=row["unit"],
+                neutral=float(row["neutral"]) if row["neutral"] else None,
+                not_with=row["not_with"],
+            )
             for row in csv.DictReader(lines)
         }
 
@@ -118,13 +138,13 @@ def parameters(
     if economics.pue is not None:
         given["pue"] = economics.pue
     found = {entry.key: entry for entry in economics.given}
-    found |= {key: _given(key, given[key], unit) for key, (unit, _) in optional.items() if key in given}
+    found |= {key: _given(key, given[key], entry.unit) for key, entry in optional.items() if key in given}
     neutral = _neutral({*found, *_PARAMETERS, "resale_fraction"})
     return (
         *(found.pop(key) if key in found and key not in given else _parameter(key, given, known)
           for key in _PARAMETERS),
         *(entry for key, entry in found.items() if key not in (*_PARAMETERS, "resale_fraction")),
-        *(_given(key, value, optional[key][0]) for key, value in neutral.items()),
+        *(_given(key, value, optional[key].unit) for key, value in neutral.items()),
         found["resale_fraction"]
         if "resale_fraction" in found and "resale_fraction" not in given
         else _resale(economics.pace.newest_age(economics.horizon_months), given, known),
@@ -137,9 +157,11 @@ def _neutral(had: Collection[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for term in owner_costs():
         missing = [key for key in term.parameters if key not in had]
-        values = {key: optional[key][1] for key in missing if key in optional}
         asked = any(key in optional for key in term.parameters if key in had)
-        if missing and asked and len(values) == len(missing):
+        values = {
+            key: optional[key].neutral for key in missing if key in optional and optional[key].not_with not in had
+        }
+        if asked and len(values) == len(missing):
             found |= {key: value for key, value in values.items() if value is not None}
     return found
 
@@ -150,7 +172,7 @@ def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tup
     Raises:
         InputError: an override names no parameter of the cash flow.
     """
-    optional = {key: unit for key, (unit, _) in optional_parameters().items()}
+    optional = {key: entry.unit for key, entry in optional_parameters().items()}
     units = {key: known[key].unit for key in _PARAMETERS} | optional | {"resale_fraction": "share of purchase"}
     given = dict(candidate.overrides)
     _check_names(given, units)

@@ -14,7 +14,7 @@ where
         'subscription_1y', 'purchase'
     )
     or charge not in ('hourly', 'monthly', 'once', 'metered')
-    or unit not in ('node', 'each', 'GB', 'GiB', 'GPU', 'IP', 'kWh')
+    or unit not in ('node', 'each', 'GB', 'GiB', 'GPU', 'IP', 'kW', 'kWh', 'Mtoken', 'PFLOP/s', 'run')
     or status not in ('chosen', 'rejected')
     or confidence not in ('high', 'medium', 'low')
     or (status = 'rejected' and note = '')

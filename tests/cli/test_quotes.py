@@ -42,6 +42,13 @@ def test_quotes_price_plan_bill_and_workbook(command: Command, tmp_path: Path) -
         first = next(csv.DictReader(file))
     assert (first["usd_each"], first["quote_unit_price"], first["quote_lead_time_weeks"]) == ("270000", "250000", "9")
     assert "| 270,000.00 |" in (out / "bill_of_materials.md").read_text()
+    quoted = ("--quotes", out.parent / "back.csv", "--rate", RATE)
+    answered = command("plan", small, "--json", *quoted)
+    assert answered.code == 0, answered.err
+    assert json.loads(answered.out)["options"][-1]["lines"][0]["unit_usd"] == 270_000
+    reported = command("report", small, "-o", tmp_path / "tco", *quoted)
+    assert "back.csv: 1 of" in reported.out
+    assert "250,000.00 EUR at 1.08 USD per EUR" in (tmp_path / "tco" / "report.html").read_text()
     again = command("onprem", small, "-o", tmp_path / "two", "--quotes", out / "bill_of_materials.xlsx", "--rate", RATE)
     assert again.code == 0, again.err
     other = json.loads((tmp_path / "two" / "plan.json").read_text())

@@ -10,14 +10,16 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.cli import write
-from clusterwright.outputs.deliverables import onprem_files
+from clusterwright.outputs.deliverables import onprem_files, report_files
 from clusterwright.outputs.printing import (
     MARGIN_MM,
     PAGE_MM,
     RACKS_PER_PAGE,
+    REPORT,
     drawing_pages,
     drawings_pdf,
     missing_browser,
+    page_pdf,
 )
 from clusterwright.plan.record import Plan
 
@@ -61,6 +63,17 @@ def test_a_page_for_every_drawing(shipped_plan: Plan, require_engine: Callable[.
     assert b"(D:20261120000000" in printed
 
 
+def test_the_report_is_printed(shipped_plan: Plan, require_engine: Callable[..., None]) -> None:
+    """The report becomes A4 pages in landscape, with every drawing, and the same bytes again."""
+    require_engine(working=not missing_browser(), reason=missing_browser())
+    files = report_files(shipped_plan, pdf=True)
+    printed = files[REPORT].content
+    boxes = {tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)}
+    assert [[side * POINT_MM for side in box] for box in boxes] == [pytest.approx((297, 210), abs=1)]
+    assert f"(D:{shipped_plan.as_of.replace('-', '')}000000".encode() in printed
+    assert page_pdf(files["report.html"].content.decode(), made_on=dt.date.fromisoformat(shipped_plan.as_of)) == printed
+
+
 def test_without_a_browser_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,5 +81,5 @@ def test_without_a_browser_it_is_said(
     monkeypatch.setattr("clusterwright.outputs.printing.PROGRAMS", ("no-such-browser",))
     blueprint = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
     assert write.onprem(blueprint, tmp_path / "site", None, pdf=True, force=False) == 0
-    assert "drawings.pdf is skipped: not installed: no-such-browser" in capsys.readouterr().err
+    assert "PDF files are skipped: not installed: no-such-browser" in capsys.readouterr().err
     assert not (tmp_path / "site" / "drawings.pdf").exists()

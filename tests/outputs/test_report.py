@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
 from clusterwright.outputs.report import report_html
@@ -15,7 +16,7 @@ from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import answer_lines, cluster_text, days_text, money, percent, term_text
+from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, money, percent, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 
@@ -248,6 +249,73 @@ def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> N
     assert f"P10: {money(widest.saving_usd_low)}" in drawing
     assert f"P90: {money(widest.saving_usd_high)}" in drawing
     assert f"the upright line is {money(found.base_saving_usd)}" in html
+
+
+def test_owning_as_an_investment(shipped_plan: Plan, html: str) -> None:
+    """Every rented option has its present value saved, its rate of return and its months, as the comparison says."""
+    found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
+    section = html.partition("<h3>Owning as an investment</h3>")[2].partition("<h3>")[0]
+    rows = [[" ".join(cell.split()) for cell in row] for row in Page(section).rows[1:]]
+    assert len(rows) == len(found.returns)
+    for row, entry in zip(rows, found.returns, strict=True):
+        assert row[0].startswith(capital(term_text(entry.rented_key)))
+        assert entry.irr_per_year is not None
+        assert entry.payback_months is not None
+        assert row[1:4] == [
+            money(entry.npv_usd), f"{percent(entry.irr_per_year)} a year", f"month {entry.payback_months:.1f}"
+        ]  # fmt: skip
+
+
+def test_the_map_is_blue_where_owning_costs_less(shipped_plan: Plan, html: str) -> None:
+    """Each cell holds the saving of its pair of inputs; the colour's sign is that of the amount, white at nothing."""
+    found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
+    drawing = html.partition('aria-label="What owning saves by utilisation and rental price"')[2].partition("</svg>")[0]
+    cells = re.findall(r'fill="#(..)..(..)" stroke="#fff"><title>([^<]*)</title>', drawing)
+    wanted = {
+        f"utilisation {percent(cell.utilisation)}, price of the rented nodes, of today's {percent(cell.cloud_price)}: "
+        f"{money(cell.saving_usd)}": cell.saving_usd
+        for cell in found.heat
+    }
+    assert {unescape(tip) for *_, tip in cells} == wanted.keys()
+    assert {usd > 0 for usd in wanted.values()} == {True, False}
+    for red, blue, tip in cells:
+        assert (int(blue, 16) > int(red, 16)) == (wanted[unescape(tip)] > 0)
+
+
+def test_tax_and_books_are_those_of_the_blueprint(shipped_plan: Plan) -> None:
+    """With tax the present value after tax, the books by year and the loan are printed; the books sum to the cash."""
+    section = TcoSection.model_validate(
+        {"tax_rate": "21 %", "depreciation": "macrs_5", "loan": {"rate": "8 %", "term": "48 months"}}
+    )
+    plan = replace(shipped_plan, tco=section)
+    found = finances(plan, PriceBook.open(), draws=10, seed=SEED)
+    html = report_html(plan, found)
+    page = Page(html.partition('<h2 id="tax">')[2].partition("<h2")[0])
+    rows = {" ".join(row[0].split()): [" ".join(cell.split()) for cell in row[1:]] for row in page.rows}
+    mine = next(entry for entry in found.taxed.options if entry.key == "onprem")
+    assert rows["On premises"][:2] == [money(mine.npv_before_tax_usd), money(mine.npv_after_tax_usd)]
+    assert mine.npv_after_tax_usd < mine.npv_before_tax_usd
+    assert mine.opex_usd + mine.depreciation_usd + mine.loss_on_disposal_usd == pytest.approx(mine.before_tax_usd)
+    first, second = found.taxed.books[:2]
+    assert rows["1"] == [f"{first.depreciation_usd:,.0f}", f"{first.book_value_usd:,.0f}"]
+    assert second.depreciation_usd / first.depreciation_usd == pytest.approx(1.6)
+    told = " ".join(page.pieces)
+    assert "Tax of 21 % on income; purchases are written off MACRS over 5 years." in told
+    assert found.taxed.financed is not None
+    assert f"With a loan of {money(found.taxed.financed.financed_usd)}" in told
+
+
+def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:
+    """The cut of p5.48xlarge in June 2025 stands with both prices; a price that is repeated is no change."""
+    section = html.partition("<h3>Changes of the on-demand price</h3>")[2].partition("<h3>")[0]
+    rows = [[" ".join(cell.split()) for cell in row] for row in Page(section).rows[1:]]
+    aws = [row[1:4] for row in rows if row[0].startswith("p5.48xlarge")]
+    assert aws == [["2025-06-05", "55.04", "6.88"], ["2023-07-31", "98.32", "12.29"]]
+    for before, after in pairwise(rows):
+        assert before[0] != after[0] or before[2] != after[2]
+    assert {row[0].split()[0] for row in rows} == {
+        option.instance for option in shipped_plan.options if option.facility is None
+    }
 
 
 def test_what_has_no_price_is_not_ranked(unpriced_plan: Plan) -> None:

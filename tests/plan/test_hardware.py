@@ -56,16 +56,20 @@ def test_the_order_of_names_changes_nothing() -> None:
     assert len(plans) == 1
 
 
+#: Its first price is of 2026-01-20.
+_BEFORE_G7E = ("economics.as_of=2025-12-31",)
+
+
 def test_what_is_not_chosen_has_a_reason() -> None:
     """Missing prices, missing facts and missed goals are told apart."""
-    option = aws("p5.48xlarge", "g7e.48xlarge", "g6.xlarge", "g6.16xlarge").options[0]
+    plan = aws("p5.48xlarge", "g7e.48xlarge", "g6.xlarge", "g6.16xlarge", more=_BEFORE_G7E)
+    option = plan.options[0]
     reasons = {entry.name: entry.reason for entry in option.considered}
     assert reasons["p5.48xlarge"] == ""
     assert "no price of GPU node g7e.48xlarge" in reasons["g7e.48xlarge"]
     assert "is not known" in reasons["g6.xlarge"]
     assert reasons["g6.16xlarge"] == "misses the goal"
-    assert "3 without a price, a fact or enough speed" in hardware_lines(aws("p5.48xlarge", "g7e.48xlarge", "g6.xlarge",
-                                                                             "g6.16xlarge"))[0]  # fmt: skip
+    assert "3 without a price, a fact or enough speed" in hardware_lines(plan)[0]
 
 
 def test_where_none_meets_the_goal_the_fastest_is_shown() -> None:

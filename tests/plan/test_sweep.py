@@ -282,14 +282,15 @@ def test_every_node_type_and_accelerator_is_sized_or_told() -> None:
 
 def test_regions_are_those_with_a_price() -> None:
     """The blueprint's region where it has a price, else the cloud's reference region, else one that has a price."""
-    names = ["p6-b300.48xlarge", "p5.48xlarge", "Standard_ND96isr_H100_v5", "Standard_ND96isr_MI300X_v5", "p5.4xlarge"]
+    names = ["p6-b300.48xlarge", "p5.48xlarge", "p5e.48xlarge"]
+    names += ["Standard_ND96isr_H100_v5", "Standard_ND96isr_MI300X_v5"]
     found = asked(*names, of=scenario("targets.aws.region=us-west-2", "targets.azure=null"))
     regions = {question.place.node.id: question.place.region for question in found}
     assert regions["p6-b300.48xlarge"] == "us-west-2"  # the blueprint's
     assert regions["p5.48xlarge"] == "us-east-1"  # of reference, since us-west-2 has no price for it
     assert regions["Standard_ND96isr_H100_v5"] == "eastus"  # of reference, the blueprint names none
     assert regions["Standard_ND96isr_MI300X_v5"] in ("eastus2", "westus3")  # the only ones with a price
-    assert regions["p5.4xlarge"] == "us-west-2"  # priced nowhere, so where the blueprint is
+    assert regions["p5e.48xlarge"] == "us-west-2"  # has no price on demand, so where the blueprint is
 
 
 def test_answers_do_not_depend_on_who_computes_them() -> None:

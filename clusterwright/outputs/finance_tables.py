@@ -1,0 +1,151 @@
+"""The tables of finance in the report: returns, unit costs, tax, books and financing."""
+
+from clusterwright.outputs.heat_map import heat_map
+from clusterwright.outputs.report_tables import Cell, Table
+from clusterwright.plan.finances import Finances
+from clusterwright.plan.words import capital, depreciation_text, money, percent, term_text
+from clusterwright.tco.financing import Financed
+
+_NONE = "none"
+
+
+def returns_table(found: Finances) -> Table:
+    """Return what owning brings against each rented option, as an investment; empty where nothing is owned."""
+    return Table(
+        columns=(
+            "Owning against", "Present value saved", "Internal rate of return", "Money back", "Money back, discounted",
+            "Breakeven utilisation", "Breakeven price of a node",
+        ),
+        rows=tuple(
+            (
+                Cell(text=capital(term_text(entry.rented_key)), detail=entry.reason),
+                *(
+                    Cell(text=text)
+                    for text in (
+                    money(entry.npv_usd),
+                    _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year",
+                    _month(entry.payback_months),
+                    _month(entry.discounted_payback_months),
+                    _NONE if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
+                    _NONE if entry.breakeven_rent_factor is None else f"{percent(entry.breakeven_rent_factor)} of it",
+                )),
+            )
+            for entry in found.returns
+        ),
+        numeric=frozenset(range(1, 7)),
+    )  # fmt: skip
+
+
+def unit_cost_table(found: Finances) -> Table:
+    """Return what work costs on each option: a run, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
+    return Table(
+        columns=(
+            "Where and how", "This run", "GPU-hour", "Useful GPU-hour, levelised", "Million tokens",
+            "Effective PFLOP-hour",
+        ),
+        rows=tuple(
+            tuple(
+                Cell(text=text)
+                for text in (
+                    capital(term_text(cost.key)),
+                    money(cost.run_usd),
+                    _small(cost.usd_per_gpu_hour),
+                    _small(unit.levelised_usd_per_gpu_hour),
+                    _small(unit.usd_per_million_tokens),
+                    _small(unit.usd_per_effective_pflop_hour),
+                )
+            )
+            for cost, unit in zip(found.costs, found.unit_costs, strict=True)
+        ),
+        numeric=frozenset(range(1, 6)),
+    )  # fmt: skip
+
+
+def tax_table(found: Finances) -> Table:
+    """Return every option before and after tax: as cash, and as the books show the same cost."""
+    return Table(
+        columns=(
+            "Where and how", "Present value before tax", "Present value after tax", "Cash after tax",
+            "Most cash out", "Running costs", "Written off", "Loss on sale",
+        ),
+        rows=tuple(
+            (
+                Cell(text=capital(term_text(entry.key))),
+                *(
+                    Cell(text=money(usd) if usd else "–")
+                    for usd in (
+                        entry.npv_before_tax_usd, entry.npv_after_tax_usd, entry.after_tax_usd, entry.peak_cash_usd,
+                        entry.opex_usd, entry.depreciation_usd, entry.loss_on_disposal_usd,
+                    )
+                ),
+            )
+            for entry in found.taxed.options
+        ),
+        numeric=frozenset(range(1, 8)),
+    )  # fmt: skip
+
+
+def book_table(found: Finances) -> Table:
+    """Return what is written off in each year after the purchase, and the value left in the books."""
+    return Table(
+        columns=("Year", "Written off, USD", "Left in the books, USD"),
+        rows=tuple(
+            (
+                Cell(text=str(year.year)),
+                Cell(text=f"{year.depreciation_usd:,.0f}"),
+                Cell(text=f"{year.book_value_usd:,.0f}"),
+            )
+            for year in found.taxed.books
+        ),
+        numeric=frozenset({1, 2}),
+    )
+
+
+def financing_sentence(paid: Financed | None) -> str:
+    """Return the loan or the lease in a sentence; empty where there is none."""
+    if paid is None:
+        return ""
+    return (
+        f"With a {paid.kind} of {money(paid.financed_usd)}: {money(paid.usd_per_month)} a month, "
+        f"{money(paid.interest_usd)} of interest, a liability of {money(paid.liability_usd)}; present value after tax "
+        f"{money(paid.npv_after_tax_usd)}."
+    )
+
+
+def tax_sentence(found: Finances) -> str:
+    """Return what tax, depreciation and delivery were counted with, in a sentence or two."""
+    taxed = found.taxed
+    at_once = f", {percent(taxed.bonus_fraction)} of it at once" if taxed.bonus_fraction else ""
+    written_off = depreciation_text(taxed.depreciation) + at_once
+    words = f"Tax of {percent(taxed.tax_rate)} on income; purchases are written off {written_off}."
+    if taxed.delivery_months:
+        words += (
+            f" Paid at order, at work after {taxed.delivery_months} months; until then "
+            f"{term_text(taxed.bridged_by)} is rented."
+        )
+    return words
+
+
+def saving_map(found: Finances) -> str:
+    """Return what owning saves by utilisation and by the price of the rented nodes; empty if nothing is compared."""
+    if not found.heat:
+        return ""
+    prices = sorted({cell.cloud_price for cell in found.heat})
+    used = sorted({cell.utilisation for cell in found.heat}, reverse=True)
+    saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
+    return heat_map(
+        title="What owning saves by utilisation and rental price",
+        rows=[percent(share) for share in used],
+        columns=[percent(price) for price in prices],
+        cells=[[(saving[share, price], money(saving[share, price])) for price in prices] for share in used],
+        row_title="utilisation",
+        column_title="price of the rented nodes, of today's",
+    )
+
+
+def _month(months: float | None) -> str:
+    return "never" if months is None else f"month {months:.1f}"
+
+
+def _small(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:,.4g}"

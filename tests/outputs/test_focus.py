@@ -1,0 +1,172 @@
+"""A plan as FOCUS rows: conformant, and every dollar of the plan in it once, in cash and amortised."""
+
+import csv
+import dataclasses
+import datetime as dt
+import io
+import json
+from functools import cache
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from clusterwright import assets
+from clusterwright.cli.answer import load_and_decide
+from clusterwright.errors import InputError
+from clusterwright.outputs.focus import focus_csv, focus_rows, header, write_focus_parquet
+from clusterwright.outputs.focus_columns import columns, problems
+from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import ledger
+from clusterwright.pricing.book import PriceBook
+
+BEGIN = dt.date(2027, 1, 1)
+Row = dict[str, str]
+
+
+@cache
+def plan_of(*overrides: str) -> Plan:
+    """Return the shipped blueprint's plan of two targets."""
+    path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+    return load_and_decide(path, ["targets.azure=null", "targets.gcp=null", *overrides])[1]
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """Return its rows."""
+    return focus_rows(plan_of(), begin=BEGIN)
+
+
+def committed() -> Plan:
+    """Return the plan with the rented option on a commitment of one year, and a horizon that is no whole month."""
+    plan = plan_of()
+    economics = dataclasses.replace(plan.economics, horizon_months=12.5)
+    option = plan.option("aws")
+    assert option is not None
+    return dataclasses.replace(
+        plan, economics=economics, options=(dataclasses.replace(option, term="reserved_1y"),), breakevens=()
+    )
+
+
+def total(found: tuple[Row, ...], column: str, **wanted: str) -> float:
+    """Return the sum of a column over the rows with these values."""
+    return sum(float(row[column]) for row in found if all(row[name] == value for name, value in wanted.items()))
+
+
+@pytest.mark.parametrize("column", ["BilledCost", "EffectiveCost"])
+@pytest.mark.parametrize("target", ["aws", "onprem"])
+def test_every_dollar_is_there_once(target: str, column: str) -> None:
+    """Cash and amortised cost both are what the horizon costs, to the cent."""
+    option = plan_of().option(target)
+    assert option is not None
+    found = total(rows(), column, SubAccountId=f"train-gpt3-175b-{target}")
+    assert found == pytest.approx(option.horizon_usd, abs=0.005)
+
+
+def test_purchases_are_cash_at_once_and_cost_over_time() -> None:
+    """The systems are paid in the first month, and every month bears the same share of them."""
+    systems = tuple(row for row in rows() if row["SkuId"] == "dgx-h100")
+    (bought,) = (row for row in systems if row["ChargeCategory"] == "Purchase")
+    assert float(bought["BilledCost"]) == pytest.approx(36 * 329_580)
+    assert (bought["EffectiveCost"], bought["ChargeFrequency"]) == ("0", "One-Time")
+    served = [row for row in systems if row["ChargeCategory"] == "Usage"]
+    assert len(served) == 36
+    assert {row["BilledCost"] for row in served} == {"0"}
+    assert all(float(row["EffectiveCost"]) == pytest.approx(329_580) for row in served)
+    (sold,) = (row for row in rows() if row["ChargeCategory"] == "Credit")
+    assert float(sold["BilledCost"]) < 0
+    assert sold["EffectiveCost"] == sold["BilledCost"]
+    assert sold["ChargePeriodEnd"] == "2030-01-01T00:00:00Z"
+
+
+def test_a_commitment_pays_used_and_unused_hours() -> None:
+    """Fees are purchases without effective cost; hours used and unused bear them, and list what on-demand costs."""
+    plan = committed()
+    found = tuple(row for row in focus_rows(plan, begin=BEGIN) if row["SkuId"] == "aws/p5.48xlarge")
+    fees = total(found, "BilledCost", ChargeCategory="Purchase")
+    assert total(found, "EffectiveCost", ChargeCategory="Purchase") == 0
+    used = total(found, "EffectiveCost", CommitmentDiscountStatus="Used")
+    unused = total(found, "EffectiveCost", CommitmentDiscountStatus="Unused")
+    assert used + unused == pytest.approx(fees, abs=0.005)
+    assert used / fees == pytest.approx(plan.options[0].busy_fraction)
+    assert {row["PricingCategory"] for row in found if row["ChargeCategory"] == "Usage"} == {"Committed"}
+    assert {row["ListUnitPrice"] for row in found if row["ChargeCategory"] == "Usage"} == {"55.04"}
+    assert fees == pytest.approx(sum(
+        entry.usd for entry in ledger(plan, PriceBook.open()).cash_flow_rows("aws") if entry.category == "compute"
+    ))  # fmt: skip
+    last = max(row["ChargePeriodEnd"] for row in found)
+    assert last == "2028-01-16T12:00:00Z"  # half of a January of 31 days
+
+
+def test_text_and_parquet_hold_the_same(tmp_path: Path) -> None:
+    """CSV reads back as it was; Parquet has decimals, moments and nulls, and the same sums."""
+    text = focus_csv(rows())
+    read = list(csv.DictReader(io.StringIO(text)))
+    assert [row["BilledCost"] for row in read] == [row["BilledCost"] for row in rows()]
+    assert json.loads(read[0]["Tags"]) == {"gpu-cluster": "train-gpt3-175b", "layer": "nodes"}
+    path = tmp_path / "focus.parquet"
+    write_focus_parquet(rows(), path)
+    types = dict(duckdb.execute("select name, type from parquet_schema($path)", {"path": str(path)}).fetchall())
+    assert set(header()) <= set(types)
+    figures = "count(*), sum(BilledCost)::double, count(ResourceId), min(ChargePeriodStart)::timestamp"
+    asked = f"select {figures} from read_parquet($path)"  # noqa: S608 - literals
+    connection = duckdb.connect()
+    connection.execute("set timezone = 'UTC'")
+    assert connection.execute(asked, {"path": str(path)}).fetchone() == (
+        len(rows()), pytest.approx(sum(float(row["BilledCost"]) for row in rows())), 0, dt.datetime(2027, 1, 1),  # noqa: DTZ001
+    )  # fmt: skip
+
+
+def test_names_are_no_formulas() -> None:
+    """A text that a spreadsheet program would calculate is written as text; negative numbers stay numbers."""
+    row = {**rows()[0], "ChargeDescription": '=HYPERLINK("x")', "BilledCost": "-5.25"}
+    (read,) = csv.DictReader(io.StringIO(focus_csv((row,))))
+    assert read["ChargeDescription"] == '\'=HYPERLINK("x")'
+    assert read["BilledCost"] == "-5.25"
+
+
+def test_an_unknown_price_has_no_rows() -> None:
+    """An option whose total is unknown is left out; the other one stays."""
+    plan = plan_of("targets.aws.capacity=spot")
+    assert {row["SubAccountId"] for row in focus_rows(plan)} == {"train-gpt3-175b-onprem"}
+
+
+def test_begin_is_the_first_of_a_month() -> None:
+    """Charge periods are months; by default the one after the as-of day."""
+    assert min(row["ChargePeriodStart"] for row in focus_rows(plan_of())) == "2026-11-01T00:00:00Z"
+    with pytest.raises(InputError, match="whole months"):
+        focus_rows(plan_of(), begin=dt.date(2027, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"BilledCost": ""}, "BilledCost is empty"),
+        ({"BilledCost": "1,000.0"}, "no decimal"),
+        ({"ChargeCategory": "Fee"}, "none of Usage"),
+        ({"ListCost": "1"}, "not ListUnitPrice times PricingQuantity"),
+        ({"ChargePeriodEnd": "2027-01-01T00:00:00Z"}, "not after"),
+        ({"ChargePeriodStart": "2027-02-31T00:00:00Z"}, "no datetime"),
+        ({"CommitmentDiscountId": "x"}, "CommitmentDiscountStatus is empty"),
+        ({"CommitmentDiscountStatus": "Used"}, "must be empty"),
+        ({"Tags": '{"a": ["b"]}'}, "no object"),
+        ({"BillingCurrency": "usd"}, "no currency"),
+        ({"SkuId": ""}, "SkuId is empty"),
+        ({"PricingUnit": "per hour!"}, "no unit"),
+        ({"ChargeCategory": "Tax"}, "must be empty"),
+    ],
+)
+def test_faults_are_found(changes: Row, told: str) -> None:
+    """The check of conformance finds each kind of fault in a row that was right."""
+    right = rows()[0]
+    assert problems(header(), (right,)) == ()
+    assert any(told in said for said in problems(header(), ({**right, **changes},)))
+
+
+def test_columns_are_those_of_the_specification() -> None:
+    """FOCUS 1.2 has 57 columns; one that is missing, and one that is unknown, is told."""
+    names = [column.name for column in columns()]
+    assert len(names) == 57
+    assert names == sorted(names)
+    assert "BilledCost is missing" in problems(names[2:], ())[0]
+    assert "neither" in problems([*names, "Colour"], ())[0]
