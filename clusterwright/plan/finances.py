@@ -14,7 +14,7 @@ from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.records import Candidate, CandidateCost
+from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow
 from clusterwright.tco.uncertainty import (
     DrawnOption,
     grid,
@@ -111,6 +111,7 @@ class Finances:
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`.
+        rows: every option's cash flow, by key.
     """
 
     costs: tuple[CandidateCost, ...]
@@ -125,6 +126,7 @@ class Finances:
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
+    rows: Mapping[str, tuple[CashFlowRow, ...]]
 
 
 def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
@@ -163,6 +165,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs),
+        rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
     )
 
 
