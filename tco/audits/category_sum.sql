@@ -43,7 +43,7 @@ resale as (
         key,
         sum(usd) as usd
     from cash_flow
-    where category = 'resale' and month_end = $horizon_months
+    where (category = 'resale' and month_end = $horizon_months) or category = 'unused_term'
     group by scenario, key
 )
 

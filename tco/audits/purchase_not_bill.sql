@@ -23,6 +23,7 @@ paid as (
         and cash_flow.capex_or_opex = 'capex'
         and cash_flow.category <> 'resale'
         and cash_flow.item not in (select owner_cost.item from owner_cost)
+        and cash_flow.part_key = cash_flow.key
     group by cash_flow.key
 )
 
