@@ -28,7 +28,7 @@ class Band(Section):
         """Describe what may be written: a number with or without unit, or a section with ends."""
         handler(_core)
         value = {"type": ["number", "string"], "examples": [5, "5 %", "4500 USD"]}
-        band = {"type": "object", "properties": dict.fromkeys(_ENDS, {**value}), "required": ["base"]}
+        band = {"type": "object", "properties": {end: {**value} for end in _ENDS}, "required": ["base"]}
         return {"anyOf": [value, {**band, "additionalProperties": False}]}
 
 
