@@ -1,5 +1,6 @@
 """How sure a plan's ranking is: its options over draws of everything that is uncertain."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _MONTH_S = 730 * 3600.0
 _CLOUD_PRICE = "cloud_price"
 #: Points of the distribution that paths leave of the mean price, for the tornado.
 _POINTS = 101
+#: Paths that this distribution is taken from, however many draws there are.
+_PATHS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,11 +103,12 @@ def drawn_plan(
         return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes))
     path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
     names, weights = price_weights(ledger)
-    found = drawn_paths(history, path, _with_mean(weights, ledger), draws=draws, seed=seed)
-    mean = found.levels[:, -1]
+    found = drawn_paths(history, path, weights, draws=draws, seed=seed)
+    mean = _mean_levels(history, path, ledger, seed)
     inputs = tuple(_as_drawn(entry, mean) if entry.key == _CLOUD_PRICE else entry for entry in inputs)
     columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=found.end_levels)
-    columns |= {_CLOUD_PRICE: found.levels[:, -1] * 0.0 + 1.0}
+    # The price itself is in the paths.
+    columns[_CLOUD_PRICE] = found.end_levels * 0.0 + 1.0
     columns |= {name: found.levels[:, place] for place, name in enumerate(names)}
     return DrawnPlan(
         inputs=inputs,
@@ -149,14 +153,13 @@ def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory
     return found, "" if found.named else f"{', '.join(sorted(rented))} has no two years of price history"
 
 
-def _with_mean(weights: "Column", ledger: Ledger) -> "Column":
-    """Add a column that pays the same in every month: its level is the mean price of the horizon, discounted."""
+def _mean_levels(history: MarketHistory, path: PathRule, ledger: Ledger, seed: int) -> "Column":
+    """Return the mean price of the horizon, discounted, over today's, of paths as many as a comparison usually draws."""
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
-    months = len(weights) - 1
+    months = math.ceil(ledger.economics.horizon_months)
     even = (1.0 + ledger.economics.discount_rate) ** (-np.arange(1, months + 1) / 12.0)
-    mean: Column = np.column_stack([weights, np.append(even, 0.0)])
-    return mean
+    return drawn_paths(history, path, np.append(even, 0.0)[:, np.newaxis], draws=_PATHS, seed=seed).levels[:, 0]
 
 
 def _as_drawn(entry: UncertainInput, mean: "Column") -> UncertainInput:

@@ -1,5 +1,6 @@
 """Every option in every draw of the uncertain inputs: what it costs, and what came out over all draws."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,8 +127,6 @@ def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
         Names of columns of a draw (one per term whose price is agreed anew), and for each a column of USD with one row
         per month (row 0 is paid at today's price) and one more for the end of the horizon.
     """
-    import math  # noqa: PLC0415
-
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
     rows: list[dict[str, Any]] = ledger.query("tco/sql/price_weight.sql", {})
