@@ -154,7 +154,7 @@ def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory
 
 
 def _mean_levels(history: MarketHistory, path: PathRule, ledger: Ledger, seed: int) -> "Column":
-    """Return the mean price of the horizon, discounted, over today's, of paths as many as a comparison usually draws."""
+    """Return the mean price of the horizon, discounted, over today's, of as many paths as are usually drawn."""
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
     months = math.ceil(ledger.economics.horizon_months)
