@@ -1,4 +1,4 @@
-"""The comparison of renting and owning as Markdown for a pull request: answer, table, what it rests on, what to mind."""
+"""The comparison of renting and owning as Markdown for a pull request: answer, table, assumptions, what to mind."""
 
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.record import Option, Plan
@@ -104,7 +104,8 @@ def _caveats(plan: Plan) -> list[str]:
         if not option.meets_goal and plan.goals.finish_within_days is not None
     ]
     unpriced = [
-        f"{cell(NAME_OF_TARGET[option.target])} is unknown: no price of {cell(', '.join(m.sku for m in option.missing))}"
+        f"{cell(NAME_OF_TARGET[option.target])} is unknown: no price of "
+        f"{cell(', '.join(entry.sku for entry in option.missing))}"
         for option in plan.options
         if option.missing
     ]

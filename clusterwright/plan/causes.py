@@ -64,9 +64,7 @@ class Causes:
     reason: str = ""
 
 
-def causes(
-    before: tuple[Values, Plan], after: tuple[Values, Plan], replan: Callable[[dict[str, Any]], Plan]
-) -> Causes:
+def causes(before: tuple[Values, Plan], after: tuple[Values, Plan], replan: Callable[[dict[str, Any]], Plan]) -> Causes:
     """Return which change causes how much.
 
     Args:
@@ -97,9 +95,7 @@ def _changed(before: Any, after: Any, path: Path) -> Iterator[Path]:  # noqa: AN
         yield path
 
 
-def _tried(
-    path: Path, before: tuple[Values, Plan], after: Values, replan: Callable[[dict[str, Any]], Plan]
-) -> Cause:
+def _tried(path: Path, before: tuple[Values, Plan], after: Values, replan: Callable[[dict[str, Any]], Plan]) -> Cause:
     values = deepcopy(dict(before[0]))
     _put(values, path, _at(after, path))
     try:
