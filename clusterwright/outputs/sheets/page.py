@@ -9,7 +9,6 @@ from clusterwright.outputs.sheets.formula import Figure
 
 _HEAD_HEIGHT = 45  # points: three lines
 _CELL = re.compile(r"(?<![:!\w$])\$([A-Z]{1,3})\$(\d+)(?![:\d])")
-_UNITS = {"usd": "$", "share": "%"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +71,11 @@ class Page:
             self.sheet.set_column(column, column, width)
         if columns > len(widths):
             self.sheet.set_column(len(widths), columns - 1, rest)
+
+    def widths_at(self, first: int, *widths: float) -> None:
+        """Set widths of some columns from a first one on, in characters."""
+        for column, width in enumerate(widths, start=first):
+            self.sheet.set_column(column, column, width)
 
     def _near(self, text: str, row: int) -> str:
         """Return a formula as people write it: no sheet of its own, and cells of the rows around it relative."""

@@ -14,9 +14,7 @@ _WIDE = 60
 def write_assumptions(work: Workbook) -> None:
     """Write every parameter, what is drawn and every price, each with source and date."""
     page = work.page("Assumptions")
-    page.title(
-        "Assumptions: values with range, reason, source and date", "Counted with: from the sheet Inputs."
-    )
+    page.title("Assumptions: values with range, reason, source and date", "Counted with: from the sheet Inputs.")
     page.widths(44, 16, 14, 14, 26, 14, _WIDE, _WIDE, 14)
     page.sheet.freeze_panes(_FIRST, 1)
     _titles(page, _FIRST - 1, _PARAMETERS, (1, 2, 3))
