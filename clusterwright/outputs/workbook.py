@@ -55,12 +55,12 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None) -> bytes:
     known = [option for option in plan.options if not option.missing]
     for name in (*_VIEWS, *_FOUNDATIONS, *(f"Cash {option.target}" for option in known), *_BY_MONTH, *_LAST):
         work.pages[name] = Page(sheet=book.add_worksheet(name), formats=work.formats)
-    _fill(work, known)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
+    _fill(work, known)
     book.close()
     return stream.getvalue()
 
@@ -91,7 +91,7 @@ def _fill(work: Workbook, known: list[Option]) -> None:
 
 def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyped
     money, yellow = "#,##0.00;[Red]-#,##0.00", {"font_color": "#0000FF", "bg_color": "#FFF9E5"}
-    head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
+    head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"}
     styles: dict[str, dict[str, Any]] = {
         "head": head,
         "right": head | {"align": "right"},

@@ -99,7 +99,6 @@ def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashShee
     page = work.page(f"Cash {option.target}")
     page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}")
     page.widths(26, rest=17, columns=30)
-    page.sheet.repeat_rows(_FIRST - 1)
     page.sheet.freeze_panes(_FIRST, 2)
     facts = _head(work, page, option, bill)
     months, lengths = _calendar(work, page)
@@ -164,7 +163,7 @@ def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, F
         "cluster": figure(1.0),
     }
     if option.it_power_w is not None:
-        page.text(2, _FACTS, "equipment, USD")
+        page.text(2, _FACTS, "equipment, USD", "text")
         facts["equipment_usd"] = page.put(
             2, _FACTS + 1, bill.usd(option.target, charge="once", category=f"<>{ONE_TIME}")
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.formula import Figure, added, size, span, total, when
+from clusterwright.outputs.sheets.formula import Figure, added, size, span, to_millionths, total, when
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.outputs.sheets.tax import Books, Taxed
 
@@ -64,7 +64,7 @@ def write_checks(work: Workbook) -> Figure:
     results = []
     for row, (text, difference) in enumerate(work.checks, start=_FIRST):
         page.text(row, 0, text)
-        cell = page.put(row, 1, difference)
+        cell = page.put(row, 1, to_millionths(difference))
         results.append(page.put(row, 2, when(size(cell).above(_CENT), "BROKEN", "OK"), "text_right"))
     last = _FIRST + len(work.checks) - 1
     broken = Figure(f'COUNTIF({span(results).text},"BROKEN")', float(sum(cell.value == "BROKEN" for cell in results)))

@@ -53,7 +53,7 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed], books: Books | None
         "Shares and rates are on the sheet Inputs. Financing stands beside the cash flow and is discounted at the same "
         "rate; interest lowers income.",
     )
-    page.widths(34, rest=18, columns=13)
+    page.widths(34, rest=18, columns=12)
     owned = work.owned
     if owned is None or books is None:
         page.text(3, 0, "Nothing is bought in this plan.", "note")

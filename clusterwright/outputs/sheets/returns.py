@@ -46,7 +46,7 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
         "Internal rate: per year, compounded monthly. Breakeven utilisation: above it owning costs less (0: at any).",
     )
     page.widths(34, rest=17, columns=len(_COLUMNS) - 1)
-    page.sheet.set_column(len(_COLUMNS) - 1, len(_COLUMNS) - 1, 60)
+    page.sheet.set_column(len(_COLUMNS) - 1, len(_COLUMNS) - 1, 32)
     page.sheet.freeze_panes(_FIRST, 1)
     own = work.owned
     if own is None or not work.rented:
@@ -56,6 +56,8 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
     by_month.title("What owning saves by month", "Paid by renting less paid by owning; months as on Cash by option.")
     by_month.widths(9, rest=17, columns=1 + len(_BY_MONTH) * len(work.rented))
     by_month.sheet.freeze_panes(_FIRST, 1)
+    by_month.sheet.repeat_columns(0)
+    by_month.sheet.fit_to_pages(0, 1)
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")

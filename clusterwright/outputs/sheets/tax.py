@@ -76,15 +76,17 @@ def write_tax(work: Workbook) -> tuple[Books | None, dict[str, Taxed]]:
         "Tax on running costs falls due with them; that of a year's depreciation at its end, counted from the "
         "purchase; that of the sale at the end of the horizon.",
     )
-    page.widths(34, rest=17, columns=max(len(_OPTIONS), 1 + len(methods())))
+    page.widths(34, rest=19, columns=max(len(_OPTIONS), 1 + len(methods())))
     books = _books(work, page) if work.owned else None
-    start = _FIRST + (_years() + 6 if books else 0)
+    start = _FIRST + (_years() + 7 if books else 0)
     page.head(start, _OPTIONS)
     by_month.title(
         "After tax by month", "Running costs before tax, cash after tax and its running sum; paid is positive."
     )
     by_month.widths(9, rest=18, columns=1 + 3 * (len(work.flows) + 1))
     by_month.sheet.freeze_panes(_FIRST, 1)
+    by_month.sheet.repeat_columns(0)
+    by_month.sheet.fit_to_pages(0, 1)
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
@@ -147,7 +149,7 @@ def _books(work: Workbook, page: Page) -> Books:
 
 def _tables_row(work: Workbook) -> int:
     options = len(work.flows) + (1 if work.found.taxed.delivery_months else 0)
-    return _FIRST + _years() + 6 + options + 3
+    return _FIRST + _years() + 7 + options + 3
 
 
 def _table_spans(work: Workbook, page: Page) -> tuple[Span, list[Span]]:

@@ -64,6 +64,7 @@ def _line_chart(work: Workbook, page: Page, sheets: Mapping[str, CashSheet], pla
     chart.set_legend({"position": "bottom"})
     chart.set_size({"width": 760, "height": 420})
     page.sheet.insert_chart(*place, chart)
+    page.sheet.fit_to_pages(1, 1)
 
 
 def write_uncertainty(work: Workbook) -> None:
@@ -128,6 +129,7 @@ def _tornado(work: Workbook, page: Page, rows: tuple[int, int]) -> None:
     chart.set_legend({"position": "bottom"})
     chart.set_size({"width": 900, "height": 120 + 26 * (rows[1] - rows[0] + 1)})
     page.sheet.insert_chart(rows[1] + 2, 0, chart)
+    page.sheet.fit_to_pages(1, 1)
 
 
 def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
