@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.quantities import Duration, Fraction
+from clusterwright.blueprint.uncertain import PricePath, UncertainBand
 
 _MONTH_S = 730 * 3600.0
 _Term = Annotated[Duration, Field(ge=_MONTH_S, le=40 * 8760 * 3600.0)]
@@ -47,6 +48,13 @@ class TcoSection(Section):
     )
     loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
     lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
+
+    uncertainty: dict[Identifier, UncertainBand] = Field(
+        default_factory=dict,
+        description="by input: a share by which it may differ either way (0: certain), or its band; the names are "
+        "those of compare --finance --json",
+    )
+    price_path: PricePath = Field(default_factory=PricePath, description="where rental prices may go")
 
     @model_validator(mode="after")
     def _consistent(self) -> "TcoSection":

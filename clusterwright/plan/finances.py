@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
+from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
 from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow
 from clusterwright.tco.uncertainty import (
     DrawnOption,
-    UncertainInput,
     grid,
     latin_hypercube,
     one_at_a_time,
@@ -231,6 +232,7 @@ def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple
             first.calendar_days_low / first.calendar_days,
             first.calendar_days_high / first.calendar_days,
         ),
+        own=own_bands(plan.tco.uncertainty),
     )
 
 

@@ -41,9 +41,10 @@ resale as (
     select
         scenario,
         key,
-        usd
+        sum(usd) as usd
     from category
-    where category = 'resale'
+    where category in ('resale', 'unused_term')
+    group by scenario, key
 )
 
 select

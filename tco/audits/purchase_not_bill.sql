@@ -18,6 +18,7 @@ paid as (
         cash_flow.scenario = 'base'
         and cash_flow.capex_or_opex = 'capex'
         and cash_flow.category not in ('installation', 'spares', 'resale')
+        and cash_flow.part_key = cash_flow.key
     group by cash_flow.key
 )
 

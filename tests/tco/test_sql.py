@@ -11,6 +11,8 @@ from clusterwright.tco.engine import TABLES
 from clusterwright.tco.owner_costs import owner_costs
 
 Row = dict[str, Any]
+#: Tables that are empty where no contract is told.
+CONTRACTS = ("contract", "charge", "support_tier", "mix_part")
 TAGS = {
     "item": "x",
     "capex_or_opex": "opex",
@@ -24,7 +26,8 @@ TAGS = {
 
 
 def _amount(key: str, month_end: float, category: str, usd: float, **changes: object) -> Row:
-    return {"scenario": "base", "key": key, "month_end": month_end, "category": category, "usd": usd} | TAGS | changes
+    row: Row = {"scenario": "base", "key": key, "part_key": key, "month_end": month_end, "category": category}
+    return row | {"usd": usd} | TAGS | changes
 
 
 def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
@@ -32,6 +35,7 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
         "key": key,
         "owned": owned,
         "priced": True,
+        "complete": True,
         "nodes": 1.0,
         "gpus": 8.0,
         "it_power_w": 1000.0 if owned else None,
@@ -47,6 +51,14 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
     connection = duckdb.connect()
     for name, rows in tables.items():
         connection.execute(f"create table {name} as select unnest($rows, recursive := true)", {"rows": rows})
+    for name in CONTRACTS:
+        if name not in tables:
+            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": []})
+    if "work" in tables:
+        connection.execute(
+            f"create table option_work as {statement('tco/sql/option_work.sql')}",
+            {"horizon_months": parameters.get("horizon_months", 1.0)},
+        )
     for name in before:
         text = statement(f"tco/sql/{name}.sql")
         used = {key: value for key, value in parameters.items() if f"${key}" in text}
@@ -59,7 +71,7 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "nodes": 1.0, "gpus": 8.0,
+        "key": key, "owned": owned, "priced": True, "complete": True, "nodes": 1.0, "gpus": 8.0,
         "calendar_days": days, "it_power_w": 1000.0,
     }  # fmt: skip
 
@@ -108,7 +120,9 @@ def test_cash_flow() -> None:
         {"scenario": "base", "candidate_key": "", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
         for key, value in rates.items()
     ]
-    priced = {"committed": False, "quantity": 2.0} | {name: TAGS[name] for name in _SOURCED}
+    priced = {"committed": False, "by_term": False, "term_months": None, "quantity": 2.0} | {
+        name: TAGS[name] for name in _SOURCED
+    }
     lines: list[Row] = [
         {"key": key, "item": item, "category": item, "charge": charge, "scales_with": scales, "unit_usd": usd} | priced
         for key, item, charge, scales, usd in (
