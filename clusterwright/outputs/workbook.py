@@ -78,7 +78,7 @@ def _fill(work: Workbook, known: list[Option]) -> None:
     write_breakeven(work, sheets, returns)
     write_heat_map(work)
     write_uncertainty(work)
-    write_units(work, sheets)
+    write_units(work, bill, sheets)
     books, taxed = write_tax(work)
     profit = write_profit(work, taxed, books)
     write_financing(work, taxed, books)

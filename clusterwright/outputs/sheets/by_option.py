@@ -101,7 +101,8 @@ def _one(work: Workbook, bill: Bill, sheet: CashSheet | None, cost: CandidateCos
 
 def _rented(work: Workbook, bill: Bill, label: str, busy: Figure) -> dict[Class, tuple[Figure, ...]]:
     used = bill.usd_per_month(work, label, paid="while working") * busy
-    kept = bill.usd_per_month(work, label, paid="always") + bill.usd_per_month(work, label, paid="committed")
+    committed = bill.usd_per_month(work, label, paid="committed") * largest(1.0, busy)
+    kept = bill.usd_per_month(work, label, paid="always") + committed
     return {
         "used": tuple(used * length for length in work.lengths),
         "kept": tuple(kept * length for length in work.lengths),

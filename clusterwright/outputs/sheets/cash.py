@@ -9,7 +9,18 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
 from clusterwright.outputs.sheets.engine_rows import Class, by_class
-from clusterwright.outputs.sheets.formula import Figure, added, both, either, figure, smallest, span, total, when
+from clusterwright.outputs.sheets.formula import (
+    Figure,
+    added,
+    both,
+    either,
+    figure,
+    largest,
+    smallest,
+    span,
+    total,
+    when,
+)
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.plan.record import Option
@@ -206,7 +217,11 @@ def _columns(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Fig
         found += [
             _Formula(title="rent while working", kind="used", month=working * facts["busy"]),
             _Formula(title="rent always", kind="kept", month=bill.usd_per_month(work, label, paid="always")),
-            _Formula(title="rent committed", kind="kept", month=bill.usd_per_month(work, label, paid="committed")),
+            _Formula(
+                title="rent committed",
+                kind="kept",
+                month=bill.usd_per_month(work, label, paid="committed") * largest(1.0, facts["busy"]),
+            ),
         ]
     return found
 

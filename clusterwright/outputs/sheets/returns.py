@@ -8,6 +8,7 @@ from clusterwright.outputs.sheets.formula import (
     Span,
     figure,
     item,
+    largest,
     last_above,
     last_below,
     product_sum,
@@ -158,6 +159,6 @@ def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
     names = work.names
     by_use = bill.usd_per_month(work, label, paid="while working", category="compute") * flows.busy
     kept = bill.usd_per_month(work, label, paid="always", category="compute")
-    kept += bill.usd_per_month(work, label, paid="committed", category="compute")
+    kept += bill.usd_per_month(work, label, paid="committed", category="compute") * largest(1.0, flows.busy)
     hourly = bill.usd(label, charge="hourly", category="compute")
     return {"horizon": (by_use + kept) * names["horizon_months"], "per_gpu_hour": hourly / flows.gpus}

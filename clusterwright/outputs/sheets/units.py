@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from clusterwright.outputs.sheets.annuity import payment
+from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.formula import Figure, figure, product_sum, span
+from clusterwright.outputs.sheets.formula import Figure, figure, largest, product_sum, span
 from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
 
 _FIRST = 9
@@ -16,7 +17,7 @@ _COLUMNS = (
 _NAMES = ("run", "gpu_hour", "levelised", "tokens", "pflop_hour")
 
 
-def write_units(work: Workbook, sheets: Mapping[str, CashSheet]) -> dict[str, dict[str, Figure]]:
+def write_units(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> dict[str, dict[str, Figure]]:
     """Write the sheet; return the cells of every option's figures, by key and name."""
     page, plan = work.page("Unit costs"), work.plan
     page.title(
@@ -40,7 +41,9 @@ def write_units(work: Workbook, sheets: Mapping[str, CashSheet]) -> dict[str, di
         page.text(row, 0, flows.label)
         option = option_of(plan, flows.cost)
         run = page.put(
-            row, 2, sheets[option.target].run_figure() if option and option.target in sheets else _run(work, flows)
+            row,
+            2,
+            sheets[option.target].run_figure() if option and option.target in sheets else _run(work, bill, flows),
         )
         if flows.cost.target in goodputs:
             goodput = page.number(row, 1, goodputs[flows.cost.target], "share_input")
@@ -61,12 +64,18 @@ def write_units(work: Workbook, sheets: Mapping[str, CashSheet]) -> dict[str, di
     return found
 
 
-def _run(work: Workbook, flows: Flows) -> Figure:
-    """Return the cost of one run of a rented option: by use over the runs, the rest by its share of the hours."""
+def _run(work: Workbook, bill: Bill, flows: Flows) -> Figure:
+    """Return the cost of one run of a rented option: by use over the runs, the rest by its share of the hours.
+
+    What is committed is paid while the nodes wait for work, too: a run takes its share of the hours worked.
+    """
     names = work.names
     parts = sums(flows)
     share = flows.days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
-    return parts["used"] / names["runs_in_horizon"] + (parts["kept"] + parts["bought"] + parts["sold"]) * share
+    committed = bill.usd_per_month(work, flows.key, paid="committed") * largest(1.0, flows.busy)
+    committed *= names["horizon_months"]
+    rest = parts["kept"] - committed + parts["bought"] + parts["sold"]
+    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"]
 
 
 def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -> Figure:
