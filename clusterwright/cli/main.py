@@ -94,17 +94,22 @@ def compare(
     ] = False,
     draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
     seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
+    markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare renting and owning: this run, the horizon, breakeven."""
     if finance:
         from clusterwright.cli import finance as command
+        from clusterwright.errors import InputError
+
+        if markdown:
+            raise InputError("--markdown has no form of --finance", help="leave out one of the two")
 
         raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
+    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json, markdown=markdown))
 
 
 @app.command()

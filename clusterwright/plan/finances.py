@@ -141,7 +141,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan), book)
+    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan, book), book)
     costs = sorted(
         (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
     )

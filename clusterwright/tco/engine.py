@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
@@ -11,7 +11,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
-from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
+from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
 from clusterwright.tco.contracts import Mix
 from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
@@ -30,6 +30,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
+from clusterwright.tco.stages import stages
 from clusterwright.tco.uncertainty import MOST_ROWS, Drawn, DrawnCost, DrawnOption
 
 if TYPE_CHECKING:
@@ -207,7 +208,29 @@ class Ledger:
         self._connection = connection
         for name in TABLES:
             self._create(name)
+            if name == "option_work":
+                self._pace(known)
         return connection
+
+    def _pace(self, known: Mapping[str, Assumption]) -> None:
+        """Put what stands in each month, and what is bought and sold when, beside the work."""
+        kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
+        found = [
+            stages(
+                candidate.key,
+                self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
+                horizon_months=self.economics.horizon_months,
+                busy_fraction=kept[candidate.key]["busy_fraction"] if candidate.owned else 0.0,
+                nodes=max(1, candidate.nodes),
+                resale=resale_curve(known),
+            )
+            for candidate in self.candidates
+        ]
+        for name, rows in (
+            ("stage", [asdict(row) for stages_of, _ in found for row in stages_of]),
+            ("event", [asdict(row) for _, events in found for row in events]),
+        ):
+            self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
     def create(self, name: str, path: str, more: Row) -> None:
         """Put what a statement gives into a table of the cash flow, in the place of one of that name."""
@@ -228,6 +251,8 @@ class Ledger:
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
             "reference_days": self.economics.reference_days,
+            "growth_per_year": self.economics.pace.growth_per_year,
+            "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
         }
         return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
 

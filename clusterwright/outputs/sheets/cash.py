@@ -31,6 +31,8 @@ _FIRST = 10  # row of month 0, counted from zero
 _FACTS = 2  # column after the facts above the table
 _EXTRA = ("total", "cumulative before resale", "discount factor", "present value")
 _FROM_ENGINE = "from the engine, "
+#: Where nothing grows and nothing is replaced, equipment leaves once, at the end.
+_DUE = {"start": "start", "sale": "end", "end": "end", "close": "end"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,7 +231,9 @@ def _columns(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Fig
 def _owned(work: Workbook, facts: Mapping[str, Figure]) -> list[_Formula]:
     terms: dict[tuple[str, str], list[OwnerCost]] = {}
     for term in owner_costs():
-        if all(name in work.names for name in term.parameters):
+        # What starts after a warranty is the engine's alone: its months are not those of the sheet.
+        late = term.paid == "year_after_warranty" and "warranty_months" in work.names
+        if term.driver in facts and not late and all(name in work.names for name in term.parameters):
             terms.setdefault((term.item, term.category), []).append(term)
     return [_owner_column(work, facts, item, group) for (item, _), group in terms.items()]
 
@@ -242,11 +246,11 @@ def _owner_column(work: Workbook, facts: Mapping[str, Figure], item: str, group:
             usd *= work.names[name]
         if term.paid == "hour":
             usd *= work.names["hours_per_month"]
-        elif term.paid == "year":
+        elif term.paid in ("year", "year_after_warranty"):
             usd /= 12.0
         if term.fixed_or_variable == "variable":
             usd *= facts["busy"]
-        due[term.paid if term.paid in ("start", "end") else "month"].append(usd)
+        due[_DUE.get(term.paid, "month")].append(usd)
     first = group[0]
     kind: Class = (
         "sold" if first.category == "resale"
