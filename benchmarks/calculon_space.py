@@ -30,11 +30,12 @@ import numpy as np
 
 from clusterwright.catalog import load, lookup
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import memory, step
+from clusterwright.sizing import layer_memory, memory, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import RECOMPUTE, Array, Layouts, take
 from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.layouts import divisors, enumerate_space, gpu_counts
+from clusterwright.sizing.layouts import enumerate_space, gpu_counts
+from clusterwright.sizing.parallel_sizes import divisors
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.sizing.shapes import shape_of
@@ -146,7 +147,7 @@ def evaluate(job: TrainingJob, node: NodeType) -> tuple[int, int, float]:
         column = take(some.layouts, (slice(None), np.newaxis))
         zero, sp, data, tensor, weights, activations, optimizer, tensor_net, pipeline_net, data_net = some.switches
         held = replace(column, zero_stage=zero, sp=sp)
-        needed = memory.per_gpu(shape, held, layer=memory.layer_bytes(shape, held))
+        needed = memory.per_gpu(shape, held, layer=layer_memory.layer_bytes(shape, held))
         moved = (needed.weights * weights, needed.activations * activations, needed.optimizer * optimizer)
         on_nvlink = [
             np.where(net, 1.0, size)

@@ -23,7 +23,7 @@ from functools import partial
 
 from clusterwright.catalog import load, lookup
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import layouts
+from clusterwright.sizing import layouts, parallel_sizes
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.devices import device_of
 from clusterwright.sizing.records import TrainingJob
@@ -82,7 +82,7 @@ def main() -> int:
     for name, question in questions.items():
         times = least_s(partial(search, job=question, node=node, calibration=calibration), repeats)
         print(line(name, search(job=question, node=node, calibration=calibration).layouts_evaluated, times))
-    space = layouts.enumerate_space(job, node, max_nodes=layouts.DEFAULT_MAX_NODES)
+    space = layouts.enumerate_space(job, node, max_nodes=parallel_sizes.DEFAULT_MAX_NODES)
     if space is None:
         return 1
     shape, device = shape_of(job.model, sequence_length=2048), device_of(node, precision="bf16")

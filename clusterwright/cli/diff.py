@@ -42,10 +42,15 @@ def _plan(name: str) -> Plan:
     path = Path(name)
     if ":" in name and not path.exists():
         return _of_revision(name)
-    return _of_file(path)
+    return plan_of_file(path)
 
 
-def _of_file(path: Path) -> Plan:
+def plan_of_file(path: Path) -> Plan:
+    """Return the plan of a blueprint, or the one that a `plan.json` holds.
+
+    Raises:
+        InputError: the file cannot be read, or holds neither.
+    """
     if path.suffix != ".json":
         return load_and_decide(path, None)[1]
     from clusterwright.plan.document import loads
@@ -75,7 +80,7 @@ def _of_revision(name: str) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / Path(path).name
         written.write_bytes(shown.stdout)
-        return _of_file(written)
+        return plan_of_file(written)
 
 
 def _value(change: Change, which: str) -> str:

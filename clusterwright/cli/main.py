@@ -272,6 +272,41 @@ def export(  # noqa: PLR0917 - options of the command line
 
 
 @app.command()
+def actual(
+    *,
+    plan: Annotated[Path, typer.Argument(metavar="BLUEPRINT|PLAN", help="the blueprint, or its plan.json")],
+    exports: Annotated[
+        list[Path], typer.Argument(metavar="EXPORT", help="FOCUS exports of one provider, CSV or Parquet")
+    ],
+    tag: Annotated[
+        str | None, typer.Option(metavar="KEY=VALUE", help="of the cluster's resources; gpu-cluster=NAME by default")
+    ] = None,
+    cost: Annotated[str, typer.Option(help="effective (amortised) or billed (cash)")] = "effective",
+    rates: Rates = None,
+    count_repeated: Annotated[
+        bool, typer.Option("--count-repeated", help="count rows that are the same in every column each time")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the lines as CSV")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the bill of the running cluster with its plan."""
+    from clusterwright.cli import actual as command
+
+    raise typer.Exit(
+        command.actual(
+            plan,
+            exports,
+            tag=tag,
+            cost=cost,
+            rates=rates or [],
+            count_repeated=count_repeated,
+            as_json=as_json,
+            as_csv=as_csv,
+        )
+    )
+
+
+@app.command()
 def onprem(
     *,
     blueprint: Blueprint,

@@ -17,6 +17,7 @@ def fetch(
     name: str,
     *,
     regions: list[str],
+    services: list[str],
     files: list[Path],
     url: str,
     seen_on: str | None,
@@ -33,8 +34,8 @@ def fetch(
     from clusterwright.pricing.store import PriceStore
 
     feed = feed_named(name)
-    if files and (regions or url):
-        raise InputError("files are read whole", help="leave out --region and --url beside --from")
+    if files and (regions or services or url):
+        raise InputError("files are read whole", help="leave out --region, --service and --url beside --from")
     if seen_on is not None and not files:
         raise InputError("what is fetched is seen today", help="give --seen-on with --from only")
     now = dt.datetime.now(dt.UTC)
@@ -49,7 +50,7 @@ def fetch(
             told = stack.enter_context(_Progress())
             fetcher = stack.enter_context(Fetcher(told=told))
             opened = stack.enter_context(PriceStore.open(store))
-            found = fetch_feed(opened, feed, fetcher, regions=regions, url=url)
+            found = fetch_feed(opened, feed, fetcher, regions=regions, services=services, url=url)
         place = opened.path
     if as_json:
         shown = {"schema": SCHEMA_VERSION, "fetched": [asdict(entry) for entry in found]}

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.evidence.runs import Run
-from clusterwright.sizing import memory, step
+from clusterwright.sizing import layer_memory, memory, step
 from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack, without_overlap
 from clusterwright.sizing.stacks import FSDP_FROM_STAGE
 
@@ -47,7 +47,7 @@ def columns_of(runs: Sequence[Run]) -> RunColumns:
     shape, device = stack([run.shape for run in repeated]), stack([run.device for run in repeated])
     layouts = stack([layout for run in runs for layout in run.candidates])
     alone = np.array([len(run.candidates) == 1 for run in repeated])
-    layer = memory.layer_bytes(shape, layouts)
+    layer = layer_memory.layer_bytes(shape, layouts)
     needed = memory.per_gpu(shape, layouts, layer=layer, practice=memory.LEAN).total()
     return RunColumns(
         shape=shape,
@@ -91,7 +91,7 @@ def needed_bytes(
         layouts: others than the runs' own.
     """
     shape, layouts = columns.shape, layouts or columns.layouts
-    layer = memory.layer_bytes(shape, layouts)
+    layer = layer_memory.layer_bytes(shape, layouts)
     return memory.per_gpu(shape, layouts, layer=layer, practice=practice)
 
 

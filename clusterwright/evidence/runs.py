@@ -22,7 +22,7 @@ from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, 
 from clusterwright.sizing.calibration import DENSE, EXPERTS, FSDP, MEGATRON, architecture_of
 from clusterwright.sizing.columns import FULL, SELECTIVE, Array, Device, Layouts, Shape
 from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.layouts import divisors
+from clusterwright.sizing.parallel_sizes import divisors
 from clusterwright.sizing.shapes import shape_of, trained_layers
 from clusterwright.workload.transformer import training_flops_per_token
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from clusterwright.evidence.tco_case import BILLED, Option, TcoCase, units_of
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.tco.contracts import Surcharge
 from clusterwright.tco.finance import loan_payment
-from clusterwright.tco.records import Candidate, Economics, Surcharge
+from clusterwright.tco.records import Candidate, Economics
 
 #: Calendar days of a run by which utilisation is told: a cluster works utilisation x horizon hours.
 _DAYS = 30.0

@@ -9,22 +9,27 @@ import csv
 import datetime as dt
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
 from clusterwright.errors import InputError
-from clusterwright.feeds.aws_stream import offer_table, rates_table
+from clusterwright.feeds.aws_stream import INSTANCE_COLUMNS, OFFER_COLUMNS, offer_table, rates_table
 from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
+from clusterwright.feeds.meters import chosen_services, first_values, meters
 from clusterwright.feeds.pages import Shape, read_page
 from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
+from clusterwright.pricing.ingest import content_digest
+from clusterwright.pricing.offer_lines import write_lines
 
 URL = "https://pricing.us-east-1.amazonaws.com"
-CSV_RULE = "pricing/feeds/aws_offer_csv.sql"
-JSON_RULE = "pricing/feeds/aws_offer_json.sql"
+OFFER_RULE = "pricing/feeds/aws_offer.sql"
 PLANS_RULE = "pricing/feeds/aws_savings_plans.sql"
 SPOT_RULE = "pricing/feeds/aws_spot_history.sql"
 BLOCKS_RULE = "pricing/feeds/aws_capacity_blocks.sql"
-_OFFERS = "/offers/v1.0/aws/AmazonEC2/current/region_index.json"
+_OFFERS = "/offers/v1.0/aws/{}/current/region_index.json"
+_FIRST_SERVICE = "AmazonEC2"
 _PLANS = "/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/region_index.json"
 _SPOT = Shape(feed="aws ec2 describe-spot-price-history", items="SpotPriceHistory")
 _BLOCKS = Shape(feed="aws ec2 describe-capacity-block-offerings", items="CapacityBlockOfferings")
@@ -33,20 +38,20 @@ _METADATA_LINES = 5
 
 
 def fetch_offers(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
-    """Fetch the offer files (CSV) of the regions that are named.
+    """Fetch the offer files (CSV) of the regions and services that are named; of EC2 if no service is.
 
     Raises:
-        FeedError: a document cannot be had. InputError: AWS has no such region.
+        FeedError: a document cannot be had. InputError: AWS has no such region, or no rule reads the service.
     """
-    index = read_page(
-        fetcher.fetch(json_request(asked.url + _OFFERS), asked.folder / "regions.json"), Shape(feed="AWS")
-    )
-    known = _addresses(index.get("regions") if isinstance(index, dict) else None, "currentVersionUrl")
     readings = []
-    for region in _known(asked.regions, known):
-        url = urljoin(asked.url + "/", known[region].removesuffix(".json") + ".csv")
-        path = fetcher.fetch(Request(url=url, kind="csv"), asked.folder / f"{region}.csv")
-        readings.append(_of_csv(path, url))
+    for service in chosen_services("aws", asked.services) or (_FIRST_SERVICE,):
+        request = json_request(asked.url + _OFFERS.format(service))
+        index = read_page(fetcher.fetch(request, asked.folder / f"{service}.json"), Shape(feed="AWS"))
+        known = _addresses(index.get("regions") if isinstance(index, dict) else None, "currentVersionUrl")
+        for region in _known(asked.regions, known):
+            url = urljoin(asked.url + "/", known[region].removesuffix(".json") + ".csv")
+            path = fetcher.fetch(Request(url=url, kind="csv"), asked.folder / f"{service}-{region}.csv")
+            readings.append(_of_csv(path, asked.folder, url))
     return readings
 
 
@@ -57,28 +62,54 @@ def read_offers(paths: Sequence[Path], folder: Path) -> Sequence[Reading]:
         FeedError: one is truncated or no offer file.
     """
     return [
-        _of_json(path, folder) if path.suffix.lower() == ".json" else _of_csv(path, f"file:{path.name}")
+        _of_json(path, folder) if path.suffix.lower() == ".json" else _of_csv(path, folder, f"file:{path.name}")
         for path in paths
     ]
 
 
-def _of_csv(path: Path, url: str) -> Reading:
+def _of_csv(path: Path, folder: Path, url: str) -> Reading:
+    wanted = wanted_instances("aws")
+    table = folder / f"{path.stem}.kept.csv"
+    with ThreadPoolExecutor(1) as beside:
+        # Gigabytes are hashed while they are searched: both wait for nothing but the processor.
+        digest = beside.submit(content_digest, (path,))
+        _write_rows(path, table, wanted)
+    return _reading(path, table, url, _published_on(path), digest.result())
+
+
+def _write_rows(path: Path, table: Path, wanted: list[dict[str, Any]]) -> None:
+    try:
+        write_lines(
+            path,
+            table,
+            first_line=_METADATA_LINES,
+            cells=[entry["instance_type"] for entry in wanted],
+            endings=first_values("aws"),
+            columns=OFFER_COLUMNS,
+            together=INSTANCE_COLUMNS,
+        )
+    except InputError as error:
+        raise FeedError(error.message, help=error.help) from error
+
+
+def _of_json(path: Path, folder: Path) -> Reading:
+    types = frozenset(entry["instance_type"] for entry in wanted_instances("aws"))
+    table = offer_table(path, folder / f"{path.stem}.kept.csv", instance_types=types)
+    return _reading(path, table, f"file:{path.name}")
+
+
+def _reading(
+    path: Path, table: Path, url: str, published_on: dt.date | None = None, digest: tuple[str, int] | None = None
+) -> Reading:
     return Reading(
         paths=(path,),
         feed="aws-offer",
         url=url,
-        rule=CSV_RULE,
-        parameters={"wanted": wanted_instances("aws")},
-        published_on=_published_on(path),
+        rule=OFFER_RULE,
+        parameters={"wanted": wanted_instances("aws"), "meters": meters("aws"), "extract": str(table)},
+        published_on=published_on,
+        digest=digest,
     )
-
-
-def _of_json(path: Path, folder: Path) -> Reading:
-    wanted = wanted_instances("aws")
-    types = frozenset(entry["instance_type"] for entry in wanted)
-    table = offer_table(path, folder / f"{path.stem}.kept.csv", instance_types=types)
-    parameters = {"wanted": wanted, "extract": str(table)}
-    return Reading(paths=(path,), feed="aws-offer", url=f"file:{path.name}", rule=JSON_RULE, parameters=parameters)
 
 
 def _published_on(path: Path) -> dt.date | None:
@@ -160,8 +191,8 @@ def _known(asked: Sequence[str], known: dict[str, str]) -> Sequence[str]:
 
 
 FEEDS = (
-    Feed(name="aws", title="EC2 offer files of the regions that are named, on demand", url=URL,
-         fetch=fetch_offers, read=read_offers, needs_region=True),
+    Feed(name="aws", title="offer files of regions: EC2 on demand and reserved; --service AmazonS3 and others", url=URL,
+         fetch=fetch_offers, read=read_offers, needs_region=True, has_services=True),
     Feed(name="aws-savings-plans", title="rates of savings plans; after aws", url=URL,
          fetch=fetch_plans, read=read_plans, needs_region=True),
     Feed(name="aws-spot", title="--from what aws ec2 describe-spot-price-history gives", url="",

@@ -6,70 +6,109 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from clusterwright.feeds.download import FeedError
+from clusterwright.feeds.meters import is_metered
+from clusterwright.pricing.offer_lines import plain_name
 
-#: What tells the one price of a type and region from those that only look like it; as in aws_offer_csv.sql.
+#: What tells the one price of a type and region from those that only look like it; as in aws_offer.sql.
 _LINUX = {
-    "operatingSystem": "Linux",
+    "operatingsystem": "Linux",
     "tenancy": "Shared",
-    "preInstalledSw": "NA",
+    "preinstalledsw": "NA",
     "capacitystatus": "Used",
     "marketoption": "OnDemand",
-    "locationType": "AWS Region",
+    "locationtype": "AWS Region",
     "operation": "RunInstances",
 }
+#: Columns of an offer file by their plain names, and whether no row can be read without them.
+OFFER_COLUMNS = {
+    "sku": True, "offertermcode": False, "ratecode": True, "termtype": True, "effectivedate": True,
+    "startingrange": False, "unit": True, "priceperunit": True, "currency": True, "leasecontractlength": False,
+    "purchaseoption": False, "offeringclass": False, "productfamily": False, "location": False, "locationtype": False,
+    "regioncode": False, "fromlocation": False, "fromlocationtype": False, "fromregioncode": False,
+    "instancetype": False, "operatingsystem": False, "tenancy": False, "preinstalledsw": False, "capacitystatus": False,
+    "marketoption": False, "operation": False, "usagetype": False, "transfertype": False, "filesystemtype": False,
+    "storagetype": False, "throughputcapacity": False,
+}  # fmt: skip
+#: Those that a file with instances has to have beside: without one of them another product could not be told apart.
+INSTANCE_COLUMNS = (*_LINUX, "regioncode")
 T = TypeVar("T")
-_OFFER = ("instance_type", "region", "provider_sku", "rate_code", "currency", "amount", "effective_date")
-_RATES = ("discounted_sku", "plan_sku", "plan_name", "years", "purchase_option", "currency", "amount", "effective_date")
+_RATES = (
+    "discounted_sku", "plan_sku", "plan_name", "family", "years", "purchase_option", "currency", "amount",
+    "effective_date",
+)  # fmt: skip
 
 
 def offer_table(document: Path, table: Path, *, instance_types: frozenset[str]) -> Path:
-    """Write the on-demand prices of an offer file in JSON to a table and return it.
+    """Write the rows of an offer file in JSON that can be prices to a table with `OFFER_COLUMNS`, and return it.
 
-    The file is read twice, for its products and for their terms, since either may stand first.
+    The file is read once for its products and once for each kind of terms, since any of them may stand first.
 
     Args:
         document: the offer file.
         table: where to.
-        instance_types: that are kept.
+        instance_types: that are kept, beside the services of `catalog/service_meters.csv`.
 
     Raises:
         FeedError: the document is truncated, or no offer file.
     """
 
     def products(file: IO[bytes], ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401 - an extra without types
-        return {
-            sku: product["attributes"]
-            for sku, product in ijson.kvitems(file, "products")
-            if product["attributes"].get("instanceType") in instance_types
-            and all(product["attributes"].get(name) == value for name, value in _LINUX.items())
-        }
+        found = {}
+        for sku, product in ijson.kvitems(file, "products"):
+            attributes = {plain_name(name): str(value) for name, value in product["attributes"].items()}
+            attributes["productfamily"] = str(product.get("productFamily", ""))
+            if _is_wanted(attributes, instance_types):
+                found[sku] = {name: attributes.get(name, "") for name in OFFER_COLUMNS}
+        return found
 
     known = _streamed(document, products)
+    with table.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, OFFER_COLUMNS, extrasaction="ignore")
+        writer.writeheader()
 
-    def rows(file: IO[bytes], ijson: Any) -> int:  # noqa: ANN401
-        with table.open("w", encoding="utf-8", newline="") as lines:
-            writer = csv.writer(lines)
-            writer.writerow(_OFFER)
+        def rows(file: IO[bytes], ijson: Any, kind: str) -> int:  # noqa: ANN401
             terms = 0
-            for sku, offers in ijson.kvitems(file, "terms.OnDemand"):
+            for sku, offers in ijson.kvitems(file, f"terms.{kind}"):
                 terms += 1
                 if sku in known:
-                    writer.writerows(_offer_rows(sku, known[sku], offers))
+                    writer.writerows(_offer_rows(sku, kind, known[sku], offers))
             return terms
 
-    if not _streamed(document, rows):
-        raise _not_it(document, "it has no terms.OnDemand")
+        if not _streamed(document, lambda file, ijson: rows(file, ijson, "OnDemand")):
+            raise _not_it(document, "it has no terms.OnDemand")
+        _streamed(document, lambda file, ijson: rows(file, ijson, "Reserved"))
     return table
 
 
-def _offer_rows(sku: str, attributes: dict[str, str], offers: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+def _is_wanted(attributes: dict[str, str], instance_types: frozenset[str]) -> bool:
+    if attributes.get("instancetype") in instance_types:
+        return all(attributes.get(name) == value for name, value in _LINUX.items())
+    return is_metered("aws", attributes)
+
+
+def _offer_rows(sku: str, kind: str, product: dict[str, str], offers: dict[str, Any]) -> Iterator[dict[str, str]]:
     for offer in offers.values():
+        said = {plain_name(name): value for name, value in offer.get("termAttributes", {}).items()}
+        term = {
+            "sku": sku,
+            "offertermcode": offer.get("offerTermCode", ""),
+            "termtype": kind,
+            "effectivedate": offer["effectiveDate"],
+        }
         for code, dimension in offer["priceDimensions"].items():
-            if dimension["unit"] != "Hrs":
-                continue
             for currency, amount in dimension["pricePerUnit"].items():
-                place = attributes.get("regionCode", "")
-                yield attributes["instanceType"], place, sku, code, currency, amount, offer["effectiveDate"]
+                yield (
+                    product
+                    | said
+                    | term
+                    | {
+                        "ratecode": code,
+                        "unit": dimension["unit"],
+                        "startingrange": dimension.get("beginRange", ""),
+                        "priceperunit": amount,
+                        "currency": currency,
+                    }
+                )
 
 
 def rates_table(document: Path, table: Path) -> Path:
@@ -84,7 +123,10 @@ def rates_table(document: Path, table: Path) -> Path:
     """
 
     def products(file: IO[bytes], ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401
-        return {product["sku"]: product["attributes"] for product in ijson.items(file, "products.item")}
+        return {
+            product["sku"]: {"productFamily": product.get("productFamily", "")} | product["attributes"]
+            for product in ijson.items(file, "products.item")
+        }
 
     known = _streamed(document, products)
 
@@ -113,6 +155,7 @@ def _rate_rows(plan: dict[str, Any], attributes: dict[str, str]) -> Iterator[tup
             rate["discountedSku"],
             plan["sku"],
             plan.get("description", ""),
+            attributes.get("productFamily", ""),
             years,
             attributes.get("purchaseOption", ""),
             price["currency"],

@@ -60,7 +60,13 @@ def read_files(store: PriceStore, feed: Feed, paths: Sequence[Path], *, at: dt.d
 
 
 def fetch_feed(
-    store: PriceStore, feed: Feed, fetcher: Fetcher, *, regions: Sequence[str] = (), url: str = ""
+    store: PriceStore,
+    feed: Feed,
+    fetcher: Fetcher,
+    *,
+    regions: Sequence[str] = (),
+    services: Sequence[str] = (),
+    url: str = "",
 ) -> tuple[Fetched, ...]:
     """Fetch a feed's documents and read them into the store, each as one transaction once it is complete.
 
@@ -69,6 +75,7 @@ def fetch_feed(
         feed: to fetch.
         fetcher: open.
         regions: whose prices are asked for; none for all, where the feed can.
+        services: beside machines, by the provider's names; none for machines.
         url: another address than the provider's own; empty for that.
 
     Raises:
@@ -80,6 +87,8 @@ def fetch_feed(
         raise InputError(
             f"{feed.name} is read from files only", help=f"clusterwright prices fetch {feed.name} --from FILE"
         )
+    if services and not feed.has_services:
+        raise InputError(f"{feed.name} has no services to choose from", help="leave out --service")
     if feed.needs_region and not regions:
         raise InputError(
             f"{feed.name} has one large document per region", help="name regions, for example --region us-east-1"
@@ -88,7 +97,9 @@ def fetch_feed(
     if feed.key and not keys:
         raise InputError(f"{feed.name} needs a key", help=f"set the environment variable {feed.key}")
     with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
-        asked = Asked(regions=tuple(regions), url=url or feed.url, keys=keys, folder=Path(folder))
+        asked = Asked(
+            regions=tuple(regions), services=tuple(services), url=url or feed.url, keys=keys, folder=Path(folder)
+        )
         readings = feed.fetch(fetcher, asked)
         now = dt.datetime.now(dt.UTC)
         return tuple(_stored(store, reading, at=now) for reading in readings)
@@ -102,6 +113,7 @@ def _stored(store: PriceStore, reading: Reading, *, at: dt.datetime) -> Fetched:
         url=reading.url,
         fetched_at=at,
         published_on=reading.published_on,
+        digest=reading.digest,
     )
     try:
         found = ingest(store, document, rule=reading.rule, parameters=reading.parameters)

@@ -19,6 +19,7 @@ class Reading:
         feed: what it is; url: where it came from, without a key.
         rule: extraction rule; parameters: of the rule beside `files`.
         published_on: day by its own words, None where it says none.
+        digest: SHA-256 and bytes of the files, where they were found out while the document was read.
     """
 
     paths: tuple[Path, ...]
@@ -27,6 +28,7 @@ class Reading:
     rule: str
     parameters: dict[str, Any] = field(default_factory=dict)
     published_on: dt.date | None = None
+    digest: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +37,7 @@ class Asked:
 
     Attributes:
         regions: that prices are asked for; none for all, where the feed can.
+        services: beside machines, by the provider's names; none for what the feed reads first.
         url: another address than the provider's own, for example of a mirror.
         keys: secrets by the name of their environment variable.
         folder: where documents are written.
@@ -44,6 +47,7 @@ class Asked:
     url: str
     keys: dict[str, str] = field(repr=False)
     folder: Path
+    services: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +59,7 @@ class Feed:
         url: the provider's own address.
         key: environment variable of the API key, empty where none is needed.
         needs_region: whether regions have to be named, because a document is large.
+        has_services: whether prices of other services than machines can be asked for.
         fetch: gets the documents; None where the feed only reads files.
         read: turns files that people give into documents; tables it makes of them go into the folder that is given.
     """
@@ -66,6 +71,7 @@ class Feed:
     read: Callable[[Sequence[Path], Path], Sequence[Reading]]
     key: str = ""
     needs_region: bool = False
+    has_services: bool = False
 
 
 def wanted_instances(cloud: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from clusterwright.errors import Finding
 from clusterwright.plan.candidates import Choice, days, key_of
 from clusterwright.plan.deployed import existing_ids, state_backend
 from clusterwright.plan.offload import update_assumption
+from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
     ClusterNames,
     Constraint,
@@ -35,6 +36,7 @@ from clusterwright.sizing.stage_table import memory_by_stage
 from clusterwright.sizing.traffic import Traffic
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost, Parameter
+from clusterwright.tco.uncertainty import uncertain_inputs
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 
@@ -62,8 +64,14 @@ def compose(
         recommended_horizon: as in `Plan`.
         findings: as in `Plan`.
         warnings: as in `Plan`.
+
+    Raises:
+        InputError: a band of `tco.uncertainty` does not fit an input.
     """
     economics = ledger.economics
+    uncertain_inputs(
+        ledger.parameters, utilisation=economics.utilisation, own=own_bands(blueprint.tco.uncertainty)
+    )  # refuses a band that fits no input, before anything is made of the plan
     assert isinstance(blueprint.workload, Train)  # noqa: S101 - narrowed by `decide`
     return Plan(
         schema=1,

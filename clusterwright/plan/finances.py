@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
+from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.records import Candidate, CandidateCost
+from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow
 from clusterwright.tco.uncertainty import (
     DrawnOption,
-    UncertainInput,
     grid,
     latin_hypercube,
     one_at_a_time,
@@ -110,6 +111,7 @@ class Finances:
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`.
+        rows: every option's cash flow, by key.
     """
 
     costs: tuple[CandidateCost, ...]
@@ -124,6 +126,7 @@ class Finances:
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
+    rows: Mapping[str, tuple[CashFlowRow, ...]]
 
 
 def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
@@ -138,7 +141,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan), book)
+    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan, book), book)
     costs = sorted(
         (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
     )
@@ -162,6 +165,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs),
+        rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
     )
 
 
@@ -228,6 +232,7 @@ def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple
             first.calendar_days_low / first.calendar_days,
             first.calendar_days_high / first.calendar_days,
         ),
+        own=own_bands(plan.tco.uncertainty),
     )
 
 

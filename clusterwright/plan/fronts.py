@@ -11,7 +11,7 @@ from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.reliability import with_reliability
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.constraints import THIS_TARGET
-from clusterwright.sizing.layouts import node_limit
+from clusterwright.sizing.parallel_sizes import node_limit
 from clusterwright.sizing.records import Front, SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
 

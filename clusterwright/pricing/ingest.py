@@ -38,6 +38,7 @@ class Document:
         feed: what it is, for example `aws-offer`; source: id of `pricing/sources.csv`, or the feed again.
         url: where it came from; fetched_at: when, with a time zone; published_on: by its own words.
         is_hand_kept: a list that people keep, which may be dated anew without a look at the prices.
+        digest: SHA-256 of the files one after the other and their bytes, where that was found out already.
     """
 
     paths: tuple[Path, ...]
@@ -47,6 +48,7 @@ class Document:
     fetched_at: dt.datetime
     published_on: dt.date | None = None
     is_hand_kept: bool = False
+    digest: tuple[str, int] | None = None
 
     @property
     def observed_on(self) -> dt.date:
@@ -73,6 +75,26 @@ class Ingested:
     known: bool = False
 
 
+def content_digest(paths: tuple[Path, ...]) -> tuple[str, int]:
+    """Return the SHA-256 of files one after the other, and their bytes.
+
+    Raises:
+        InputError: a file cannot be read, or there is nothing in them.
+    """
+    digest, size = hashlib.sha256(), 0
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                while block := file.read(_BLOCK_BYTES):
+                    digest.update(block)
+                    size += len(block)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if not size:
+        raise InputError(f"{paths[0].name if paths else 'the document'} is empty", help="fetch it again")
+    return digest.hexdigest(), size
+
+
 def ingest(store: PriceStore, document: Document, *, rule: str, parameters: dict[str, Any] | None = None) -> Ingested:
     """Read a document into the store.
 
@@ -88,7 +110,7 @@ def ingest(store: PriceStore, document: Document, *, rule: str, parameters: dict
         InputError: the document cannot be read by the rule.
         StoreError: the store cannot be written.
     """
-    digest, size = _digest(document.paths)
+    digest, size = document.digest or content_digest(document.paths)
     rule_digest = hashlib.sha256(statement(rule).encode()).hexdigest()
     identity = {"document_id": digest, "rule_sha256": rule_digest, "observed_on": document.observed_on}
     with store.transaction() as connection:
@@ -146,22 +168,6 @@ def ingest(store: PriceStore, document: Document, *, rule: str, parameters: dict
         by_gate=by_gate,
         warnings=warnings,
     )
-
-
-def _digest(paths: tuple[Path, ...]) -> tuple[str, int]:
-    """Return the SHA-256 of the files one after the other, and their bytes."""
-    digest, size = hashlib.sha256(), 0
-    for path in paths:
-        try:
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK_BYTES):
-                    digest.update(block)
-                    size += len(block)
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    if not size:
-        raise InputError(f"{paths[0].name if paths else 'the document'} is empty", help="fetch it again")
-    return digest.hexdigest(), size
 
 
 def _extract(connection: "DuckDBPyConnection", document: Document, rule: str, parameters: dict[str, Any]) -> None:

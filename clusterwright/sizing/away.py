@@ -6,7 +6,7 @@ import numpy as np
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Layouts, Shape, Values
-from clusterwright.sizing.memory import LayerBytes
+from clusterwright.sizing.layer_memory import LayerBytes
 from clusterwright.sizing.offload import ACTIVATIONS, OPTIMIZER, PARAMETERS, HostBytes, Offload, OffloadTimes
 from clusterwright.sizing.records import OffloadNeed
 from clusterwright.sizing.upkeep import Upkeep, offload_times, outside_bytes, updated_parameters

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import host_memory, layouts, memory
+from clusterwright.sizing import host_memory, layer_memory, layouts, memory, parallel_sizes
 from clusterwright.sizing.columns import DUALPIPE, ZERO_BUBBLE, Array, Device, Layouts, Shape, take
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.reliability import Reliability
@@ -32,7 +32,7 @@ def smaller_data_parallel(found: Layouts, *, global_batch_sequences: int, gpus_p
     sequences = global_batch_sequences / np.asarray(found.micro_batch)
     columns = (replica, experts, sequences, found.dp, found.vpp, found.replicas, found.schedule)
     smaller: Array = np.zeros(np.broadcast(*columns).shape)
-    for ranks in reversed(layouts.divisors(global_batch_sequences)):
+    for ranks in reversed(parallel_sizes.divisors(global_batch_sequences)):
         count = sequences / ranks
         whole = (smaller == 0) & (ranks < np.asarray(found.dp)) & (count == np.floor(count))
         if not whole.any():
@@ -87,7 +87,7 @@ def elastic_nodes(
         rows = shrinking[start : start + CHUNK_ROWS]
         full, dp = take(found, rows), ranks[rows]
         smaller = replace(full, dp=dp, micro_batches=np.asarray(batch / full.micro_batch / dp))
-        layer = memory.layer_bytes(shape, smaller)
+        layer = layer_memory.layer_bytes(shape, smaller)
         fits = memory.fullest_bytes(shape, smaller, layer=layer, practice=upkeep.practice) <= device.hbm_bytes
         if upkeep.offload is not None and node is not None and reliability is not None:
             fits &= host_memory.outside_of(

@@ -3,7 +3,8 @@
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding
 from clusterwright.sizing.constraints import constraints_of, fixed_parallelism, to_blame
-from clusterwright.sizing.layouts import enumerate_layouts, node_limit
+from clusterwright.sizing.layouts import enumerate_layouts
+from clusterwright.sizing.parallel_sizes import node_limit
 from clusterwright.sizing.records import Layout, MemoryPerGpu, TrainingJob
 from clusterwright.units import BYTES, text
 

@@ -9,7 +9,7 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding
 from clusterwright.sizing import checkpoints
 from clusterwright.sizing.columns import Layouts, Shape, Values
-from clusterwright.sizing.memory import LayerBytes
+from clusterwright.sizing.layer_memory import LayerBytes
 from clusterwright.sizing.offload import USABLE_SHARE
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.reliability import Reliability

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterwright.sizing import memory, step
+from clusterwright.sizing import layer_memory, memory, step
 from clusterwright.sizing.calibration import StackCalibration
 from clusterwright.sizing.columns import Array, Device, Index, Layouts, Shape, take
 from clusterwright.sizing.layouts import Space
@@ -71,8 +71,10 @@ def needed_bytes(shape: Shape, space: Space, tables: Tables, *, upkeep: Upkeep) 
     for start in range(0, rows, CHUNK_ROWS):
         chunk = slice(start, min(start + CHUNK_ROWS, rows))
         key = tables.key_of[chunk]
-        held = {name: getattr(tables.times.kept(), name) for name in memory.LayerBytes.__slots__}
-        layer = memory.LayerBytes(**{name: table.take(key, axis=1) for name, table in held.items() if table.any()})
+        held = {name: getattr(tables.times.kept(), name) for name in layer_memory.LayerBytes.__slots__}
+        layer = layer_memory.LayerBytes(
+            **{name: table.take(key, axis=1) for name, table in held.items() if table.any()}
+        )
         yield chunk, memory.fullest_bytes(shape, take(space.rows, chunk), layer=layer, practice=upkeep.practice)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from clusterwright.sizing import memory, stages
+from clusterwright.sizing import layer_memory, memory, stages
 from clusterwright.sizing.columns import Array, Layouts, Shape, Values
 
 
@@ -12,7 +12,7 @@ def fewest_layers(
     shape: Shape,
     layouts: Layouts,
     *,
-    layer: memory.LayerBytes,
+    layer: layer_memory.LayerBytes,
     limit_bytes: Values,
     practice: memory.Practice = memory.STANDARD,
 ) -> Array:
@@ -26,7 +26,7 @@ def fewest_layers(
     Args:
         shape: the model.
         layouts: with full recomputation, of all layers fitting into memory.
-        layer: `memory.layer_bytes` of each.
+        layer: `layer_memory.layer_bytes` of each.
         limit_bytes: of one GPU.
         practice: what the layouts do not say.
     """

@@ -10,7 +10,17 @@ import numpy as np
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
-from clusterwright.sizing import data_loading, data_starts, findings, host_memory, layouts, memory, points
+from clusterwright.sizing import (
+    data_loading,
+    data_starts,
+    findings,
+    host_memory,
+    layer_memory,
+    layouts,
+    memory,
+    parallel_sizes,
+    points,
+)
 from clusterwright.sizing.calibration import Calibration, StackCalibration
 from clusterwright.sizing.columns import Device, Index, Shape, take
 from clusterwright.sizing.devices import device_of
@@ -62,7 +72,7 @@ def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> F
     """
     shape = shape_of_job(job)
     device = device_of(node, precision=job.precision)
-    limit = layouts.node_limit(job, node)
+    limit = parallel_sizes.node_limit(job, node)
     space = layouts.enumerate_space(job, node, max_nodes=limit)
     if space is None:
         raise RuleError((findings.no_layout(job, node, limit=limit),))
@@ -123,7 +133,7 @@ def _does_not_fit(
         mode, row = divmod(int(np.argmin(needed)), needed.shape[1])
         if needed[mode, row] < least:
             least, nearest = float(needed[mode, row]), space.at(mode, row + chunk.start)
-    wider = layouts.enumerate_space(job, node, max_nodes=layouts.DEFAULT_MAX_NODES)
+    wider = layouts.enumerate_space(job, node, max_nodes=parallel_sizes.DEFAULT_MAX_NODES)
     gpus_that_fit = np.inf
     if wider is not None:
         tables = first_level(shape, device, wider, stack=stack)
@@ -135,8 +145,8 @@ def _does_not_fit(
         job,
         node,
         layout=layouts.layout_at(nearest),
-        needed=memory.per_gpu(shape, nearest, layer=memory.layer_bytes(shape, nearest), practice=upkeep.practice).row(
-            0
-        ),
+        needed=memory.per_gpu(
+            shape, nearest, layer=layer_memory.layer_bytes(shape, nearest), practice=upkeep.practice
+        ).row(0),
         nodes_that_fit=int(gpus_that_fit / node.gpus) if np.isfinite(gpus_that_fit) else None,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import memory, stages
+from clusterwright.sizing import layer_memory, memory, stages
 from clusterwright.sizing.columns import RECOMPUTE, SCHEDULES, Layouts, Values
 from clusterwright.sizing.records import Layout, StageMemory, TrainingJob
 from clusterwright.sizing.shapes import shape_of_job
@@ -46,7 +46,7 @@ def memory_by_stage(job: TrainingJob, layout: Layout, node: NodeType) -> tuple[S
     index = np.arange(float(layout.pp))
     split = stages.split_of(shape, pp=columns.pp, vpp=columns.vpp)
     held = stages.stage_at(shape, columns, split=split, stage=index)
-    layer = memory.layer_bytes(shape, columns)
+    layer = layer_memory.layer_bytes(shape, columns)
     needed = memory.at_stage(shape, columns, stage=index, layer=layer, practice=practice)
 
     def at(value: Values, stage: int) -> float:

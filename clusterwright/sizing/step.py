@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterwright.sizing import compute, experts, groups, memory, pipeline, stages
+from clusterwright.sizing import compute, experts, groups, layer_memory, memory, pipeline, stages
 from clusterwright.sizing.columns import FULL, SELECTIVE, Device, Layouts, Shape, Tuning, Values, anywhere
 from clusterwright.sizing.offload import exposed_s as exposed_by_offload_s
 from clusterwright.sizing.optimizers import orthogonalisation_s
@@ -34,7 +34,7 @@ class LayerTimes:
             recomputed as a whole.
         forward_s, weight_s: of compute_s and exchange_s, the forward pass and the gradients of weights.
         head_s: output matrix and loss on the last stage.
-        plain_bytes, routed_bytes, plain_again_bytes, routed_again_bytes: see `memory.LayerBytes`.
+        plain_bytes, routed_bytes, plain_again_bytes, routed_again_bytes: see `layer_memory.LayerBytes`.
     """
 
     compute_s: Values
@@ -49,9 +49,9 @@ class LayerTimes:
     plain_again_bytes: Values
     routed_again_bytes: Values
 
-    def kept(self) -> memory.LayerBytes:
+    def kept(self) -> layer_memory.LayerBytes:
         """Return what the layer keeps for its backward pass."""
-        return memory.LayerBytes(
+        return layer_memory.LayerBytes(
             plain=self.plain_bytes,
             routed=self.routed_bytes,
             plain_again=self.plain_again_bytes,
@@ -128,7 +128,7 @@ def layer_times(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts) 
     if anywhere(np.asarray(layouts.recompute) == FULL):
         again = _exchange_s(shape, device, tuning, replace(layouts, recompute=FULL)) - plain
     computed = compute.layer_compute(shape, device, tuning, layouts=layouts, rows=rows)
-    kept = memory.layer_bytes(shape, layouts)
+    kept = layer_memory.layer_bytes(shape, layouts)
     return LayerTimes(
         compute_s=computed.total_s,
         again_s=computed.again_s,

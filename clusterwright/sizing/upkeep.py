@@ -7,7 +7,8 @@ import numpy as np
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import memory, offload, optimizers, stages
 from clusterwright.sizing.columns import Layouts, Shape, Values
-from clusterwright.sizing.memory import STANDARD, LayerBytes, Practice
+from clusterwright.sizing.layer_memory import LayerBytes
+from clusterwright.sizing.memory import STANDARD, Practice
 from clusterwright.sizing.offload import HostBytes, Links, Offload, OffloadTimes, Owned
 from clusterwright.sizing.optimizers import ADAM, OPTIMIZERS, Optimizer
 from clusterwright.sizing.records import TrainingJob

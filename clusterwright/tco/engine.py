@@ -3,15 +3,17 @@
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import in_memory
-from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
+from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
-from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
+from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
+from clusterwright.tco.contracts import Mix
+from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.priced_lines import price_lines
@@ -28,6 +30,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
+from clusterwright.tco.stages import stages
 from clusterwright.tco.uncertainty import MOST_ROWS, Drawn, DrawnCost, DrawnOption
 
 if TYPE_CHECKING:
@@ -38,12 +41,19 @@ Row = dict[str, Any]
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
+    "option_work",
     "period",
     "scenario_line",
     "purchase_flow",
+    "rented_line",
     "rent_flow",
     "owner_flow",
     "surcharge_flow",
+    "charge_flow",
+    "commitment_year",
+    "commitment_flow",
+    "support_flow",
+    "part_term",
     "cash_term",
     "cash_flow",
     "term_input",
@@ -77,12 +87,15 @@ class Ledger:
         lines: the priced bill of each candidate, by key.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> None:
-        _check(candidates, economics)
+    def __init__(
+        self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook, mixes: Sequence[Mix] = ()
+    ) -> None:
+        _check(candidates, economics, mixes)
         known = assumptions()
         skus = {line.sku for candidate in candidates for line in candidate.bill.lines}
         self.economics = economics
         self.candidates = tuple(candidates)
+        self.mixes = tuple(mixes)
         self.as_of: dt.date = economics.as_of or book.newest_day
         self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
         priced = price_lines(self.candidates, economics, book, known, self.as_of)
@@ -92,11 +105,12 @@ class Ledger:
         self._connection = self._fill(known)
 
     def costs(self) -> tuple[CandidateCost, ...]:
-        """Return what each candidate costs, in the order they were given."""
+        """Return what each candidate costs, and then each mix, in the order they were given."""
         return candidate_costs(
-            self.candidates,
+            (*self.candidates, *(as_candidate(mix, self.candidates) for mix in self.mixes)),
             self.economics,
-            self.lines,
+            self.lines | {mix.key: () for mix in self.mixes},
+            mixed={mix.key for mix in self.mixes},
             work=self._rows("tco/sql/candidate_work.sql"),
             totals=self._rows("tco/sql/candidate_total.sql"),
             categories=self._rows("tco/sql/category_total.sql"),
@@ -165,20 +179,20 @@ class Ledger:
         connection = in_memory()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
-            "candidate": [_candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
+            "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
             "priced_line": [
                 row
                 for candidate in self.candidates
                 if candidate.key not in unknown
-                for row in _line_rows(candidate, self.lines[candidate.key])
+                for row in line_rows(candidate, self.lines[candidate.key])
             ],
             "parameter": [
-                *(row for parameter in self.parameters for row in _parameter_rows(parameter)),
+                *(row for parameter in self.parameters for row in parameter_rows(parameter)),
                 *(
                     row
                     for candidate in self.candidates
                     for parameter in own_parameters(candidate, known)
-                    for row in _parameter_rows(parameter, candidate.key)
+                    for row in parameter_rows(parameter, candidate.key)
                 ),
             ],
             "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
@@ -188,12 +202,35 @@ class Ledger:
                 for surcharge in candidate.surcharges
             ],
         }
+        tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
             connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
         for name in TABLES:
             self._create(name)
+            if name == "option_work":
+                self._pace(known)
         return connection
+
+    def _pace(self, known: Mapping[str, Assumption]) -> None:
+        """Put what stands in each month, and what is bought and sold when, beside the work."""
+        kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
+        found = [
+            stages(
+                candidate.key,
+                self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
+                horizon_months=self.economics.horizon_months,
+                busy_fraction=kept[candidate.key]["busy_fraction"] if candidate.owned else 0.0,
+                nodes=max(1, candidate.nodes),
+                resale=resale_curve(known),
+            )
+            for candidate in self.candidates
+        ]
+        for name, rows in (
+            ("stage", [asdict(row) for stages_of, _ in found for row in stages_of]),
+            ("event", [asdict(row) for _, events in found for row in events]),
+        ):
+            self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
     def create(self, name: str, path: str, more: Row) -> None:
         """Put what a statement gives into a table of the cash flow, in the place of one of that name."""
@@ -214,6 +251,8 @@ class Ledger:
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
             "reference_days": self.economics.reference_days,
+            "growth_per_year": self.economics.pace.growth_per_year,
+            "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
         }
         return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
 
@@ -224,8 +263,8 @@ class Ledger:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _check(candidates: Sequence[Candidate], economics: Economics) -> None:
-    keys = [candidate.key for candidate in candidates]
+def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence[Mix]) -> None:
+    keys = [*(candidate.key for candidate in candidates), *(mix.key for mix in mixes)]
     if len(set(keys)) < len(keys):
         raise InputError("two candidates have the same key", help="give each its own")
     for candidate in candidates:
@@ -244,55 +283,3 @@ def _check(candidates: Sequence[Candidate], economics: Economics) -> None:
     ):
         if not fits:
             raise InputError(f"{name} is {getattr(economics, name)}", help=f"it must be {allowed}")
-
-
-def _candidate_row(candidate: Candidate, priced: bool) -> Row:
-    return {
-        "key": candidate.key,
-        "owned": candidate.owned,
-        "priced": priced,
-        "nodes": float(candidate.nodes),
-        "gpus": float(candidate.gpus),
-        "calendar_days": candidate.calendar_days,
-        "it_power_w": candidate.bill.it_power_w,
-    }
-
-
-def _line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
-    return [
-        {
-            "key": candidate.key,
-            "item": priced.line.item,
-            "category": priced.line.category,
-            "charge": priced.line.charge,
-            "scales_with": priced.line.scales_with,
-            "committed": priced.term in COMMITTED_TERMS,
-            "quantity": float(priced.line.quantity),
-            "unit_usd": priced.unit_usd,
-            "unit_usd_low": priced.unit_usd_low,
-            "unit_usd_high": priced.unit_usd_high,
-            "basis": priced.basis,
-            "source": priced.source,
-            "price_date": priced.price_date,
-            "confidence": priced.confidence,
-        }
-        for priced in lines
-    ]
-
-
-def _parameter_rows(parameter: Parameter, candidate_key: str = "") -> list[Row]:
-    values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
-    kept = asdict(parameter)
-    return [
-        {
-            "scenario": scenario,
-            "candidate_key": candidate_key,
-            "key": parameter.key,
-            "value": value,
-            "basis": kept["basis"],
-            "source": kept["source"],
-            "price_date": kept["date"],
-            "confidence": "high" if parameter.basis == "given" else "low",
-        }
-        for scenario, value in values.items()
-    ]

@@ -19,9 +19,14 @@ def term_of(line: BillLine, candidate: Candidate, economics: Economics) -> str:
     """Return the term a line is priced under: rented GPU nodes by the chosen term, everything else at list price."""
     if line.charge == "once":
         return "purchase"
-    if line.category == "compute" and line.scales_with == "nodes" and line.charge == "hourly":
+    if is_by_term(line):
         return candidate.term or economics.term
     return "on_demand"
+
+
+def is_by_term(line: BillLine) -> bool:
+    """Tell whether a line is of rented GPU nodes, which are paid as the candidate's term and contract say."""
+    return line.category == "compute" and line.scales_with == "nodes" and line.charge == "hourly"
 
 
 def price_lines(
@@ -54,7 +59,7 @@ def price_lines(
                 term,
                 price=prices[PriceRequest(sku=line.sku, region=line.region, term=term)],
                 assumption=known.get(line.sku) if term in _PLAIN_TERMS else None,
-                override=overrides.get(line.sku),
+                override=dict(candidate.rates).get(line.sku, overrides.get(line.sku)),
                 quote=quotes.get(line.sku),
                 hours_per_month=economics.hours_per_month,
             )

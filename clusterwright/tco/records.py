@@ -1,10 +1,13 @@
 """What cost takes in and gives back. Money is USD; a cost is positive, income (resale) negative; None is unknown."""
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
+from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
+from clusterwright.tco.stages import CONSTANT, Pace
+from clusterwright.tco.values import Parameter as Parameter  # noqa: PLC0414 - part of what cost takes in
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")
@@ -27,6 +30,8 @@ class Economics:
             longest among the owned candidates, or among all if none is owned.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
         quotes: prices of vendors for parts that are bought; they win over every other price.
+        given: parameters of the cash flow, with band and source, in the place of assumptions or beside them.
+        pace: growth of the work, replacement of what is bought.
     """
 
     horizon_months: float = 36.0
@@ -40,24 +45,8 @@ class Economics:
     reference_days: float | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     quotes: tuple[QuotedPrice, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Surcharge:
-    """A running cost that is a share of others, for example a support plan or the hours that failures take.
-
-    Attributes:
-        category, item: of the rows it becomes.
-        fraction: share (0 to 1 and more) of what the candidate pays in `of_categories` in the same month.
-        of_categories: categories of running costs; surcharges are not charged on each other.
-        source: where the share comes from.
-    """
-
-    category: str
-    item: str
-    fraction: float
-    of_categories: tuple[str, ...]
-    source: str = "blueprint"
+    given: tuple[Parameter, ...] = ()
+    pace: Pace = CONSTANT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +62,10 @@ class Candidate:
         term: how its compute nodes are paid; None takes the term of the economics.
         overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
         surcharges: running costs that are shares of others.
+        contract: how its compute nodes are paid; None by the month, at list price.
+        charges: amounts beside the bill; support: plan of the provider's support, None for none.
+        rates: prices agreed with a provider, as (sku, USD per unit and charge period), in the place of list prices.
+        complete: whether the bill holds all that the work needs, or only what a price is known of.
     """
 
     key: str
@@ -84,6 +77,11 @@ class Candidate:
     term: str | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     surcharges: tuple[Surcharge, ...] = ()
+    contract: Contract | None = None
+    charges: tuple[Charge, ...] = ()
+    support: SupportPlan | None = None
+    rates: tuple[tuple[str, float], ...] = ()
+    complete: bool = True
 
     @property
     def owned(self) -> bool:
@@ -189,6 +187,8 @@ class CandidateCost:
         missing: lines without any price; while there are some, totals are None.
         lines: all bill lines with their prices.
         run_breakdown, horizon_breakdown: by category, largest first; empty while the total is None.
+        mixed: whether the work is done on several candidates; complete: as in the candidate.
+        gpu_hours_per_run: GPUs times calendar hours of a run, over all parts of a mix.
     """
 
     key: str
@@ -220,6 +220,9 @@ class CandidateCost:
     lines: tuple[PricedLine, ...] = ()
     run_breakdown: tuple[CategoryCost, ...] = ()
     horizon_breakdown: tuple[CategoryCost, ...] = ()
+    mixed: bool = False
+    complete: bool = True
+    gpu_hours_per_run: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -279,22 +282,3 @@ class CashFlowRow:
     source: str
     price_date: str
     confidence: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Parameter:
-    """An economic value as the engine used it, for the list of assumptions in reports.
-
-    Attributes:
-        key: name; value, low, high in `unit`; basis as in `BASES`.
-    """
-
-    key: str
-    value: float
-    low: float
-    high: float
-    unit: str
-    basis: str
-    reason: str
-    source: str
-    date: str = field(default="")

@@ -1,7 +1,7 @@
 """Rows of the metric queries become records; unknown stays None."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from clusterwright.tco.records import (
@@ -29,6 +29,7 @@ def candidate_costs(
     work: Sequence[Row],
     totals: Sequence[Row],
     categories: Sequence[Row],
+    mixed: Collection[str] = (),
 ) -> tuple[CandidateCost, ...]:
     """Put the totals of all scenarios of each candidate together with its priced lines."""
     work_by_key = {row["key"]: row for row in work}
@@ -44,6 +45,7 @@ def candidate_costs(
             work=work_by_key[candidate.key],
             totals={scenario: total_by_key.get((candidate.key, scenario), {}) for scenario in _SCENARIOS},
             categories=categories_by_key[candidate.key],
+            mixed=candidate.key in mixed,
         )
         for candidate in candidates
     )
@@ -57,6 +59,7 @@ def _candidate_cost(
     work: Row,
     totals: Mapping[str, Row],
     categories: Sequence[Row],
+    mixed: bool,
 ) -> CandidateCost:
     base, low, high = (totals[scenario] for scenario in _SCENARIOS)
     feasible = not candidate.owned or work["busy_fraction"] <= 1 + _ROUNDING
@@ -81,7 +84,7 @@ def _candidate_cost(
         npv_usd=base.get("npv_usd") if feasible else None,
         npv_usd_low=low.get("npv_usd") if feasible else None,
         npv_usd_high=high.get("npv_usd") if feasible else None,
-        usd_per_gpu_hour=None if run_usd is None else run_usd / (candidate.gpus * candidate.calendar_days * 24),
+        usd_per_gpu_hour=None if run_usd is None else run_usd / work["gpu_hours_per_run"],
         runs_in_horizon=work["runs"],
         busy_fraction=work["busy_fraction"],
         priced_share=base.get("run_priced_share"),
@@ -95,6 +98,9 @@ def _candidate_cost(
         lines=lines,
         run_breakdown=_breakdown(categories, "run"),
         horizon_breakdown=_breakdown(categories, "horizon") if feasible else (),
+        mixed=mixed,
+        complete=candidate.complete,
+        gpu_hours_per_run=work["gpu_hours_per_run"],
     )
 
 

@@ -2,12 +2,14 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
 from clusterwright.assets import root
 from clusterwright.errors import InputError
+from clusterwright.tco.distributions import UncertainInput, check, quantiles
 from clusterwright.tco.records import Parameter
 
 if TYPE_CHECKING:
@@ -21,22 +23,27 @@ RESALE_WITH_RENT = 0.7
 #: Draws whose costs are handed out one by one: tornado and heat map are small sets of chosen draws.
 MOST_ROWS = 1000
 _MOST_DRAWS = 1_000_000
+_ROUNDING = 1e-9
 SEED = 20261121
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UncertainInput:
-    """An input as factors on its base value: triangular from low over 1 to high. Equal ends mean that it is certain.
+class OwnBand:
+    """What a user says of one input, in the unit of the input (`utilisation`) or as a factor on it (prices, run time).
 
     Attributes:
-        key: name of the column; reason, source: why the ends are where they are.
+        key: of the input.
+        spread: both ends lie so far from the value, as a share of it; 0 makes it certain. None where ends are given.
+        low, high, distribution, values, shares: as in `UncertainInput`, values not yet over the base.
     """
 
     key: str
-    low: float
-    high: float
-    reason: str
-    source: str
+    spread: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    distribution: str = "triangular"
+    values: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +85,7 @@ def _bands() -> Mapping[str, UncertainInput]:
                 high=float(row["high"]),
                 reason=row["reason"],
                 source=f"{row['source']}, {row['date']}",
+                distribution=row["distribution"],
             )
             for row in csv.DictReader(lines)
         }
@@ -89,6 +97,7 @@ def uncertain_inputs(
     utilisation: float,
     purchase_band: tuple[float, float] = (1.0, 1.0),
     run_time_band: tuple[float, float] | None = None,
+    own: Sequence[OwnBand] = (),
 ) -> tuple[UncertainInput, ...]:
     """Return the uncertain inputs of a comparison as factors on their base values.
 
@@ -97,16 +106,24 @@ def uncertain_inputs(
         utilisation: share of the hours, so that the high end is at most all of them.
         purchase_band: cheapest and dearest purchase over the base, from assumed prices; widens the shipped band.
         run_time_band: shortest and longest run over the base, of the plan.
+        own: bands of the user, in the place of all others.
+
+    Raises:
+        InputError: a band of the user names no input, or does not fit it; `path` says which one.
     """
     found = dict(_bands())
-    found["utilisation"] = _with(
-        found["utilisation"], found["utilisation"].low, min(found["utilisation"].high, 1 / utilisation)
-    )
+    most = 1 / utilisation
+    found["utilisation"] = replace(found["utilisation"], high=max(1.0, min(found["utilisation"].high, most)), most=most)
     bought = found["purchase_price"]
-    found["purchase_price"] = _with(bought, min(bought.low, purchase_band[0]), max(bought.high, purchase_band[1]))
+    found["purchase_price"] = replace(
+        bought, low=min(bought.low, *purchase_band), high=max(bought.high, *purchase_band)
+    )
     if run_time_band is not None:
-        found["run_time"] = _with(found["run_time"], *run_time_band)
+        low, high = run_time_band
+        found["run_time"] = replace(found["run_time"], low=min(low, 1.0), high=max(high, 1.0))
+    values = {"utilisation": utilisation}
     for parameter in parameters:
+        values[parameter.key] = parameter.value
         ends = sorted(
             1.0 if not parameter.value else end / parameter.value
             for end in (parameter.low, parameter.value, parameter.high)
@@ -114,13 +131,56 @@ def uncertain_inputs(
         found[parameter.key] = UncertainInput(
             key=parameter.key, low=ends[0], high=ends[2], reason=parameter.reason, source=parameter.source
         )
+    for band in own:
+        found[band.key] = _of_user(band, found, values)
     return tuple(found.values())
 
 
-def _with(known: UncertainInput, low: float, high: float) -> UncertainInput:
-    return UncertainInput(
-        key=known.key, low=min(low, 1.0), high=max(high, 1.0), reason=known.reason, source=known.source
+def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping[str, float]) -> UncertainInput:
+    path = ("tco", "uncertainty", band.key)
+    if band.key not in known:
+        close = get_close_matches(band.key, sorted(known), n=1)
+        raise InputError(
+            f"there is no uncertain input {band.key!r}",
+            help=f"did you mean {close[0]!r}?" if close else f"the inputs are {', '.join(sorted(known))}",
+            path=path,
+        )
+    value = values.get(band.key, 1.0)
+    if not value:
+        raise InputError(f"{band.key} is 0, and no band is drawn around 0", help="give it a value first", path=path)
+    if band.spread is not None:
+        low, high = max(0.0, 1.0 - band.spread), 1.0 + band.spread
+    elif band.values:
+        low, high = min(band.values) / value, max(band.values) / value
+    else:
+        low, high = band.low / value, band.high / value
+    drawn = UncertainInput(
+        key=band.key,
+        low=low,
+        high=high,
+        reason="given by the user",
+        source="blueprint",
+        distribution=band.distribution,
+        values=tuple(entry / value for entry in band.values),
+        shares=band.shares,
+        most=known[band.key].most,
     )
+    if drawn.most is not None and drawn.high > drawn.most + _ROUNDING and band.spread is None:
+        raise InputError(
+            f"{band.key} of {drawn.high * value:.0%} is more than there is", help="give at most 100 %", path=path
+        )
+    within = drawn.certain or (drawn.low <= 1 + _ROUNDING and drawn.high >= 1 - _ROUNDING)
+    if drawn.distribution in ("triangular", "beta") and not within:
+        raise InputError(
+            f"{band.key} is {value:g}, outside of its band from {band.low:g} to {band.high:g}",
+            help="its peak is the value itself: let the band hold it, or take distribution: normal",
+            path=path,
+        )
+    try:
+        check(drawn)
+    except InputError as error:
+        raise InputError(error.message, help=error.help, path=path) from None
+    return drawn
 
 
 def latin_hypercube(inputs: Sequence[UncertainInput], draws: int, *, seed: int = SEED) -> dict[str, "Column"]:
@@ -144,36 +204,18 @@ def latin_hypercube(inputs: Sequence[UncertainInput], draws: int, *, seed: int =
     if "resale_fraction" in shares and "cloud_price" in shares:
         own, rent = special.ndtri(shares["resale_fraction"]), special.ndtri(shares["cloud_price"])
         shares["resale_fraction"] = special.ndtr(RESALE_WITH_RENT * rent + (1 - RESALE_WITH_RENT**2) ** 0.5 * own)
-    columns = {entry.key: triangular(shares[entry.key], entry.low, entry.high) for entry in inputs}
+    columns = {entry.key: quantiles(entry, shares[entry.key]) for entry in inputs}
     return {"number": np.arange(draws, dtype=float), **columns}
 
 
-def triangular(share: "Column", low: float, high: float) -> "Column":
-    """Return the quantiles of a triangular distribution from low over a peak at 1 to high.
-
-    >>> import numpy as np
-    >>> triangular(np.array([0.0, 0.5, 1.0]), 0.5, 1.5).tolist()
-    [0.5, 1.0, 1.5]
-    """
-    import numpy as np  # noqa: PLC0415
-
-    width = high - low
-    if width <= 0:
-        return np.ones_like(share)
-    peak = (1.0 - low) / width
-    rising = low + np.sqrt(share * width * (1.0 - low))
-    falling = high - np.sqrt((1.0 - share) * width * (high - 1.0))
-    return np.where(share < peak, rising, falling)
-
-
-def one_at_a_time(inputs: Sequence[UncertainInput], quantiles: tuple[float, float] = (0.1, 0.9)) -> dict[str, "Column"]:
+def one_at_a_time(inputs: Sequence[UncertainInput], ends: tuple[float, float] = (0.1, 0.9)) -> dict[str, "Column"]:
     """Return draws for a tornado: number 0 is the base, then each input alone at its low and at its high quantile."""
     import numpy as np  # noqa: PLC0415
 
     rows = 1 + 2 * len(inputs)
     columns = {entry.key: np.ones(rows) for entry in inputs}
     for place, entry in enumerate(inputs):
-        columns[entry.key][1 + 2 * place : 3 + 2 * place] = triangular(np.array(quantiles), entry.low, entry.high)
+        columns[entry.key][1 + 2 * place : 3 + 2 * place] = quantiles(entry, np.array(ends))
     return {"number": np.arange(rows, dtype=float), **columns}
 
 

@@ -1,7 +1,8 @@
 -- One row is one hourly rate of a savings plan for a GPU instance. A rate names only the product it discounts, by the
 -- key of the price on demand; the store knows the keys of Linux on shared hardware, so that the rates of other licences
--- and tenancies, which look the same, fall away. Read the region's offer file first. $extract holds all rates of the
--- file.
+-- and tenancies, which look the same, fall away. Read the region's offer file first. Plans for one family of instances
+-- stand in the same file as those for any compute: their payment begins with instance_plan_. $extract holds all rates
+-- of the file.
 with
 product as (
     select
@@ -26,7 +27,10 @@ select -- noqa: ST06
     product.gpu,
     product.gpu_count,
     'reserved_' || rate.years || 'y' as term,
-    replace(lower(rate.purchase_option), ' ', '_') as payment,
+    case
+        when rate.family = 'EC2InstanceSavingsPlans' or rate.plan_name like '%EC2 Instance%' then 'instance_plan_'
+        else ''
+    end || replace(lower(rate.purchase_option), ' ', '_') as payment,
     'hourly' as charge,
     'node' as unit,
     0.0 as tier_start,

@@ -1,5 +1,6 @@
 -- One row is one price as a store's document showed it on a day, in the form of a price point: used from the later of
--- the provider's day and the day it was seen. Prices of single zones are no price of their region.
+-- the provider's day and the day it was seen. Prices of single zones are no price of their region, and tiers above the
+-- first none of a bill.
 select
     sku,
     region,
@@ -13,7 +14,8 @@ select
     confidence,
     'chosen' as status,
     note,
-    1 as precedence,
+    tier_start,
+    1 as is_stored,
     greatest(cast(effective_from as date), observed_on) as effective_from
-from store.observation
-where zone = '' and payment in ('', 'no_upfront', 'all_upfront') and tier_start = 0
+from stored_price
+where zone = ''

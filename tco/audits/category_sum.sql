@@ -41,9 +41,10 @@ resale as (
     select
         scenario,
         key,
-        usd
-    from category
-    where category = 'resale'
+        sum(usd) as usd
+    from cash_flow
+    where (category = 'resale' and month_end = $horizon_months) or category = 'unused_term'
+    group by scenario, key
 )
 
 select

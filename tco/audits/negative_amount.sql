@@ -1,4 +1,5 @@
--- One row is one amount that is received although it is not the resale, or a resale that is paid.
+-- One row is one amount that is received although it is neither the resale nor what later work pays for, or one of
+-- these that is paid.
 select
     scenario,
     key,
@@ -7,4 +8,4 @@ select
     item,
     usd || ' USD' as finding
 from cash_flow
-where (usd < 0 and category <> 'resale') or (usd > 0 and category = 'resale')
+where (usd < 0 and category not in ('resale', 'unused_term')) or (usd > 0 and category in ('resale', 'unused_term'))

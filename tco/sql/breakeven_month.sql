@@ -11,9 +11,9 @@ gap as (
         lead(mine.month_end) over pair as next_month_end,
         lead(mine.usd - theirs.usd) over pair as next_usd
     from cumulative as mine
-    inner join work as mine_work on mine.key = mine_work.key and mine_work.owned
+    inner join option_work as mine_work on mine.key = mine_work.key and mine_work.owned
     inner join cumulative as theirs on mine.month_end = theirs.month_end and theirs.scenario = 'base'
-    inner join work as theirs_work on theirs.key = theirs_work.key and not theirs_work.owned
+    inner join option_work as theirs_work on theirs.key = theirs_work.key and not theirs_work.owned
     window pair as (partition by mine.scenario, mine.key, theirs.key order by mine.month_end)
 ),
 

@@ -5,14 +5,14 @@ with
 slope as (
     select
         cash_flow.key,
-        work.owned,
+        option_work.owned,
         coalesce(sum(cash_flow.usd) filter (where cash_flow.fixed_or_variable = 'fixed'), 0.0) as fixed_usd,
         coalesce(sum(cash_flow.usd) filter (where cash_flow.fixed_or_variable = 'variable'), 0.0)
         / $utilisation as usd_per_utilisation
     from cash_flow
-    inner join work on cash_flow.key = work.key
+    inner join option_work on cash_flow.key = option_work.key
     where cash_flow.scenario = 'base'
-    group by cash_flow.key, work.owned
+    group by cash_flow.key, option_work.owned
 ),
 
 pair as (

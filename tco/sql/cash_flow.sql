@@ -1,9 +1,10 @@
--- One row is one dated, tagged amount of one candidate in one scenario (base, or every assumption at its cheap `low` or
+-- One row is one dated, tagged amount of one option in one scenario (base, or every assumption at its cheap `low` or
 -- dear `high` end). USD paid are positive. Month 0 is the purchase; month n is paid at the end of month n; a last part
 -- of a month counts by its length. `held` costs run on while the cluster waits for work.
 select
     scenario,
     key,
+    part_key,
     month_end,
     category,
     item,
@@ -14,13 +15,15 @@ select
     basis,
     source,
     price_date,
-    confidence
+    confidence,
+    price_set_month
 from cash_term
 where not is_part
 union all
 select
     scenario,
     key,
+    part_key,
     month_end,
     category,
     item,
@@ -31,12 +34,14 @@ select
     basis,
     source,
     price_date,
-    confidence
+    confidence,
+    price_set_month
 from cash_term
 where is_part
 group by
     scenario,
     key,
+    part_key,
     month_end,
     category,
     item,
@@ -46,4 +51,5 @@ group by
     basis,
     source,
     price_date,
-    confidence
+    confidence,
+    price_set_month

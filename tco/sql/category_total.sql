@@ -13,7 +13,7 @@ shared_row as (
             else work.share_while_running
         end as run_usd
     from cash_flow
-    inner join work on cash_flow.key = work.key
+    inner join work on cash_flow.part_key = work.key
     where cash_flow.scenario = 'base'
 )
 

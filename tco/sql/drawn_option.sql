@@ -1,13 +1,20 @@
 -- One row is one candidate over all draws: quantiles of the present value of its cost, and in which share of the draws
--- it costs least, and what it costs more than the cheapest of each draw on average.
+-- it costs least, and what it costs more than the cheapest of each draw on average. Options of which only a part is
+-- priced are compared with the cheapest of the others, and are never the cheapest themselves.
 with
 ranked as (
     select
-        key,
-        npv_usd,
-        npv_usd - min(npv_usd) over (partition by number) as regret_usd,
-        row_number() over (partition by number order by npv_usd, key) as place
+        drawn_cost.key,
+        drawn_cost.npv_usd,
+        drawn_cost.npv_usd
+        - min(drawn_cost.npv_usd) filter (where option_work.complete) over (partition by drawn_cost.number)
+            as regret_usd,
+        option_work.complete
+        and row_number() over (
+            partition by drawn_cost.number order by not option_work.complete, drawn_cost.npv_usd, drawn_cost.key
+        ) = 1 as cheapest
     from drawn_cost
+    inner join option_work on drawn_cost.key = option_work.key
 )
 
 select
@@ -16,7 +23,7 @@ select
     quantile_cont(npv_usd, 0.5) as npv_usd_p50,
     quantile_cont(npv_usd, 0.9) as npv_usd_p90,
     avg(regret_usd) as regret_usd,
-    count(*) filter (where place = 1) / cast(count(*) as double) as probability_cheapest
+    count(*) filter (where cheapest) / cast(count(*) as double) as probability_cheapest
 from ranked
 group by key
 order by npv_usd_p50, key

@@ -1,36 +1,104 @@
--- One row is what one rented bill line costs in one month. `held` costs run on while the cluster waits for work;
--- nodes that are not committed are paid by the hour worked. `inputs` are what the amount is proportional to.
+-- One row is what one rented bill line costs in one month, or at the start of what is paid in advance (a commitment, a
+-- capacity block), each renewed until the end of the horizon. What the end cuts off the last commitment stands there:
+-- as a credit to the work that follows (`unused_term`), or as the rest that is still owed.
+-- Where the work grows, hours worked do from year to year, and so do committed nodes that no longer suffice.
+-- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was
+-- agreed, empty for everything else.
 with
-rented_line as (
+term_start as (
     select
-        scenario_line.*,
-        work.busy_fraction,
-        work.owned or scenario_line.committed as held,
-        scenario_line.scales_with = 'nodes' and not scenario_line.committed as by_the_hour_worked,
-        scenario_line.quantity
-        * scenario_line.scenario_unit_usd
-        * if(scenario_line.charge = 'hourly', $hours_per_month, 1.0) as usd_per_month
-    from scenario_line
-    inner join work on scenario_line.key = work.key
-    where scenario_line.charge in ('hourly', 'monthly')
+        rented_line.*,
+        counted.number * rented_line.period_months as start_month
+    from rented_line
+    cross join
+        unnest(
+            range(0, cast(ceil($horizon_months / rented_line.period_months) as bigint))
+        ) as counted (number)
+    where rented_line.by_term and (rented_line.upfront_fraction > 0 or rented_line.rest = 'paid')
+),
+
+cut_off as (
+    select
+        term_start.*,
+        -- What is booked by the hours worked is never longer than the work.
+        if(
+            term_start.committed,
+            greatest(0.0, term_start.start_month + term_start.period_months - $horizon_months),
+            0.0
+        )
+            as months_left
+    from term_start
+),
+
+dated as (
+    select
+        rented_line.*,
+        period.month_end,
+        rented_line.category as flow_category,
+        rented_line.item as flow_item,
+        floor((ceil(period.month_end) - 1.0) / if(rented_line.committed, rented_line.period_months, 1.0))
+        * if(rented_line.committed, rented_line.period_months, 1.0) as agreed_month,
+        floor((ceil(period.month_end) - 1.0) / 12.0) as years_before,
+        rented_line.usd_per_month * period.months * (1.0 - rented_line.upfront_fraction) as usd
+    from rented_line
+    cross join period
+    union all
+    select
+        cut_off.* exclude (start_month, months_left),
+        cut_off.start_month as month_end,
+        cut_off.category as flow_category,
+        cut_off.item || ', paid in advance' as flow_item,
+        cut_off.start_month as agreed_month,
+        floor(cut_off.start_month / 12.0) as years_before,
+        cut_off.usd_per_month
+        * cut_off.upfront_fraction
+        * if(
+            cut_off.committed,
+            cut_off.period_months,
+            least(cut_off.period_months, $horizon_months - cut_off.start_month)
+        ) as usd
+    from cut_off
+    where cut_off.upfront_fraction > 0
+    union all
+    select
+        cut_off.* exclude (start_month, months_left),
+        $horizon_months as month_end,
+        if(cut_off.rest = 'paid', cut_off.category, 'unused_term') as flow_category,
+        cut_off.item
+        || if(cut_off.rest = 'paid', ', rest of the commitment', ', paid in advance for later work') as flow_item,
+        cut_off.start_month as agreed_month,
+        floor(cut_off.start_month / 12.0) as years_before,
+        cut_off.usd_per_month
+        * cut_off.months_left
+        * if(cut_off.rest = 'paid', 1.0 - cut_off.upfront_fraction, -cut_off.upfront_fraction) as usd
+    from cut_off
+    where
+        cut_off.months_left > 0
+        and if(cut_off.rest = 'paid', cut_off.upfront_fraction < 1, cut_off.upfront_fraction > 0)
 )
 
 select
-    rented_line.scenario,
-    rented_line.key,
-    period.month_end,
-    rented_line.category,
-    rented_line.item,
+    dated.scenario,
+    dated.key,
+    dated.month_end,
+    dated.flow_category as category,
+    dated.flow_item as item,
     'opex' as capex_or_opex,
-    rented_line.held,
-    rented_line.basis,
-    rented_line.source,
-    rented_line.price_date,
-    rented_line.confidence,
-    if(rented_line.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
-    if(rented_line.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
-    rented_line.usd_per_month
-    * period.months
-    * if(rented_line.by_the_hour_worked, rented_line.busy_fraction, 1.0) as usd
-from rented_line
-cross join period
+    dated.held,
+    dated.basis,
+    dated.source,
+    dated.price_date,
+    dated.confidence,
+    dated.usd
+    * case
+        when dated.by_the_hour_worked then power(1.0 + $growth_per_year, dated.years_before)
+        when dated.committed
+            then
+                greatest(1.0, dated.busy_fraction * power(1.0 + $growth_per_year, dated.years_before))
+                / greatest(1.0, dated.busy_fraction)
+        else 1.0
+    end as usd,
+    if(dated.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
+    if(dated.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
+    if(dated.by_term, dated.agreed_month, null) as price_set_month
+from dated

@@ -12,6 +12,8 @@ select
     priced_line.charge,
     priced_line.scales_with,
     priced_line.committed,
+    priced_line.by_term,
+    priced_line.term_months,
     priced_line.quantity,
     priced_line.basis,
     priced_line.source,

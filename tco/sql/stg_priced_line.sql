@@ -9,6 +9,8 @@ select
                 charge varchar,
                 scales_with varchar,
                 committed boolean,
+                by_term boolean,
+                term_months double,
                 quantity double,
                 unit_usd double,
                 unit_usd_low double,

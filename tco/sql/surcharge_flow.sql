@@ -11,6 +11,7 @@ charged as (
         inputs,
         usd
     from rent_flow
+    where category <> 'unused_term'
     union all
     select
         scenario,

@@ -36,7 +36,7 @@ def _offer(price: str = "55.0400000000", sku: str = SKU, **attributes: str) -> d
         "products": {sku: {"sku": sku, "productFamily": "Compute Instance", "attributes": ATTRIBUTES | attributes}},
         "terms": {
             "OnDemand": {sku: {f"{sku}.JRTCKXETXF": term | {"priceDimensions": {CODE: dimension}}}},
-            "Reserved": {sku: {f"{sku}.X": term | {"priceDimensions": {"q": dimension | {"unit": "Quantity"}}}}},
+            "Reserved": {},
         },
     }  # fmt: skip
 

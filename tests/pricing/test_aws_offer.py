@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.errors import InputError
-from clusterwright.pricing.ingest import Document, Ingested, ingest
+from clusterwright.feeds.download import FeedError
+from clusterwright.feeds.fetch import feed_named, read_files
+from clusterwright.pricing.ingest import Ingested
 from clusterwright.pricing.store import PriceStore
 
-RULE = "pricing/feeds/aws_offer_csv.sql"
-WANTED = [{"instance_type": "p5.48xlarge", "gpu": "h100-sxm-80gb", "gpu_count": 8.0}]
 #: The one row that is the price of p5.48xlarge, on demand.
 PRICE = {
     "SKU": "3D4V8UAYEMB38GU2", "OfferTermCode": "JRTCKXETXF", "RateCode": "3D4V8UAYEMB38GU2.JRTCKXETXF.6YS6EN2CT7",
@@ -30,15 +29,9 @@ def _read(folder: Path, *rows: dict[str, str]) -> tuple[Ingested, list[tuple[str
         writer = csv.DictWriter(file, PRICE.keys(), quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    document = Document(
-        paths=(path,),
-        feed="aws-offer",
-        source="aws-offer",
-        url="file:offer.csv",
-        fetched_at=dt.datetime(2026, 10, 2, tzinfo=dt.UTC),
-    )
     with PriceStore.open(folder / "prices.duckdb") as store:
-        found = ingest(store, document, rule=RULE, parameters={"wanted": WANTED})
+        (fetched,) = read_files(store, feed_named("aws"), [path], at=dt.datetime(2026, 10, 2, tzinfo=dt.UTC))
+        found = fetched.ingested
         stored = store.connection.execute("select sku, region, usd from observation order by region").fetchall()
     return found, [(str(sku), str(region), float(usd)) for sku, region, usd in stored]
 
@@ -63,10 +56,9 @@ def test_the_price_of_a_type_and_region(tmp_path: Path) -> None:
         {"MarketOption": "CapacityBlock"},
         {"Location Type": "AWS Local Zone"},
         {"Location Type": "AWS Wavelength Zone"},
-        {"TermType": "Reserved"},
         {"Unit": "Quantity"},
         {"operation": "RunInstances:0800"},
-        {"Instance Type": "p5.4xlarge"},
+        {"Instance Type": "m7i.xlarge"},
     ],
     ids=lambda changed: " ".join(f"{name}={value}" for name, value in changed.items()),
 )
@@ -95,10 +87,7 @@ def test_an_error_page_is_no_offer(tmp_path: Path) -> None:
     """HTML in the place of the file is refused, and the store stays as it was."""
     path = tmp_path / "offer.csv"
     path.write_text("<html>\n<body>\nService Unavailable\n</body>\n</html>\n<!-- -->\n", encoding="utf-8")
-    document = Document(
-        paths=(path,), feed="aws-offer", source="aws-offer", url="file:x", fetched_at=dt.datetime.now(dt.UTC)
-    )
     with PriceStore.open(tmp_path / "prices.duckdb") as store:
-        with pytest.raises(InputError, match="is not what aws-offer gives"):
-            ingest(store, document, rule=RULE, parameters={"wanted": WANTED})
+        with pytest.raises(FeedError, match="is not what aws-offer gives"):
+            read_files(store, feed_named("aws"), [path], at=dt.datetime.now(dt.UTC))
         assert store.connection.table("ingest").count("*").fetchall() == [(0,)]

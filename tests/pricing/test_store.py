@@ -268,7 +268,7 @@ def test_an_empty_document(store: PriceStore, tmp_path: Path) -> None:
         ingest(
             store,
             Document(paths=(path,), feed="x", source="x", url="file:x", fetched_at=DAY),
-            rule="pricing/feeds/aws_offer_csv.sql",
+            rule="pricing/feeds/aws_offer.sql",
             parameters={"wanted": []},
         )
     assert _count(store, "document") == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing import experts, layouts, memory, stages, step
+from clusterwright.sizing import experts, layer_memory, layouts, memory, stages, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Layouts, Shape, Tuning
 from clusterwright.sizing.devices import device_of
@@ -75,7 +75,7 @@ def test_expert_states_are_sharded_over_the_ranks_that_hold_the_same(mixtral: Mo
     assert memory.expert_shards(replace(LAYOUT, tp=8.0, dp=16.0, ep=32.0)) == 4
     assert memory.expert_shards(replace(LAYOUT, tp=8.0, dp=16.0, ep=4.0, etp=8.0)) == 4
     shape = shape_of(mixtral, sequence_length=4096)
-    layer = memory.layer_bytes(shape, LAYOUT)
+    layer = layer_memory.layer_bytes(shape, LAYOUT)
     few = memory.per_gpu(shape, LAYOUT, layer=layer)
     more = memory.per_gpu(shape, replace(LAYOUT, dp=128.0), layer=layer)
     routed = float(stages.stage_expert_parameters(shape, layouts=LAYOUT))
@@ -215,5 +215,5 @@ def test_predictions_are_finite_and_positive(*, data: st.DataObject, h100: NodeT
     )  # fmt: skip
     shape = shape_of(model, sequence_length=draw(st.integers(1, 1_000_000)))
     assert 0 < _step_s(shape, h100, layout) < np.inf
-    layer = memory.layer_bytes(shape, layout)
+    layer = layer_memory.layer_bytes(shape, layout)
     assert 0 < float(np.asarray(memory.per_gpu(shape, layout, layer=layer).total())) < np.inf

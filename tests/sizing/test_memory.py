@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.sizing import memory, stages
+from clusterwright.sizing import layer_memory, memory, stages
 from clusterwright.sizing.columns import FULL, NONE, SELECTIVE, Layouts, Shape
 
 GPT3 = Shape(
@@ -21,12 +21,12 @@ LAYOUT = Layouts(
 
 def kept(recompute: int, *, tp: float = 8.0, sp: float = 1.0) -> float:
     """Return what one layer of GPT-3 keeps."""
-    return float(memory.layer_bytes(GPT3, replace(LAYOUT, tp=tp, sp=sp, recompute=float(recompute))).plain)
+    return float(layer_memory.layer_bytes(GPT3, replace(LAYOUT, tp=tp, sp=sp, recompute=float(recompute))).plain)
 
 
 def total(layout: Layouts) -> float:
     """Return the memory of the fullest GPU of GPT-3."""
-    return float(memory.per_gpu(GPT3, layout, layer=memory.layer_bytes(GPT3, layout)).total())
+    return float(memory.per_gpu(GPT3, layout, layer=layer_memory.layer_bytes(GPT3, layout)).total())
 
 
 def test_adam_needs_18_bytes_per_parameter() -> None:

@@ -13,7 +13,7 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.lookup import node_type_of_instance, node_type_of_system
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import MissingFactError, RuleError
-from clusterwright.sizing import memory, offload
+from clusterwright.sizing import layer_memory, memory, offload
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import FULL, Layouts
 from clusterwright.sizing.offload import Links, Offload, Owned
@@ -311,7 +311,9 @@ def test_memory_of_the_measured_a800_machine(
     )  # fmt: skip
     job = training(model, sequence_length=4096, offload=_offload(ways) if ways else None)
     upkeep = upkeep_of(job, shape, node_type_of_instance(CATALOGUE, "p4de.24xlarge"))
-    needed = memory.per_gpu(shape, layout, layer=memory.layer_bytes(shape, layout), practice=upkeep.practice).row(0)
+    needed = memory.per_gpu(shape, layout, layer=layer_memory.layer_bytes(shape, layout), practice=upkeep.practice).row(
+        0
+    )
     for giga in (1e9, 2.0**30):
         assert needed.allocated == pytest.approx(measured * giga, rel=0.15)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import memory, optimizers, step
+from clusterwright.sizing import layer_memory, memory, optimizers, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Device, Layouts, Shape, Tuning
 from clusterwright.sizing.devices import device_of
@@ -183,7 +183,7 @@ def test_no_optimizer_holds_more_than_adam(*, model: str, optimizer: str, zero: 
                 memory.per_gpu(
                     shape,
                     layout,
-                    layer=memory.LayerBytes(plain=1e6, routed=1e6),
+                    layer=layer_memory.LayerBytes(plain=1e6, routed=1e6),
                     practice=optimizers.practice_of(entry, shape),
                 ).total()
             )

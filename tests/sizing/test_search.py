@@ -16,7 +16,7 @@ from clusterwright.errors import InputError, RuleError
 from clusterwright.sizing import goodput, layouts, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.layouts import context_parallel_sizes
+from clusterwright.sizing.parallel_sizes import context_parallel_sizes
 from clusterwright.sizing.records import Front, SizedPoint, TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.sizing.shapes import shape_of

@@ -11,7 +11,7 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import RuleError
-from clusterwright.sizing import layouts, memory, step
+from clusterwright.sizing import layer_memory, layouts, memory, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Layouts, Shape, Tuning
 from clusterwright.sizing.devices import device_of
@@ -46,7 +46,7 @@ def exposed_s(node: NodeType, layout: Layouts, *, parameters: float, tuning: Tun
 
 def held(shape: Shape, layout: Layouts) -> float:
     """Return the memory of the fullest GPU."""
-    return float(memory.per_gpu(shape, layout, layer=memory.layer_bytes(shape, layout)).total())
+    return float(memory.per_gpu(shape, layout, layer=layer_memory.layer_bytes(shape, layout)).total())
 
 
 def test_a_group_in_a_node_uses_the_network_for_its_shard_only(h100: NodeType) -> None:
@@ -76,7 +76,7 @@ def test_one_group_of_all_ranks_is_plain_sharding(llama: Model, h100: NodeType, 
     assert held(shape, replace(plain, replicas=1.0)) == held(shape, plain)
     assert exposed_s(h100, replace(plain, replicas=1.0), parameters=1e9) == exposed_s(h100, plain, parameters=1e9)
     alone, unsharded = replace(plain, replicas=64.0), replace(plain, zero_stage=0.0)
-    states = [memory.per_gpu(shape, each, layer=memory.layer_bytes(shape, each)) for each in (alone, unsharded)]
+    states = [memory.per_gpu(shape, each, layer=layer_memory.layer_bytes(shape, each)) for each in (alone, unsharded)]
     for term in ("weights", "gradients", "optimizer"):
         assert float(getattr(states[0], term)) == pytest.approx(float(getattr(states[1], term)))
     once = replace(plain, zero_stage=1.0, replicas=64.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing import memory, stages, step
+from clusterwright.sizing import layer_memory, memory, stages, step
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import DUALPIPE, FULL, NONE, ONE_F_ONE_B, SELECTIVE, ZERO_BUBBLE, Layouts, Shape
 from clusterwright.sizing.devices import device_of
@@ -36,14 +36,14 @@ def shape_at(model: Model, length: int = 4096) -> Shape:
 
 def totals_by_stage(shape: Shape, layout: Layouts) -> list[float]:
     """Return the memory of a GPU of every stage."""
-    layer = memory.layer_bytes(shape, layout)
+    layer = layer_memory.layer_bytes(shape, layout)
     indices = range(int(float(layout.pp)))
     return [float(memory.at_stage(shape, layout, stage=float(stage), layer=layer).total()) for stage in indices]
 
 
 def peak(shape: Shape, layout: Layouts) -> float:
     """Return the reported memory of the fullest GPU."""
-    return float(memory.per_gpu(shape, layout, layer=memory.layer_bytes(shape, layout)).total())
+    return float(memory.per_gpu(shape, layout, layer=layer_memory.layer_bytes(shape, layout)).total())
 
 
 @st.composite
@@ -76,7 +76,7 @@ def test_no_stage_holds_more_than_the_reported_peak(*, models: dict[str, Model],
     shape = shape_at(models[name])
     most = max(totals_by_stage(shape, layout))
     assert peak(shape, layout) == pytest.approx(most, rel=1e-12)
-    layer = memory.layer_bytes(shape, layout)
+    layer = layer_memory.layer_bytes(shape, layout)
     assert float(memory.fullest_bytes(shape, layout, layer=layer)) == pytest.approx(most, rel=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_recomputed_layers_interpolate(models: dict[str, Model], h100: NodeType)
     memories = [peak(shape, replace(full, recompute_layers=float(count))) for count in range(1, 13)]
     seconds = [_step_s(shape, h100, replace(full, recompute_layers=float(count))) for count in range(13)]
     saved = np.diff(memories)
-    each = memory.layer_bytes(shape, full)
+    each = layer_memory.layer_bytes(shape, full)
     assert saved == pytest.approx(-1.05 * 8 * (each.plain_again - each.plain) * np.ones(11))
     slower = np.diff(seconds)
     assert slower == pytest.approx(slower[0] * np.ones(12))
@@ -172,7 +172,7 @@ def test_recomputing_more_is_slower_and_holds_less(
 def test_unbalanced_experts_hold_more(models: dict[str, Model]) -> None:
     """A rank that receives a quarter more copies keeps a quarter more of what it keeps per copy."""
     shape = shape_at(models["mixtral-8x7b"])
-    even, uneven = (memory.layer_bytes(replace(shape, expert_imbalance=each), LAYOUT) for each in (1.0, 1.25))
+    even, uneven = (layer_memory.layer_bytes(replace(shape, expert_imbalance=each), LAYOUT) for each in (1.0, 1.25))
     copies = 4096 / 8 * 2
     assert float(uneven.routed - even.routed) == pytest.approx(0.25 * copies * (4 * 4096 + 6 * 14336))
     assert uneven.plain == even.plain

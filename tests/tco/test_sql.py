@@ -11,6 +11,8 @@ from clusterwright.tco.engine import TABLES
 from clusterwright.tco.owner_costs import owner_costs
 
 Row = dict[str, Any]
+#: Tables that are empty where no contract is told.
+CONTRACTS = ("contract", "charge", "support_tier", "mix_part")
 TAGS = {
     "item": "x",
     "capex_or_opex": "opex",
@@ -24,7 +26,8 @@ TAGS = {
 
 
 def _amount(key: str, month_end: float, category: str, usd: float, **changes: object) -> Row:
-    return {"scenario": "base", "key": key, "month_end": month_end, "category": category, "usd": usd} | TAGS | changes
+    row: Row = {"scenario": "base", "key": key, "part_key": key, "month_end": month_end, "category": category}
+    return row | {"usd": usd} | TAGS | changes
 
 
 def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
@@ -32,6 +35,7 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
         "key": key,
         "owned": owned,
         "priced": True,
+        "complete": True,
         "nodes": 1.0,
         "gpus": 8.0,
         "it_power_w": 1000.0 if owned else None,
@@ -43,10 +47,37 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
     }
 
 
+def _paced(*keys: str, months: tuple[float, ...]) -> dict[str, list[Row]]:
+    """Return months in which nothing grows or is replaced: bought at the start, sold at the end."""
+    nothing = {"bought": 0.0, "added": 0.0, "removed": 0.0, "removed_bought": 0.0, "sold": 0.0}
+    event = [
+        {"key": key, "month_end": month} | nothing | changes
+        for key in keys
+        for month, changes in (
+            (0.0, {"bought": 1.0, "added": 1.0}),
+            (months[-1], {"removed": 1.0, "removed_bought": 1.0, "sold": 1.0}),
+        )
+    ]
+    stage = [
+        {"key": key, "month_end": month, "work": 1.0, "capacity": 1.0, "equipment": 1.0}
+        for key in keys
+        for month in months
+    ]
+    return {"stage": stage, "event": event}
+
+
 def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (), **parameters: object) -> list[Row]:
     connection = duckdb.connect()
     for name, rows in tables.items():
         connection.execute(f"create table {name} as select unnest($rows, recursive := true)", {"rows": rows})
+    for name in CONTRACTS:
+        if name not in tables:
+            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": []})
+    if "work" in tables:
+        connection.execute(
+            f"create table option_work as {statement('tco/sql/option_work.sql')}",
+            {"horizon_months": parameters.get("horizon_months", 1.0)},
+        )
     for name in before:
         text = statement(f"tco/sql/{name}.sql")
         used = {key: value for key, value in parameters.items() if f"${key}" in text}
@@ -59,7 +90,7 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "nodes": 1.0, "gpus": 8.0,
+        "key": key, "owned": owned, "priced": True, "complete": True, "nodes": 1.0, "gpus": 8.0,
         "calendar_days": days, "it_power_w": 1000.0,
     }  # fmt: skip
 
@@ -74,7 +105,7 @@ def test_work(reference_days: float | None, runs: float) -> None:
     ]
     found = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days,
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days, mean_work=1.0,
     )  # fmt: skip
     assert {row["key"]: (row["runs"], row["busy_fraction"]) for row in found} == {
         "cloud": (pytest.approx(runs), pytest.approx(runs * 30 / 600)),
@@ -91,7 +122,7 @@ def test_work_without_owner() -> None:
     rows = [_candidate("a", 30, owned=False), _candidate("b", 15, owned=False)]
     found = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, reference_days=None,
+        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, reference_days=None, mean_work=1.0,
     )  # fmt: skip
     assert {row["key"]: row["busy_fraction"] for row in found} == {"a": 0.5, "b": 0.25}
 
@@ -108,7 +139,9 @@ def test_cash_flow() -> None:
         {"scenario": "base", "candidate_key": "", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
         for key, value in rates.items()
     ]
-    priced = {"committed": False, "quantity": 2.0} | {name: TAGS[name] for name in _SOURCED}
+    priced = {"committed": False, "by_term": False, "term_months": None, "quantity": 2.0} | {
+        name: TAGS[name] for name in _SOURCED
+    }
     lines: list[Row] = [
         {"key": key, "item": item, "category": item, "charge": charge, "scales_with": scales, "unit_usd": usd} | priced
         for key, item, charge, scales, usd in (
@@ -125,6 +158,7 @@ def test_cash_flow() -> None:
             "parameter": parameter,
             "priced_line": lines,
             "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+            **_paced("mine", "theirs", months=(1.0, 1.5)),
             "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
             "surcharge": [
                 {
@@ -140,6 +174,7 @@ def test_cash_flow() -> None:
         before=TABLES[TABLES.index("period") : TABLES.index("cash_flow")],
         horizon_months=1.5,
         hours_per_month=730.0,
+        growth_per_year=0.0,
     )
     rows = {(row["key"], row["item"], row["month_end"]): row for row in found}
     usd = {key: row["usd"] for key, row in rows.items()}
@@ -302,7 +337,9 @@ SOUND = {
     "cumulative": [
         point for scenario in ("low", "base", "high") for point in _curve("a", 100, 105, 110, scenario=scenario)
     ],
-    "priced_line": [{"key": "a", "charge": "once", "quantity": 4.0, "unit_usd": 25.0}],
+    "priced_line": [{"key": "a", "charge": "once", "category": "compute", "quantity": 4.0, "unit_usd": 25.0}],
+    "owner_cost": [{"item": "Staff"}],
+    **_paced("a", months=(1.0, 2.0)),
 }
 
 

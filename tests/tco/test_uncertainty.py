@@ -7,16 +7,10 @@ import pytest
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.distributions import UncertainInput, triangular
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Economics
-from clusterwright.tco.uncertainty import (
-    UncertainInput,
-    grid,
-    latin_hypercube,
-    one_at_a_time,
-    triangular,
-    uncertain_inputs,
-)
+from clusterwright.tco.uncertainty import grid, latin_hypercube, one_at_a_time, uncertain_inputs
 
 from .examples import bought, candidate, p5, stored, with_overrides
 

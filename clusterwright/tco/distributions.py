@@ -1,0 +1,189 @@
+"""Distributions of uncertain inputs: what each kind means by its ends, and its quantiles."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+#: Standard deviations from the median of a normal distribution to its P90.
+_P90 = 1.2815515655446004
+#: Weight of the base value in a beta distribution, as is usual for estimates by three points (PERT).
+_BASE_WEIGHT = 4.0
+_ROUNDING = 1e-9
+#: Smaller probabilities are none: the inverse of the beta distribution is not found for the smallest numbers.
+_LEAST = 1e-30
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UncertainInput:
+    """An input as factors on its base value.
+
+    Attributes:
+        key: name of the column.
+        low, high: what `distribution` makes of them, see `DISTRIBUTIONS`; equal ends mean that it is certain.
+        reason, source: why the ends are where they are.
+        distribution: one of `DISTRIBUTIONS`.
+        values, shares: of `discrete`: the factors, and the probability of each (which sum to 1).
+        most: no draw is above it; None is no bound.
+    """
+
+    key: str
+    low: float
+    high: float
+    reason: str
+    source: str
+    distribution: str = "triangular"
+    values: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
+    most: float | None = None
+
+    @property
+    def certain(self) -> bool:
+        """Whether every draw is the same."""
+        return self.low == self.high
+
+
+def quantiles(entry: UncertainInput, share: "Column") -> "Column":
+    """Return the factors below which an input lies with the given probabilities (0 to 1); never negative.
+
+    Raises:
+        InputError: the distribution is unknown, or its ends do not fit it.
+
+    >>> import numpy as np
+    >>> band = dict(key="pue", low=0.5, high=1.5, reason="", source="")
+    >>> quantiles(UncertainInput(**band, distribution="beta"), np.array([0.0, 0.5, 1.0])).round(9).tolist()
+    [0.5, 1.0, 1.5]
+    >>> quantiles(UncertainInput(**band, distribution="normal"), np.array([0.1, 0.5, 0.9])).round(2).tolist()
+    [0.5, 1.0, 1.5]
+    """
+    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+
+    check(entry)
+    if entry.certain:
+        drawn = np.full_like(share, entry.low, dtype=float)
+    else:
+        drawn = DISTRIBUTIONS[entry.distribution](entry, share)
+    return drawn if entry.most is None else np.minimum(drawn, entry.most)
+
+
+def check(entry: UncertainInput) -> None:
+    """Refuse an input whose ends do not fit its distribution.
+
+    Raises:
+        InputError: the distribution is unknown, or its ends do not fit it.
+    """
+    if entry.distribution not in DISTRIBUTIONS:
+        raise InputError(f"{entry.distribution!r} is no distribution", help=f"use one of {', '.join(DISTRIBUTIONS)}")
+    numbers = (entry.low, entry.high, *entry.values, *entry.shares)
+    if not all(math.isfinite(number) and number >= 0 for number in numbers) or entry.low > entry.high:
+        raise InputError(f"{entry.key}: the ends of a band are from 0, the lower one first", help="correct the band")
+    if entry.distribution in ("triangular", "beta") and not (
+        entry.certain or (entry.low <= 1 + _ROUNDING and entry.high >= 1 - _ROUNDING)
+    ):
+        raise InputError(f"{entry.key}: the value itself is outside of its band", help="let the band hold it")
+    if entry.distribution == "lognormal" and entry.low <= 0:
+        raise InputError(f"{entry.key}: a lognormal value is never 0", help="give a low end above 0")
+    if entry.distribution == "discrete" and (
+        not entry.values or len(entry.values) != len(entry.shares) or abs(math.fsum(entry.shares) - 1) > _ROUNDING
+    ):
+        raise InputError(f"{entry.key}: as many shares as values are needed, and they sum to 1", help="correct them")
+
+
+def triangular(share: "Column", low: float, high: float) -> "Column":
+    """Return the quantiles of a triangular distribution from low over a peak at 1 to high.
+
+    >>> import numpy as np
+    >>> triangular(np.array([0.0, 0.5, 1.0]), 0.5, 1.5).tolist()
+    [0.5, 1.0, 1.5]
+    """
+    import numpy as np  # noqa: PLC0415
+
+    width = high - low
+    if width <= 0:
+        return np.ones_like(share)
+    peak = (1.0 - low) / width
+    rising = low + np.sqrt(share * width * (1.0 - low))
+    falling = high - np.sqrt((1.0 - share) * width * (high - 1.0))
+    return np.where(share < peak, rising, falling)
+
+
+def _triangular(entry: UncertainInput, share: "Column") -> "Column":
+    return triangular(share, min(entry.low, 1.0), max(entry.high, 1.0))
+
+
+def _beta(entry: UncertainInput, share: "Column") -> "Column":
+    """Beta from low to high with its peak at 1: alpha = 1 + 4 (1 - low) / (high - low), beta = 6 - alpha."""
+    import numpy as np  # noqa: PLC0415
+    from scipy import special  # noqa: PLC0415
+
+    low, high = min(entry.low, 1.0), max(entry.high, 1.0)
+    alpha = 1.0 + _BASE_WEIGHT * (1.0 - low) / (high - low)
+    drawn: Column = low + (high - low) * special.betaincinv(
+        alpha, 2.0 + _BASE_WEIGHT - alpha, np.where(share < _LEAST, 0.0, share)
+    )
+    return drawn
+
+
+def _normal(entry: UncertainInput, share: "Column") -> "Column":
+    """Normal with low and high as P10 and P90; what would be below 0 is drawn anew, above."""
+    from scipy import special  # noqa: PLC0415
+
+    mean, deviation = (entry.low + entry.high) / 2.0, (entry.high - entry.low) / (2.0 * _P90)
+    below = special.ndtr(-mean / deviation)
+    drawn: Column = mean + deviation * special.ndtri(below + (1.0 - below) * _inside(share))
+    return drawn
+
+
+def _lognormal(entry: UncertainInput, share: "Column") -> "Column":
+    """Lognormal with low and high as P10 and P90, so that its median is their geometric mean."""
+    import numpy as np  # noqa: PLC0415
+    from scipy import special  # noqa: PLC0415
+
+    middle = (math.log(entry.low) + math.log(entry.high)) / 2.0
+    deviation = (math.log(entry.high) - math.log(entry.low)) / (2.0 * _P90)
+    drawn: Column = np.exp(middle + deviation * special.ndtri(_inside(share)))
+    return drawn
+
+
+def _discrete(entry: UncertainInput, share: "Column") -> "Column":
+    import numpy as np  # noqa: PLC0415
+
+    pairs = sorted(zip(entry.values, entry.shares, strict=True))
+    steps = np.cumsum([chance for _, chance in pairs])[:-1]
+    drawn: Column = np.array([value for value, _ in pairs], dtype=float)[np.searchsorted(steps, share, side="right")]
+    return drawn
+
+
+def _empirical(entry: UncertainInput, share: "Column") -> "Column":
+    """Equally likely values, by a straight line between them."""
+    import numpy as np  # noqa: PLC0415
+
+    drawn: Column = np.interp(share, np.linspace(0.0, 1.0, len(entry.values)), np.array(sorted(entry.values)))
+    return drawn
+
+
+def _inside(share: "Column") -> "Column":
+    """Keep probabilities off 0 and 1, where an unbounded distribution has no end."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.clip(share, 1e-12, 1.0 - 1e-12)
+
+
+#: What low and high are: the ends (triangular and beta, whose peak is the base), P10 and P90 (normal, lognormal), the
+#: least and the greatest value (discrete; empirical, which only paths of prices make).
+DISTRIBUTIONS: Mapping[str, Callable[[UncertainInput, "Column"], "Column"]] = {
+    "triangular": _triangular,
+    "beta": _beta,
+    "normal": _normal,
+    "lognormal": _lognormal,
+    "discrete": _discrete,
+    "empirical": _empirical,
+}

@@ -1,0 +1,129 @@
+"""Candidates, priced lines, parameters, contracts and mixes as rows of the tables that a cash flow starts from."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from clusterwright.facility.bill import Bill
+from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.tco.contracts import TERM_MONTHS, Mix
+from clusterwright.tco.priced_lines import is_by_term
+from clusterwright.tco.records import Candidate, Parameter, PricedLine
+
+Row = dict[str, Any]
+
+
+def contract_tables(candidates: Sequence[Candidate], mixes: Sequence[Mix]) -> dict[str, list[Row]]:
+    """Return the rows of the tables `contract`, `charge`, `support_tier` and `mix_part`."""
+    return {
+        "contract": [
+            {"key": candidate.key, "all_categories": not candidate.contract.categories}
+            | asdict(candidate.contract)
+            | {"categories": list(candidate.contract.categories)}
+            for candidate in candidates
+            if candidate.contract is not None
+        ],
+        "charge": [{"key": candidate.key} | asdict(charge) for candidate in candidates for charge in candidate.charges],
+        "support_tier": [row for candidate in candidates for row in _tiers(candidate)],
+        "mix_part": [
+            {"key": mix.key, "part_key": part.key}
+            | {name: value for name, value in asdict(part).items() if name != "key"}
+            for mix in mixes
+            for part in mix.parts
+        ],
+    }
+
+
+def _tiers(candidate: Candidate) -> list[Row]:
+    plan = candidate.support
+    if plan is None:
+        return []
+    ends = [*(tier.from_usd for tier in plan.tiers[1:]), None]
+    return [
+        {
+            "key": candidate.key,
+            "item": plan.item,
+            "from_usd": tier.from_usd,
+            "to_usd": end,
+            "fraction": tier.fraction,
+            "minimum_usd": plan.minimum_usd,
+            "source": plan.source,
+            "price_date": plan.price_date,
+            "confidence": plan.confidence,
+        }
+        for tier, end in zip(plan.tiers, ends, strict=True)
+    ]
+
+
+def as_candidate(mix: Mix, candidates: Sequence[Candidate]) -> Candidate:
+    """Return what a mix is beside the candidates: its days are those of its parts by their share of the work."""
+    by_key = {candidate.key: candidate for candidate in candidates}
+    parts = [(by_key[part.key], part) for part in mix.parts]
+    work = sum(part.variable_share for _, part in parts) or 1.0
+    return Candidate(
+        key=mix.key,
+        target=mix.target,
+        bill=Bill(target=mix.target, lines=(), it_power_w=0.0 if any(entry.owned for entry, _ in parts) else None),
+        nodes=mix.nodes,
+        gpus=mix.gpus,
+        calendar_days=sum(entry.calendar_days * part.variable_share for entry, part in parts) / work,
+        complete=all(entry.complete for entry, _ in parts),
+    )
+
+
+def candidate_row(candidate: Candidate, priced: bool) -> Row:
+    """Return a candidate as a row; `priced` tells whether every line of its bill has a price."""
+    return {
+        "key": candidate.key,
+        "owned": candidate.owned,
+        "priced": priced,
+        "complete": candidate.complete,
+        "nodes": float(candidate.nodes),
+        "gpus": float(candidate.gpus),
+        "calendar_days": candidate.calendar_days,
+        "it_power_w": candidate.bill.it_power_w,
+    }
+
+
+def line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
+    """Return the priced lines of a candidate as rows."""
+    return [
+        {
+            "key": candidate.key,
+            "item": priced.line.item,
+            "category": priced.line.category,
+            "charge": priced.line.charge,
+            "scales_with": priced.line.scales_with,
+            "committed": priced.term in COMMITTED_TERMS,
+            "by_term": is_by_term(priced.line),
+            "term_months": TERM_MONTHS.get(priced.term),
+            "quantity": float(priced.line.quantity),
+            "unit_usd": priced.unit_usd,
+            "unit_usd_low": priced.unit_usd_low,
+            "unit_usd_high": priced.unit_usd_high,
+            "basis": priced.basis,
+            "source": priced.source,
+            "price_date": priced.price_date,
+            "confidence": priced.confidence,
+        }
+        for priced in lines
+    ]
+
+
+def parameter_rows(parameter: Parameter, candidate_key: str = "") -> list[Row]:
+    """Return a parameter as a row per scenario, of one candidate or, without a key, of all."""
+    values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
+    kept = asdict(parameter)
+    return [
+        {
+            "scenario": scenario,
+            "candidate_key": candidate_key,
+            "key": parameter.key,
+            "value": value,
+            "basis": kept["basis"],
+            "source": kept["source"],
+            "price_date": kept["date"],
+            "confidence": "high" if parameter.basis == "given" else "low",
+        }
+        for scenario, value in values.items()
+    ]

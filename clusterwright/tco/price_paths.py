@@ -1,0 +1,204 @@
+"""Where rental prices may go: paths made of blocks of months of the price history, drawn at random."""
+
+import datetime as dt
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusterwright.errors import InputError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.gpu_products import GpuProduct
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+#: A history of fewer months is none: two years hold one round of yearly price lists at least twice.
+LEAST_MONTHS = 24
+#: How the mean change of the past is taken: left out, or kept.
+DRIFTS = ("none", "historic")
+_MONTHS_A_YEAR = 12
+#: Draws whose paths are in memory at once.
+_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarketHistory:
+    """Monthly changes of rental prices.
+
+    Attributes:
+        accelerators: whose markets they are of; `named` tells whether these are the ones that were asked for.
+        first_month, last_month: first days of the first and of the last month with a change.
+        log_changes: one series per accelerator: change of ln(price) over each month without a gap, oldest first.
+    """
+
+    accelerators: tuple[str, ...]
+    named: bool
+    first_month: dt.date
+    last_month: dt.date
+    log_changes: tuple[tuple[float, ...], ...]
+
+    @property
+    def months(self) -> int:
+        """Months of all series together."""
+        return sum(len(series) for series in self.log_changes)
+
+    @property
+    def drift_per_year(self) -> float:
+        """Mean change of ln(price) over a year."""
+        return math.fsum(change for series in self.log_changes for change in series) / self.months * _MONTHS_A_YEAR
+
+    @property
+    def volatility_per_year(self) -> float:
+        """Standard deviation of the changes of ln(price), over a year: that of a month times the root of 12."""
+        mean = self.drift_per_year / _MONTHS_A_YEAR
+        squares = math.fsum((change - mean) ** 2 for series in self.log_changes for change in series)
+        return math.sqrt(squares / self.months * _MONTHS_A_YEAR)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathRule:
+    """How paths are drawn.
+
+    Attributes:
+        block_months: so many months in a row are taken from the history at once; a shorter series begins anew.
+        drift: one of `DRIFTS`. `none`: the mean change is taken off, so that the median path stays where it is.
+        resale_correlation: rank correlation of resale with the rental price at the end of the path, 0 to 1.
+    """
+
+    block_months: int = 6
+    drift: str = "none"
+    resale_correlation: float = 0.7
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawnPaths:
+    """Paths of the rental price, as what they make of given amounts.
+
+    Attributes:
+        levels: one row per draw and one column per series of weights: the mean of the path over its months, weighted;
+            1 is today's price.
+        end_levels: price at the end of the horizon over today's, per draw.
+    """
+
+    levels: "Column"
+    end_levels: "Column"
+
+
+def market_history(
+    book: PriceBook, products: Sequence[GpuProduct], accelerators: Collection[str], as_of: dt.date
+) -> MarketHistory | None:
+    """Return the history of the accelerators; of all whose history is long enough if theirs is not; None if none is.
+
+    Args:
+        book: prices.
+        products: everything that is rented with accelerators.
+        accelerators: ids of those that the comparison rents.
+        as_of: later prices are not looked at.
+    """
+    named = [entry for entry in products if entry.accelerator in accelerators]
+    for chosen in (named, list(products)):
+        if not chosen:
+            continue
+        rows = book.query("pricing/sql/market_change.sql", {"as_of": as_of}, products=chosen)
+        months: dict[str, list[tuple[dt.date, float]]] = {}
+        for row in rows:
+            months.setdefault(row["accelerator"], []).append((row["month_start"], row["log_change"]))
+        runs = {accelerator: _without_gap(found) for accelerator, found in months.items()}
+        long_enough = {accelerator: run for accelerator, run in runs.items() if len(run) >= LEAST_MONTHS}
+        if long_enough:
+            return MarketHistory(
+                accelerators=tuple(long_enough),
+                named=chosen == named,
+                first_month=min(run[0][0] for run in long_enough.values()),
+                last_month=max(run[-1][0] for run in long_enough.values()),
+                log_changes=tuple(tuple(change for _, change in run) for run in long_enough.values()),
+            )
+    return None
+
+
+def _without_gap(months: Sequence[tuple[dt.date, float]]) -> list[tuple[dt.date, float]]:
+    """Return the newest months that follow on each other."""
+    run: list[tuple[dt.date, float]] = []
+    for month, change in months:
+        if run and _number(month) != _number(run[-1][0]) + 1:
+            run = []
+        run.append((month, change))
+    return run
+
+
+def _number(month: dt.date) -> int:
+    return month.year * _MONTHS_A_YEAR + month.month
+
+
+def price_paths(
+    log_changes: Sequence[Sequence[float]], rule: PathRule, *, months: int, draws: int, rng: "np.random.Generator"
+) -> "Column":
+    """Return one path per draw: price at the start of each month over today's, and at the end of the last one.
+
+    A circular block bootstrap (Politis and Romano 1992): blocks of consecutive months start at a month drawn at random,
+    each of every series equally likely; after the last month of a series follows its first.
+
+    Args:
+        log_changes: change of ln(price) over each month, by series.
+        rule: length of the blocks, and drift.
+        months: of the path, so that it has one value more.
+        draws: number of paths.
+        rng: where chance comes from.
+
+    Raises:
+        InputError: there is no history, or the rule is none.
+
+    >>> import numpy as np
+    >>> rule = PathRule(block_months=2, drift="historic")
+    >>> price_paths([[0.0, 0.0]], rule, months=3, draws=1, rng=np.random.default_rng(1)).tolist()
+    [[1.0, 1.0, 1.0, 1.0]]
+    """
+    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+
+    if not any(log_changes) or rule.block_months < 1 or rule.drift not in DRIFTS:
+        raise InputError("no path can be drawn", help="give a history, blocks of 1 month or more, and a known drift")
+    history = np.concatenate([np.array(series, dtype=float) for series in log_changes])
+    if rule.drift == "none":
+        history = history - history.mean()
+    lengths = np.array([len(series) for series in log_changes])
+    length = np.repeat(lengths, lengths)
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    blocks = -(-months // rule.block_months)
+    starts = rng.integers(len(history), size=(draws, blocks, 1))
+    places = first[starts] + (starts - first[starts] + np.arange(rule.block_months)) % length[starts]
+    changes = history[places.reshape(draws, blocks * rule.block_months)[:, :months]]
+    paths: Column = np.exp(np.concatenate([np.zeros((draws, 1)), np.cumsum(changes, axis=1)], axis=1))
+    return paths
+
+
+def drawn_paths(
+    history: MarketHistory, rule: PathRule, weights: "Column", *, draws: int, seed: int
+) -> DrawnPaths:  # fmt: skip
+    """Return what the paths make of amounts by month; draws never meet months and amounts in one table.
+
+    Args:
+        history: of the market.
+        rule: how paths are drawn.
+        weights: one row per month (0 is the price of today, row n that at the start of month n + 1; the last row that
+            of the end) and one column per series of amounts, such as the present value of an option's rent.
+        draws: number of paths.
+        seed: the same seed gives the same paths.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    rng = np.random.default_rng([seed, 1])
+    total = weights.sum(axis=0)
+    shares = np.divide(weights, total, out=np.zeros_like(weights), where=total != 0)
+    levels = np.ones((draws, weights.shape[1]))
+    end_levels = np.ones(draws)
+    for first in range(0, draws, _AT_ONCE):
+        number = min(_AT_ONCE, draws - first)
+        paths = price_paths(history.log_changes, rule, months=len(weights) - 1, draws=number, rng=rng)
+        levels[first : first + number] = paths @ shares
+        end_levels[first : first + number] = paths[:, -1]
+    levels[:, total == 0] = 1.0
+    return DrawnPaths(levels=levels, end_levels=end_levels)

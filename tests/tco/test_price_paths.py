@@ -1,0 +1,179 @@
+"""Paths of rental prices: hand-counted histories, and the statistics that a block bootstrap keeps."""
+
+import datetime as dt
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clusterwright.errors import InputError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.gpu_products import GpuProduct
+from clusterwright.tco.price_paths import (
+    MarketHistory,
+    PathRule,
+    drawn_paths,
+    market_history,
+    price_paths,
+)
+
+COLUMNS = "sku,region,term,charge,unit,usd,effective_from,last_seen,source,locator,confidence,status,note"
+HISTORIC = PathRule(block_months=3, drift="historic")
+
+
+def _rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _product(sku: str, accelerator: str = "h100") -> GpuProduct:
+    return GpuProduct(
+        sku=sku, provider=sku.partition("/")[0], accelerator=accelerator, gpus=8, terms=("on_demand",),
+        dense_bf16_flop_per_s_per_gpu=None, dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=None,
+    )  # fmt: skip
+
+
+def _book(folder: Path, *points: tuple[str, str, str, float, str, str]) -> PriceBook:
+    rows = [
+        f"{sku},{region},{term},hourly,node,{usd},{first},{last},list,page,high,chosen,"
+        for sku, region, term, usd, first, last in points
+    ]
+    (folder / "points.csv").write_text("\n".join([COLUMNS, *rows]) + "\n")
+    (folder / "sources.csv").write_text("id,title,where,date,confidence\nlist,List,here,2026-01-01,high\n")
+    return PriceBook.open(folder)
+
+
+def test_history_by_hand(tmp_path: Path) -> None:
+    """Months count from the first day of one to that of the next; regions of one provider weigh as one.
+
+    a/x stands at 10 in two regions and falls to 5 in one of them on 2024-03-15, so that provider a changes by
+    ln(0.5) / 2 in March; b/y rises from 20 to 30 on 2024-04-01, which is the close of March; c/z is known too late to
+    have a change. March is the mean of both: (ln(0.5) / 2 + ln(1.5)) / 2.
+    """
+    book = _book(
+        tmp_path,
+        ("a/x", "east", "on_demand", 10, "2024-01-01", "2024-02-01"),
+        ("a/x", "east", "on_demand", 5, "2024-03-15", "2026-03-02"),
+        ("a/x", "west", "on_demand", 10, "2024-01-01", "2026-03-02"),
+        ("b/y", "", "on_demand", 20, "2024-02-11", "2024-02-20"),
+        ("b/y", "", "on_demand", 30, "2024-04-01", "2026-03-31"),
+        ("c/z", "", "on_demand", 7, "2026-03-01", "2026-03-31"),
+    )
+    products = [_product("a/x"), _product("b/y"), _product("c/z")]
+    history = market_history(book, products, ["h100"], dt.date(2026, 12, 31))
+    assert history is not None
+    assert (history.first_month, history.last_month) == (dt.date(2024, 1, 1), dt.date(2026, 2, 1))
+    (changes,) = history.log_changes
+    assert len(changes) == 26
+    assert changes[2] == pytest.approx((math.log(0.5) / 2 + math.log(1.5)) / 2)
+    assert [change for place, change in enumerate(changes) if place != 2] == [0.0] * 25
+    assert history.drift_per_year == pytest.approx(changes[2] * 12 / 26)
+    earlier = market_history(book, products, ["h100"], dt.date(2026, 1, 5))
+    assert earlier is not None
+    assert earlier.log_changes[0] == changes[:24]
+
+
+def test_too_short_a_history_is_none(tmp_path: Path) -> None:
+    """Without two years of the accelerator the others stand in; without any there is no path."""
+    old = ("a/x", "", "on_demand", 10, "2020-01-01", "2026-01-01")
+    new = ("b/y", "", "on_demand", 10, "2025-01-01", "2026-01-01")
+    products = [_product("a/x", "a100"), _product("b/y", "b200")]
+    found = market_history(_book(tmp_path, old, new), products, ["b200"], dt.date(2026, 2, 1))
+    assert found is not None
+    assert (found.accelerators, found.named) == (("a100",), False)
+    assert market_history(_book(tmp_path, new), products, ["b200"], dt.date(2026, 2, 1)) is None
+
+
+def test_shipped_history_is_long_enough(book: PriceBook) -> None:
+    """The shipped prices of H100 hold more than three years of changes."""
+    found = market_history(book, [_product("aws/p5.48xlarge")], ["h100"], dt.date(2026, 10, 16))
+    assert found is not None
+    assert found.months >= 36
+    assert 0.05 < found.volatility_per_year < 1.0
+
+
+def test_blocks_are_stretches_of_the_history() -> None:
+    """Every block holds months that follow on each other, the first one after the last."""
+    changes = [0.1, -0.2, 0.3, -0.4, 0.5]
+    paths = price_paths([changes], HISTORIC, months=6, draws=200, rng=_rng())
+    drawn = np.diff(np.log(paths), axis=1).round(9)
+    places = np.vectorize(changes.index)(drawn)
+    for block in (places[:, :3], places[:, 3:]):
+        assert ((block[:, 1:] - block[:, :-1]) % 5 == 1).all()
+    assert paths[:, 0].tolist() == [1.0] * 200
+    assert set(places[:, 0]) == set(range(5))
+
+
+def test_series_are_not_mixed_within_a_block() -> None:
+    """A block stays within the series it starts in; longer series are drawn more often."""
+    paths = price_paths([[0.1, 0.2], [-0.1, -0.2, -0.3, -0.4, -0.5, -0.6]], HISTORIC, months=3, draws=4000, rng=_rng())
+    drawn = np.diff(np.log(paths), axis=1)
+    assert ((drawn > 0).all(axis=1) | (drawn < 0).all(axis=1)).all()
+    assert (drawn[:, 0] > 0).mean() == pytest.approx(0.25, abs=0.03)
+
+
+def test_bootstrap_keeps_mean_variance_and_autocorrelation() -> None:
+    """Over many draws the changes have the history's mean and variance, and its autocorrelation within blocks."""
+    noise = _rng(5).normal(size=60)
+    changes = np.convolve(noise, [1.0, 0.8], mode="same") * 0.05 - 0.01
+    months, draws, block = 12, 40_000, 6
+    rule = PathRule(block_months=block, drift="historic")
+    drawn = np.diff(np.log(price_paths([changes.tolist()], rule, months=months, draws=draws, rng=_rng())), axis=1)
+    assert drawn.mean() == pytest.approx(changes.mean(), abs=4 * changes.std() / draws**0.5)
+    assert drawn.var() == pytest.approx(changes.var(), rel=0.02)
+    circular = np.corrcoef(changes, np.roll(changes, -1))[0, 1]
+    within = np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]
+    across = np.corrcoef(drawn[:, block - 1], drawn[:, block])[0, 1]
+    assert within == pytest.approx(circular, abs=0.02)
+    assert across == pytest.approx(0.0, abs=0.02)
+
+
+def test_without_drift_prices_stay_where_they_are_on_average() -> None:
+    """The mean change is taken off: the geometric mean of the paths is today's price, whatever the past did."""
+    changes = [[-0.05 + 0.02 * (place % 3) for place in range(30)]]
+    none = price_paths(changes, PathRule(drift="none"), months=24, draws=20_000, rng=_rng())
+    kept = price_paths(changes, PathRule(drift="historic"), months=24, draws=20_000, rng=_rng())
+    assert np.log(none[:, -1]).mean() == pytest.approx(0.0, abs=0.003)
+    assert np.log(kept[:, -1]).mean() == pytest.approx(-0.03 * 24, abs=0.003)
+
+
+@pytest.mark.parametrize("drift", ["none", "historic"])
+def test_a_price_that_never_changed_gives_no_band(drift: str) -> None:
+    """A constant history is followed by constant prices."""
+    paths = price_paths([[0.0] * 30], PathRule(drift=drift), months=12, draws=50, rng=_rng())
+    assert (paths == 1.0).all()
+
+
+def _history(*changes: float) -> MarketHistory:
+    day = dt.date(2026, 1, 1)
+    return MarketHistory(
+        accelerators=("h100",), named=True, first_month=day, last_month=day, log_changes=(tuple(changes),)
+    )
+
+
+def test_weights_of_months() -> None:
+    """What is paid at the first month's price does not move; what is agreed later moves with the price of that month.
+
+    A price that doubles every month, and amounts of 1 and 3 at the prices of month 0 and 2: (1 + 3 x 4) / 4.
+    """
+    weights = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+    drawn = drawn_paths(_history(math.log(2.0)), HISTORIC, weights, draws=3, seed=1)
+    assert drawn.levels.tolist() == [[1.0, pytest.approx(3.25), 1.0]] * 3
+    assert drawn.end_levels == pytest.approx([8.0] * 3)
+
+
+def test_same_seed_same_paths() -> None:
+    """The same seed gives the same paths, also where they are made in parts."""
+    history, weights = _history(*np.linspace(-0.1, 0.1, 25)), np.ones((13, 1))
+    one, two, other = (drawn_paths(history, PathRule(), weights, draws=20_050, seed=seed) for seed in (1, 1, 2))
+    assert (one.levels == two.levels).all()
+    assert (one.levels != other.levels).any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"), [([], HISTORIC), ([[0.1]], PathRule(block_months=0)), ([[0.1]], PathRule(drift="upward"))]
+)
+def test_no_path(changes: list[list[float]], rule: PathRule) -> None:
+    """Without a history, or by a rule that is none, nothing is drawn."""
+    with pytest.raises(InputError):
+        price_paths(changes, rule, months=3, draws=1, rng=_rng())
