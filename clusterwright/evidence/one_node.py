@@ -109,8 +109,8 @@ def one_node(book: PriceBook, as_of: dt.date | None = None) -> OneNode:
                 sku=rent.price_of or "",
                 region=rent.region,
                 usd_per_hour=usd_per_hour,
-                effective_from=point and point.effective_from,
-                last_seen=point and point.last_seen,
+                effective_from=point.effective_from if point else None,
+                last_seen=point.last_seen if point else None,
                 source=point.source if point else "",
                 months={way: {used: found.get((way, name)) for used, found in by_use.items()} for way in ways},
             )
