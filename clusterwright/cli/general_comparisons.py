@@ -14,7 +14,7 @@ def compare(
     *,
     scenarios: bool,
     one_node: bool,
-    finance: bool,
+    other: bool,
     as_json: bool,
 ) -> int:
     """Print a general comparison; return the exit code.
@@ -25,14 +25,14 @@ def compare(
         as_of: day of prices, wins over the blueprint's.
         scenarios: price for performance, calculated anew.
         one_node: the breakeven of one node.
-        finance: another kind, which goes with neither.
+        other: whether another kind or form is asked for, which goes with neither.
         as_json: print JSON.
 
     Raises:
         InputError: none or several are asked for, or the day is no day.
         BlueprintError: the blueprint is wrong.
     """
-    if scenarios + one_node + finance != 1 or finance:
+    if scenarios + one_node != 1 or other:
         raise InputError(
             "give one of --scenarios, --one-node and --finance"
             if scenarios or one_node

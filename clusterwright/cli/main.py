@@ -103,6 +103,7 @@ def compare(
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="DAY", help="--scenarios, --one-node: prices of this day")
     ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -120,17 +121,21 @@ def compare(
                 as_of,
                 scenarios=scenarios,
                 one_node=one_node,
-                finance=finance,
+                other=finance or markdown,
                 as_json=as_json,
             )
         )
     if finance:
         from clusterwright.cli import finance as command
+        from clusterwright.errors import InputError
+
+        if markdown:
+            raise InputError("--markdown has no form of --finance", help="leave out one of the two")
 
         raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
+    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json, markdown=markdown))
 
 
 @app.command()
