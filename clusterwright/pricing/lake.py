@@ -122,7 +122,7 @@ def _create_views(connection: "DuckDBPyConnection", place: str | Path, wanted: S
             _create_view(connection, place, table, found.get(table, ()))
     except duckdb.Error as error:
         raise StoreError(
-            f"{place} is no price lake: {_last_line(error)}", help="export the store again, or name another place"
+            f"{place} is no price lake: {last_line(error)}", help="export the store again, or name another place"
         ) from None
 
 
@@ -175,7 +175,7 @@ def _listed(addresses: Sequence[str]) -> str:
     return "[" + ", ".join(QUOTE + address.replace(QUOTE, QUOTE * 2) + QUOTE for address in addresses) + "]"
 
 
-def _last_line(error: Exception) -> str:
+def last_line(error: Exception) -> str:
     """Return what went wrong; a failure of a file system ends with it, below the way it came."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip() if lines and lines[0].startswith("Traceback") else lines[0]
