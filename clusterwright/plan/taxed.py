@@ -62,6 +62,8 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
             owned_key=owned.key if owned else "",
             bridge_key=bridge.key if bridge else "",
             delivery_months=float(delayed),
+            deposit=section.deposit if delayed else 1.0,
+            depreciation_of={category: _fractions(method, bonus) for category, method in _methods(section).items()},
         ),
     )
     known = {cost.key for cost in costs}
@@ -78,6 +80,17 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
         books=tuple(year for year in books if year.key == key),
         financed=_financed(section, ledger, mine),
     )
+
+
+def _methods(section: TcoSection) -> dict[str, str]:
+    """Return the methods of categories that are not written off like the rest."""
+    return {"building": section.owner.building_depreciation, **section.depreciation_of}
+
+
+def _fractions(method: str, bonus: float) -> tuple[float, ...]:
+    """Return the shares of a category's method; only what is written off within 20 years by MACRS has the bonus."""
+    quick = method.startswith("macrs_") and method != "macrs_39"
+    return depreciation_fractions(method, bonus_fraction=bonus if quick else 0.0)
 
 
 def _financed(section: TcoSection, ledger: Ledger, mine: AfterTax | None) -> Financed | None:
