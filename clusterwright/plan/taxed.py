@@ -21,7 +21,8 @@ class Taxed:
 
     Attributes:
         tax_rate, depreciation, bonus_fraction: what was counted with.
-        delivery_months: whole months until what is bought works; bridged_by: what is rented until then.
+        delivery_months: whole months until what is bought works; deposit: share paid at the order; bridged_by: what
+            is rented until then.
         options: every option after tax, cheapest present value first; books: of the one that buys.
         financed: the purchase with the loan or the lease of the blueprint, None without one.
     """
@@ -30,6 +31,7 @@ class Taxed:
     depreciation: str
     bonus_fraction: float
     delivery_months: int
+    deposit: float
     bridged_by: str
     options: tuple[AfterTax, ...]
     books: tuple[BookYear, ...]
@@ -75,6 +77,7 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
         depreciation=section.depreciation,
         bonus_fraction=bonus,
         delivery_months=delayed,
+        deposit=section.deposit,
         bridged_by=bridge.key if bridge is not None and delayed else "",
         options=tuple(shown),
         books=tuple(year for year in books if year.key == key),

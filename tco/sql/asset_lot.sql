@@ -8,7 +8,11 @@ select
     if(
         category in ('building', 'software', 'one_time'),
         $horizon_months,
-        least(month_end + coalesce(cast($refresh_months as double), $horizon_months), $horizon_months)
+        least(
+            if(key = $owned_key || '/bridged' and month_end = $delivery_months, 0.0, month_end)
+            + coalesce(cast($refresh_months as double), $horizon_months),
+            $horizon_months
+        )
     ) as gone_month
 from financed_flow
 where capex_or_opex = 'capex' and category <> 'resale'
