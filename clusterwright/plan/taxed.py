@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.tco.engine import Ledger
@@ -38,6 +38,20 @@ class Taxed:
     financed: Financed | None
 
 
+def taxes_of(section: TcoSection, ledger: Ledger) -> Taxes:
+    """Return how a plan is taxed, what it buys being there at once.
+
+    Raises:
+        InputError: the bonus of the as-of day is unknown.
+    """
+    bonus = _bonus(section, ledger.as_of)
+    return Taxes(
+        tax_rate=section.tax_rate,
+        depreciation=depreciation_fractions(section.depreciation, bonus_fraction=bonus),
+        depreciation_of={category: _fractions(method, bonus) for category, method in _methods(section).items()},
+    )
+
+
 def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -> Taxed:
     """Return a plan after tax, delivery and financing.
 
@@ -50,22 +64,18 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     Raises:
         InputError: delivery takes the whole horizon, or the bonus of the as-of day is unknown.
     """
-    day: dt.date = ledger.as_of
-    bonus = bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
     owned = next((cost for cost in costs if cost.owned), None)
     bridge = next((cost for cost in costs if not cost.owned and not cost.term.startswith("reserved")), None)
     months = math.ceil(section.delivery / _MONTH_S - 1e-9)
     delayed = months if owned is not None and bridge is not None else 0
     options, books = after_tax(
         ledger,
-        Taxes(
-            tax_rate=section.tax_rate,
-            depreciation=depreciation_fractions(section.depreciation, bonus_fraction=bonus),
+        replace(
+            taxes_of(section, ledger),
             owned_key=owned.key if owned else "",
             bridge_key=bridge.key if bridge else "",
             delivery_months=float(delayed),
             deposit=section.deposit if delayed else 1.0,
-            depreciation_of={category: _fractions(method, bonus) for category, method in _methods(section).items()},
         ),
     )
     known = {cost.key for cost in costs}
@@ -75,7 +85,7 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     return Taxed(
         tax_rate=section.tax_rate,
         depreciation=section.depreciation,
-        bonus_fraction=bonus,
+        bonus_fraction=_bonus(section, ledger.as_of),
         delivery_months=delayed,
         deposit=section.deposit,
         bridged_by=bridge.key if bridge is not None and delayed else "",
@@ -83,6 +93,10 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
         books=tuple(year for year in books if year.key == key),
         financed=_financed(section, ledger, mine),
     )
+
+
+def _bonus(section: TcoSection, day: dt.date) -> float:
+    return bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
 
 
 def _methods(section: TcoSection) -> dict[str, str]:

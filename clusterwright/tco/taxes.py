@@ -2,7 +2,7 @@
 
 import csv
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -97,10 +97,7 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
     values = tax_values(ledger, taxes)
     for name in ("financed_flow", "asset_lot"):
         ledger.create(name, f"tco/sql/{name}.sql", values)
-    categories = {row["category"] for row in ledger.query("tco/sql/asset_category.sql", {})}
-    ledger.create(
-        "depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, categories)}
-    )
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, ledger)})
     for name in TAX_TABLES:
         ledger.create(name, f"tco/sql/{name}.sql", values)
     for path in files("tco/finance_audits"):
@@ -132,12 +129,13 @@ def tax_values(ledger: Ledger, taxes: Taxes) -> dict[str, Any]:
     }
 
 
-def _written_off_rows(taxes: Taxes, categories: Collection[str]) -> list[dict[str, Any]]:
+def _written_off_rows(taxes: Taxes, ledger: Ledger) -> list[dict[str, Any]]:
     """Return the share of each category that is written off in each year.
 
     Raises:
         InputError: a method is given for a category of which nothing is bought.
     """
+    categories = {row["category"] for row in ledger.query("tco/sql/asset_category.sql", {})}
     for category in taxes.depreciation_of:
         if category not in categories and category not in _MAY_BE_MISSING:
             raise InputError(
@@ -150,6 +148,21 @@ def _written_off_rows(taxes: Taxes, categories: Collection[str]) -> list[dict[st
         for category in sorted(categories)
         for year, share in enumerate(taxes.depreciation_of.get(category, taxes.depreciation), start=1)
     ]
+
+
+def tax_terms(ledger: Ledger, taxes: Taxes) -> None:
+    """Put the present value after tax of every term of every option (`drawn_flow`) into the table `taxed_term`.
+
+    Taxes are linear in the cash flow and grouped by key alone: each term is taxed as an option of its own, and the
+    terms of an option sum to what it costs after tax.
+    """
+    values = tax_values(ledger, taxes)
+    ledger.create("financed_flow", "tco/sql/taxed_term_flow.sql", {})
+    ledger.create("asset_lot", "tco/sql/asset_lot.sql", values)
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, ledger)})
+    for name in TAX_TABLES:
+        ledger.create(name, f"tco/sql/{name}.sql", values)
+    ledger.create("taxed_term", "tco/sql/taxed_term.sql", {})
 
 
 @cache
