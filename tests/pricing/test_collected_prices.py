@@ -78,8 +78,6 @@ def test_index(claims: list[dict[str, str]]) -> None:
     """Each month of the market index."""
     index = [claim for claim in claims if claim["sku"].startswith("index/gix-")]
     known = {(claim["effective_from"], float(claim["usd"])) for claim in index}
-        (claim["effective_from"], float(claim["usd"])) for claim in claims if claim["sku"].startswith("index/gix-")
-    }
     for row in _collected("market_index_gix.csv"):
         assert (f"{row['month']}-01", float(row["index_usd_per_gpu_hour"])) in known, row
 
