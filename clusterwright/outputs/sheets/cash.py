@@ -9,7 +9,18 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
 from clusterwright.outputs.sheets.engine_rows import Class, by_class
-from clusterwright.outputs.sheets.formula import Figure, added, both, either, figure, smallest, span, total, when
+from clusterwright.outputs.sheets.formula import (
+    Figure,
+    added,
+    both,
+    either,
+    figure,
+    largest,
+    smallest,
+    span,
+    total,
+    when,
+)
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.plan.record import Option
@@ -101,7 +112,6 @@ def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashShee
     page = work.page(f"Cash {option.target}")
     page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}")
     page.widths(26, rest=17, columns=30)
-    page.sheet.repeat_rows(_FIRST - 1)
     page.sheet.freeze_panes(_FIRST, 2)
     facts = _head(work, page, option, bill)
     months, lengths = _calendar(work, page)
@@ -166,7 +176,7 @@ def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, F
         "cluster": figure(1.0),
     }
     if option.it_power_w is not None:
-        page.text(2, _FACTS, "equipment, USD")
+        page.text(2, _FACTS, "equipment, USD", "text")
         facts["equipment_usd"] = page.put(
             2, _FACTS + 1, bill.usd(option.target, charge="once", category=f"<>{ONE_TIME}")
         )
@@ -209,7 +219,11 @@ def _columns(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Fig
         found += [
             _Formula(title="rent while working", kind="used", month=working * facts["busy"]),
             _Formula(title="rent always", kind="kept", month=bill.usd_per_month(work, label, paid="always")),
-            _Formula(title="rent committed", kind="kept", month=bill.usd_per_month(work, label, paid="committed")),
+            _Formula(
+                title="rent committed",
+                kind="kept",
+                month=bill.usd_per_month(work, label, paid="committed") * largest(1.0, facts["busy"]),
+            ),
         ]
     return found
 
