@@ -1,6 +1,7 @@
 """compare --finance: every target and term, returns, and how sure the ranking is, for a terminal and as JSON."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from clusterwright.blueprint.problems import LOOK_IT_UP, Problem
 from clusterwright.cli.answer import exit_code, load_and_decide
 from clusterwright.cli.show import table
 from clusterwright.errors import InputError
-from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.finances import Finances, Return, finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.taxed import Taxed
 from clusterwright.plan.words import money, percent, term_text
@@ -43,6 +44,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
 def _document(plan: Plan, found: Finances) -> dict[str, Any]:
     names = (
         "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
+        "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
     )  # fmt: skip
     return {
         "schema": 1,
@@ -50,10 +52,11 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
         "options": [
-            {name: getattr(cost, name) for name in names} | asdict(unit)
+            {name: getattr(cost, name) for name in names} | asdict(unit) | _described(found, cost.key)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
         "returns": [asdict(entry) for entry in found.returns],
+        "hybrid_returns": [asdict(entry) for entry in found.hybrid_returns],
         "after_tax": asdict(found.taxed),
         "uncertainty": {
             "draws": found.draws,
@@ -66,6 +69,14 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
             "heat_map": [asdict(entry) for entry in found.heat],
         },
     }
+
+
+def _described(found: Finances, key: str) -> dict[str, Any]:
+    """Return the hardware of an option and what is assumed of it; a mix has no hardware of its own."""
+    offer = found.offers.get(key)
+    if offer is None:
+        return {"instance": "", "accelerator": "", "note": ""}
+    return {"instance": offer.instance, "accelerator": offer.accelerator, "note": offer.note}
 
 
 def _text(plan: Plan, found: Finances) -> str:
@@ -83,11 +94,15 @@ def _text(plan: Plan, found: Finances) -> str:
         "",
         f"  {found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
+        *_notes(found),
     ]
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
         lines += ["", *_taxed(found.taxed)]
     if found.returns:
-        lines += ["", "Owning as an investment, against", _returns(found)]
+        lines += ["", "Owning as an investment, against", _returns(found.returns)]
+    for key in dict.fromkeys(entry.owned_key for entry in found.hybrid_returns):
+        mixed = [entry for entry in found.hybrid_returns if entry.owned_key == key]
+        lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed)]
     if found.swings:
         lines += ["", *_sensitivity(found)]
     return "\n".join(lines)
@@ -107,12 +122,27 @@ def _options(found: Finances, months: str) -> str:
             money(drawn[cost.key].npv_usd_p10),
             money(drawn[cost.key].npv_usd_p50),
             money(drawn[cost.key].npv_usd_p90),
-            percent(drawn[cost.key].probability_cheapest),
-            money(drawn[cost.key].regret_usd),
+            percent(drawn[cost.key].probability_cheapest) if cost.competes else "–",
+            money(drawn[cost.key].regret_usd) if cost.competes else "–",
         ]
         for cost in found.costs
     ]
     return table(columns, rows)
+
+
+def _notes(found: Finances) -> list[str]:
+    """Return what is assumed of options, each sentence once, with the options that it is of."""
+    of_note: dict[str, list[str]] = {}
+    for cost in found.costs:
+        offer = found.offers.get(cost.key)
+        if offer is not None and offer.note:
+            of_note.setdefault(offer.note, []).append(term_text(cost.key))
+    if not of_note:
+        return []
+    return [
+        "  – is not called the cheapest: only a part of it is priced, or nobody can count on it all the time.",
+        *(f"  {'; '.join(names)}: {note}." for note, names in of_note.items()),
+    ]
 
 
 def _taxed(found: Taxed) -> list[str]:
@@ -180,10 +210,10 @@ def _small(usd: float | None) -> str:
     return "unknown" if usd is None else f"${usd:,.4g}"
 
 
-def _returns(found: Finances) -> str:
+def _returns(found: Sequence[Return]) -> str:
     columns = [
         ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""), ("utilisation", ""),
-        ("node price", ""), ("", "left"),
+        ("node price", ""), ("per GPU-hour", ""), ("", "left"),
     ]  # fmt: skip
     rows = [
         [
@@ -194,13 +224,14 @@ def _returns(found: Finances) -> str:
             _month(entry.discounted_payback_months),
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
             "none" if entry.breakeven_rent_factor is None else percent(entry.breakeven_rent_factor),
+            "none" if entry.breakeven_usd_per_gpu_hour is None else _small(entry.breakeven_usd_per_gpu_hour),
             entry.reason,
         ]
-        for entry in found.returns
+        for entry in found
     ]
     note = (
         "  utilisation: above it owning costs less (0 %: at any)\n"
-        "  node price: share of the rented nodes' price at which both cost the same"
+        "  node price: share of the rented nodes' price at which both cost the same, and what a GPU-hour then costs"
     )
     return table(columns, rows) + "\n" + note
 

@@ -1,20 +1,24 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from clusterwright.plan.contracted import Offer
+from clusterwright.plan.hybrids import mixes
+from clusterwright.plan.offers import offers
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
+from clusterwright.tco.contracts import Mix
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.records import Candidate, CandidateCost
+from clusterwright.tco.priced_lines import is_by_term
+from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.uncertainty import (
     DrawnOption,
     grid,
@@ -23,9 +27,9 @@ from clusterwright.tco.uncertainty import (
     uncertain_inputs,
 )
 
-#: Terms that change more than the price: spot capacity is taken back, so that a run takes longer on it.
-_NOT_A_PRICE = ("spot", "purchase")
 OWNED = "onprem"
+#: Categories of what rented nodes cost; what they were paid in advance for later work is part of it.
+_OF_NODES = ("compute", "unused_term")
 HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
 
 
@@ -39,6 +43,7 @@ class Return:
         irr_per_year: internal rate of return, None if there is none or several; `reason` says why.
         payback_months, discounted_payback_months: when the money is back, resale left out of neither.
         breakeven_months, breakeven_utilisation: as in `tco.records.Breakeven`.
+        breakeven_usd_per_gpu_hour: that price of a rented GPU and hour at which both cost the same, None as below.
         breakeven_rent_factor: share of the rented option's price of GPU nodes at which both cost the same, None where
             its other costs alone are above.
     """
@@ -51,6 +56,7 @@ class Return:
     discounted_payback_months: float | None
     breakeven_months: float | None
     breakeven_utilisation: float | None
+    breakeven_usd_per_gpu_hour: float | None
     breakeven_rent_factor: float | None
     reason: str
 
@@ -111,6 +117,8 @@ class Finances:
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`.
+        offers: by key of an option; a mix has none.
+        hybrid_returns: of owning a part, against each rented option.
     """
 
     costs: tuple[CandidateCost, ...]
@@ -125,6 +133,8 @@ class Finances:
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    hybrid_returns: tuple[Return, ...] = ()
 
 
 def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
@@ -139,20 +149,23 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan), book)
-    costs = sorted(
-        (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
-    )
+    found = offers(plan, book)
+    ledger = _ledger(plan, found, book)
+    costs = _known(ledger)
+    if plan.tco.hybrid:
+        ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
+        costs = _known(ledger)
     inputs = _inputs(plan, ledger, costs)
     drawn = ledger.drawn(latin_hypercube(inputs, draws, seed=seed)).options
     known = {cost.key for cost in costs}
-    rented = [cost.key for cost in costs if not cost.owned]
-    owned = any(cost.owned for cost in costs)
-    against = rented[0] if owned and rented else ""
+    rented = [cost for cost in costs if not cost.owned]
+    owned = [cost for cost in costs if cost.owned]
+    against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, inputs, against) if against else ((), (), None)
     return Finances(
         costs=tuple(costs),
-        returns=tuple(_return(ledger, costs, key) for key in rented) if owned else (),
+        returns=tuple(_return(ledger, mine, theirs) for mine in owned if not mine.mixed for theirs in rented),
+        hybrid_returns=tuple(_return(ledger, mine, theirs) for mine in owned if mine.mixed for theirs in rented),
         draws=draws,
         seed=seed,
         inputs=inputs,
@@ -162,23 +175,49 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
-        unit_costs=_unit_costs(plan, ledger, costs),
+        unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
+        offers={offer.candidate.key: offer for offer in found},
     )
 
 
-def _unit_costs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UnitCost, ...]:
+def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixed: Sequence[Mix] = ()) -> Ledger:
+    """Return the cash flow of every way to do the work; as much of it as the plan's own options do."""
+    own = candidates_of(plan)
+    paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
+    economics = replace(economics_of_plan(plan), reference_days=max(paced))
+    return Ledger([offer.candidate for offer in found], economics, book, mixed)
+
+
+def _known(ledger: Ledger) -> list[CandidateCost]:
+    """Return the costs that are known, cheapest present value first."""
+    return sorted(
+        (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
+    )
+
+
+def _goodputs(found: Sequence[Offer], ledger: Ledger) -> dict[str, float]:
+    """Return the productive share of the hours of every option; of a mix by the shares of its work."""
+    by_key = {offer.candidate.key: offer.goodput for offer in found}
+    return by_key | {
+        mix.key: sum(by_key[part.key] * part.variable_share for part in mix.parts)
+        / (sum(part.variable_share for part in mix.parts) or 1.0)
+        for mix in ledger.mixes
+    }
+
+
+def _unit_costs(
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], goodputs: Mapping[str, float]
+) -> tuple[UnitCost, ...]:
     economics = ledger.economics
-    goodputs = {option.target: option.goodput for option in plan.options}
     charge = capital_recovery_factor(economics.discount_rate, economics.horizon_months / 12.0)
     levelised = ledger.levelised(
         {
             cost.key: Levelisation(
                 fixed_charge_rate=charge,
-                useful_gpu_hours_per_year=cost.gpus
-                * economics.hours_per_month
-                * 12.0
-                * cost.busy_fraction
-                * goodputs[cost.target],
+                useful_gpu_hours_per_year=cost.gpu_hours_per_run
+                * cost.runs_in_horizon
+                / (economics.horizon_months / 12.0)
+                * goodputs[cost.key],
             )
             for cost in costs
         }
@@ -193,23 +232,6 @@ def _unit_costs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> t
         )
         for cost in costs
     )
-
-
-def _by_term(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, the rented ones once per term; a term without a price has no cost."""
-    return [
-        priced
-        for candidate in candidates
-        for priced in (
-            [candidate]
-            if candidate.owned
-            else [
-                replace(candidate, key=f"{candidate.key}/{term}", term=term)
-                for term in TERMS
-                if term not in _NOT_A_PRICE or term == candidate.term
-            ]
-        )
-    ]
 
 
 def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UncertainInput, ...]:
@@ -233,17 +255,18 @@ def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple
     )
 
 
-def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> Return:
-    mine = next(cost for cost in costs if cost.owned)
-    theirs = next(cost for cost in costs if cost.key == rented_key)
+def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Return:
+    rented_key = theirs.key
     flows = ledger.net_flow(mine.key, rented_key)
     rates = returns.internal_rates(flows)
     breakeven = next(
         (pair for pair in ledger.breakevens() if (pair.owned_key, pair.rented_key) == (mine.key, rented_key)), None
     )
-    nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category == "compute")
+    nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category in _OF_NODES)
     left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
+    factor = left / nodes if nodes and left >= 0 else None
+    listed = _node_usd_per_gpu_hour(ledger, theirs)
     return Return(
         owned_key=mine.key,
         rented_key=rented_key,
@@ -253,9 +276,21 @@ def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> 
         discounted_payback_months=returns.payback_month(flows, rate),
         breakeven_months=breakeven.months if breakeven else None,
         breakeven_utilisation=breakeven.utilisation if breakeven else None,
-        breakeven_rent_factor=left / nodes if nodes and left >= 0 else None,
+        breakeven_usd_per_gpu_hour=None if factor is None or listed is None else factor * listed,
+        breakeven_rent_factor=factor,
         reason="; ".join(filter(None, (rates.reason, breakeven.reason if breakeven else ""))),
     )
+
+
+def _node_usd_per_gpu_hour(ledger: Ledger, cost: CandidateCost) -> float | None:
+    """Return what a rented GPU costs in an hour, after its discount, without anything around it."""
+    candidate = next((entry for entry in ledger.candidates if entry.key == cost.key), None)
+    nodes = [line.usd_per_period for line in cost.lines if is_by_term(line.line)]
+    if candidate is None or not nodes or nodes[0] is None:
+        return None
+    contract = candidate.contract
+    off = contract.discount if contract and (not contract.categories or "compute" in contract.categories) else 0.0
+    return nodes[0] * (1.0 - off) / cost.gpus
 
 
 def _sensitivity(

@@ -50,8 +50,10 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     """
     day: dt.date = ledger.as_of
     bonus = bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
-    owned = next((cost for cost in costs if cost.owned), None)
-    bridge = next((cost for cost in costs if not cost.owned and not cost.term.startswith("reserved")), None)
+    owned = next((cost for cost in costs if cost.owned and not cost.mixed), None)
+    bridge = next(
+        (cost for cost in costs if not cost.owned and cost.competes and not cost.term.startswith("reserved")), None
+    )
     months = math.ceil(section.delivery / _MONTH_S - 1e-9)
     delayed = months if owned is not None and bridge is not None else 0
     options, books = after_tax(

@@ -7,11 +7,11 @@ ranked as (
         drawn_cost.key,
         drawn_cost.npv_usd,
         drawn_cost.npv_usd
-        - min(drawn_cost.npv_usd) filter (where option_work.complete) over (partition by drawn_cost.number)
+        - min(drawn_cost.npv_usd) filter (where option_work.competes) over (partition by drawn_cost.number)
             as regret_usd,
-        option_work.complete
+        option_work.competes
         and row_number() over (
-            partition by drawn_cost.number order by not option_work.complete, drawn_cost.npv_usd, drawn_cost.key
+            partition by drawn_cost.number order by not option_work.competes, drawn_cost.npv_usd, drawn_cost.key
         ) = 1 as cheapest
     from drawn_cost
     inner join option_work on drawn_cost.key = option_work.key
