@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders
 from clusterwright.blueprint.fields import Identifier, Section
+from clusterwright.blueprint.owner import Owner
 from clusterwright.blueprint.quantities import Duration, Fraction
 from clusterwright.blueprint.uncertain import PricePath, UncertainBand
 
@@ -47,6 +48,16 @@ class TcoSection(Section):
     delivery: Annotated[Duration, Field(ge=0, le=5 * 8760 * 3600.0)] = Field(
         0.0, description="from order and payment to work, for example 6 months; until then the work is rented"
     )
+    growth: Annotated[Fraction, Field(ge=0, le=10)] = Field(
+        0.0, description="share by which each year has more work than the one before; nodes are added where it is full"
+    )
+    refresh: Annotated[Duration, Field(ge=6 * _MONTH_S, le=20 * 8760 * 3600.0)] | None = Field(
+        None, description="age at which equipment is sold and bought again, for example 3 years; never by default"
+    )
+    purchase_price_change: Annotated[Fraction, Field(gt=-1, le=1)] = Field(
+        0.0, description="of equipment bought later, per year, for example -10 %"
+    )
+    owner: Owner = Field(default_factory=Owner, description="what owning costs besides the bill")
     loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
     lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
 

@@ -88,23 +88,54 @@ def plan(
 @app.command()
 def compare(
     *,
-    blueprint: Blueprint,
+    blueprint: Annotated[Path | None, typer.Argument(metavar="[BLUEPRINT]", help="the blueprint, a YAML file")] = None,
     finance: Annotated[
         bool, typer.Option("--finance", help="every term, returns, and how sure the ranking is")
     ] = False,
     draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
     seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
+    scenarios: Annotated[
+        bool, typer.Option("--scenarios", help="price for performance: a guide's table, calculated anew")
+    ] = False,
+    one_node: Annotated[
+        bool, typer.Option("--one-node", help="'breakeven in 6 to 12 months', at documented prices")
+    ] = False,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="DAY", help="--scenarios, --one-node: prices of this day")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare renting and owning: this run, the horizon, breakeven."""
+    """Compare renting and owning: this run, the horizon, breakeven.
+
+    --scenarios and --one-node need no blueprint; with one, they take its day of prices.
+    """
+    if scenarios or one_node or blueprint is None:
+        from clusterwright.cli import general_comparisons
+
+        raise typer.Exit(
+            general_comparisons.compare(
+                blueprint,
+                set_values,
+                as_of,
+                scenarios=scenarios,
+                one_node=one_node,
+                other=finance or markdown,
+                as_json=as_json,
+            )
+        )
     if finance:
         from clusterwright.cli import finance as command
+        from clusterwright.errors import InputError
+
+        if markdown:
+            raise InputError("--markdown has no form of --finance", help="leave out one of the two")
 
         raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
+    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json, markdown=markdown))
 
 
 @app.command()
@@ -243,6 +274,41 @@ def export(  # noqa: PLR0917 - options of the command line
     from clusterwright.cli import export
 
     raise typer.Exit(export.export(blueprint, to, on, output, set_values, begin=begin, force=force))
+
+
+@app.command()
+def actual(
+    *,
+    plan: Annotated[Path, typer.Argument(metavar="BLUEPRINT|PLAN", help="the blueprint, or its plan.json")],
+    exports: Annotated[
+        list[Path], typer.Argument(metavar="EXPORT", help="FOCUS exports of one provider, CSV or Parquet")
+    ],
+    tag: Annotated[
+        str | None, typer.Option(metavar="KEY=VALUE", help="of the cluster's resources; gpu-cluster=NAME by default")
+    ] = None,
+    cost: Annotated[str, typer.Option(help="effective (amortised) or billed (cash)")] = "effective",
+    rates: Rates = None,
+    count_repeated: Annotated[
+        bool, typer.Option("--count-repeated", help="count rows that are the same in every column each time")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the lines as CSV")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the bill of the running cluster with its plan."""
+    from clusterwright.cli import actual as command
+
+    raise typer.Exit(
+        command.actual(
+            plan,
+            exports,
+            tag=tag,
+            cost=cost,
+            rates=rates or [],
+            count_repeated=count_repeated,
+            as_json=as_json,
+            as_csv=as_csv,
+        )
+    )
 
 
 @app.command()

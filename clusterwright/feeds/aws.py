@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 from clusterwright.errors import InputError
 from clusterwright.feeds.aws_stream import INSTANCE_COLUMNS, OFFER_COLUMNS, offer_table, rates_table
 from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
-from clusterwright.feeds.meters import first_values, meters, services
+from clusterwright.feeds.meters import chosen_services, first_values, meters
 from clusterwright.feeds.pages import Shape, read_page
 from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 from clusterwright.pricing.ingest import content_digest
@@ -44,7 +44,7 @@ def fetch_offers(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
         FeedError: a document cannot be had. InputError: AWS has no such region, or no rule reads the service.
     """
     readings = []
-    for service in _services(asked.services):
+    for service in chosen_services("aws", asked.services) or (_FIRST_SERVICE,):
         request = json_request(asked.url + _OFFERS.format(service))
         index = read_page(fetcher.fetch(request, asked.folder / f"{service}.json"), Shape(feed="AWS"))
         known = _addresses(index.get("regions") if isinstance(index, dict) else None, "currentVersionUrl")
@@ -53,16 +53,6 @@ def fetch_offers(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
             path = fetcher.fetch(Request(url=url, kind="csv"), asked.folder / f"{service}-{region}.csv")
             readings.append(_of_csv(path, asked.folder, url))
     return readings
-
-
-def _services(asked: Sequence[str]) -> Sequence[str]:
-    known = services("aws")
-    unknown = [service for service in asked if service not in known]
-    if unknown:
-        raise InputError(
-            f"there is no rule for the service {', '.join(map(repr, unknown))}", help=f"services: {', '.join(known)}"
-        )
-    return list(dict.fromkeys(asked)) or [_FIRST_SERVICE]
 
 
 def read_offers(paths: Sequence[Path], folder: Path) -> Sequence[Reading]:

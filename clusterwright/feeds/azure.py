@@ -6,12 +6,13 @@ preview version of the interface.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
+from clusterwright.feeds.meters import chosen_services, first_values, meters
 from clusterwright.feeds.pages import Shape, fetch_pages, read_page
 from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 
@@ -25,18 +26,16 @@ _SIZES_AT_ONCE = 12
 
 
 def fetch(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
-    """Fetch the prices of the catalogue's sizes.
+    """Fetch the prices of the catalogue's sizes, or of the services that are named.
 
     Raises:
-        FeedError: a page cannot be had, or is not a page of the list.
+        FeedError: a page cannot be had, or is not a page of the list. InputError: no rule reads the service.
     """
-    sizes = sorted(entry["instance_type"] for entry in wanted_instances(NAME))
     paths: list[Path] = []
-    for number, start in enumerate(range(0, len(sizes), _SIZES_AT_ONCE)):
+    for number, question in enumerate(_questions(asked)):
         folder = asked.folder / f"part-{number:02d}"
         folder.mkdir()
-        first = json_request(_question(asked.url, sizes[start : start + _SIZES_AT_ONCE], asked.regions))
-        paths += fetch_pages(fetcher, folder, first, shape=_SHAPE, following=_following)
+        paths += fetch_pages(fetcher, folder, json_request(question), shape=_SHAPE, following=_following)
     return (_reading(paths, asked.folder, asked.url),)
 
 
@@ -50,32 +49,41 @@ def read(paths: Sequence[Path], folder: Path) -> Sequence[Reading]:
 
 
 def _reading(paths: Sequence[Path], folder: Path, url: str) -> Reading:
-    """Return pages as one document, with a page of the sizes that are wanted for the rule: one item in a hundred."""
-    wanted = wanted_instances(NAME)
+    """Return pages as one document, with a page of what is wanted for the rule: one item in a hundred."""
+    wanted, metered = wanted_instances(NAME), meters(NAME)
     sizes = {entry["instance_type"] for entry in wanted}
+    names = set(first_values(NAME))
     items = [
         item
         for path in paths
         for item in read_page(path, _SHAPE)["Items"]
-        if isinstance(item, dict) and item.get("armSkuName") in sizes
+        if isinstance(item, dict) and (item.get("armSkuName") in sizes or item.get("meterName") in names)
     ]
     extract = folder / "wanted-items.json"
     extract.write_text(json.dumps({"Items": items}), encoding="utf-8")
-    parameters = {"wanted": wanted, "extract": str(extract)}
+    parameters = {"wanted": wanted, "meters": metered, "extract": str(extract)}
     return Reading(paths=tuple(paths), feed="azure-retail", url=url, rule=RULE, parameters=parameters)
 
 
-def _question(url: str, sizes: Sequence[str], regions: Sequence[str]) -> str:
-    """Return the address of the first page: an OData filter, in which a quote is doubled."""
+def _questions(asked: Asked) -> Iterator[str]:
+    """Yield the address of each first page: an OData filter, in which a quote is doubled."""
 
     def any_of(name: str, values: Sequence[str]) -> str:
         said = " or ".join(f"{name} eq '{value.replace(chr(39), chr(39) * 2)}'" for value in values)
         return f"({said})"
 
-    terms = ["serviceName eq 'Virtual Machines'", any_of("armSkuName", sizes)]
-    if regions:
-        terms.append(any_of("armRegionName", regions))
-    return f"{url}?{urlencode({'api-version': _VERSION, '$filter': ' and '.join(terms)})}"
+    def question(service: str, name: str, values: Sequence[str]) -> str:
+        terms = [f"serviceName eq '{service}'", any_of(name, values)]
+        if asked.regions:
+            terms.append(any_of("armRegionName", asked.regions))
+        return f"{asked.url}?{urlencode({'api-version': _VERSION, '$filter': ' and '.join(terms)})}"
+
+    for service in chosen_services(NAME, asked.services):
+        yield question(service, "meterName", first_values(NAME, service))
+    if not asked.services:
+        sizes = sorted(entry["instance_type"] for entry in wanted_instances(NAME))
+        for start in range(0, len(sizes), _SIZES_AT_ONCE):
+            yield question("Virtual Machines", "armSkuName", sizes[start : start + _SIZES_AT_ONCE])
 
 
 def _following(page: Any, _request: Request) -> Request | None:  # noqa: ANN401 - JSON
@@ -86,4 +94,4 @@ def _following(page: Any, _request: Request) -> Request | None:  # noqa: ANN401 
 
 
 FEED = Feed(name=NAME, title="Azure Retail Prices: on demand, spot, reservations, savings plans", url=URL,
-            fetch=fetch, read=read)  # fmt: skip
+            fetch=fetch, read=read, has_services=True)  # fmt: skip

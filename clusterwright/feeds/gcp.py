@@ -12,12 +12,14 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Instance
 from clusterwright.errors import ClusterwrightError
 from clusterwright.feeds.download import Fetcher, Request, json_request
+from clusterwright.feeds.meters import chosen_services, meters
 from clusterwright.feeds.pages import Shape, fetch_pages, read_page
 from clusterwright.feeds.reading import Asked, Feed, Reading
 from clusterwright.units import HOURS_PER_MONTH
 
 #: The service Compute Engine.
-URL = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"
+_COMPUTE = "6F81-5844-456A"
+URL = f"https://cloudbilling.googleapis.com/v1/services/{_COMPUTE}/skus"
 RULE = "pricing/feeds/gcp_skus.sql"
 KEY = "GOOGLE_API_KEY"
 _SHAPE = Shape(feed="the Cloud Billing Catalog", items="skus")
@@ -26,23 +28,31 @@ _GIB = 2.0**30
 
 
 def fetch(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
-    """Fetch the SKUs of Compute Engine; the key goes in a header, never in the address.
+    """Fetch the SKUs of Compute Engine or of the services that are named; the key goes in a header, not in the address.
 
     Raises:
-        FeedError: a page cannot be had, or is not a page of the catalogue.
+        FeedError: a page cannot be had, or is not a page of the catalogue. InputError: no rule reads the service.
     """
     headers = {"x-goog-api-key": asked.keys[KEY]}
+    paths: list[Path] = []
+    for service in chosen_services("gcp", asked.services) or (_COMPUTE,):
+        folder = asked.folder / service
+        folder.mkdir()
+        paths += _pages(fetcher, folder, asked.url.replace(_COMPUTE, service), headers)
+    return (_reading(paths, asked.url),)
+
+
+def _pages(fetcher: Fetcher, folder: Path, url: str, headers: dict[str, str]) -> Sequence[Path]:
 
     def page_at(token: str) -> Request:
         query = {"pageSize": _PAGE_SIZE, "currencyCode": "USD"} | ({"pageToken": token} if token else {})
-        return json_request(f"{asked.url}?{urlencode(query)}", headers=headers)
+        return json_request(f"{url}?{urlencode(query)}", headers=headers)
 
     def following(page: Any, _request: Request) -> Request | None:  # noqa: ANN401 - JSON
         token = page.get("nextPageToken")
         return page_at(token) if isinstance(token, str) and token else None
 
-    paths = fetch_pages(fetcher, asked.folder, page_at(""), shape=_SHAPE, following=following)
-    return (_reading(paths, asked.url),)
+    return fetch_pages(fetcher, folder, page_at(""), shape=_SHAPE, following=following)
 
 
 def read(paths: Sequence[Path], _folder: Path) -> Sequence[Reading]:
@@ -57,7 +67,7 @@ def read(paths: Sequence[Path], _folder: Path) -> Sequence[Reading]:
 
 
 def _reading(paths: Sequence[Path], url: str) -> Reading:
-    parameters = {"components": list(components())}
+    parameters = {"components": list(components()), "meters": meters("gcp")}
     return Reading(paths=tuple(paths), feed="gcp-skus", url=url, rule=RULE, parameters=parameters)
 
 
@@ -108,4 +118,4 @@ def _rows() -> tuple[dict[str, str], ...]:
 
 
 FEED = Feed(name="gcp", title="Google's Cloud Billing Catalog: machines added up from their SKUs", url=URL,
-            fetch=fetch, read=read, key=KEY)  # fmt: skip
+            fetch=fetch, read=read, key=KEY, has_services=True)  # fmt: skip

@@ -2,11 +2,12 @@
 
 import csv
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.errors import ClusterwrightError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.offer_lines import REGION_PREFIX
 
 _PREFIX = re.compile(f"^{REGION_PREFIX}")
@@ -51,9 +52,29 @@ def services(provider: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row["service"] for row in _rows() if row["provider"] == provider))
 
 
-def first_values(provider: str) -> tuple[str, ...]:
-    """Return the value of each meter's first condition: a row without one of them is of no meter."""
-    found = (_conditions(row)[0].partition("=")[2] for row in _rows() if row["provider"] == provider)
+def chosen_services(provider: str, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the services that are asked for, each once.
+
+    Raises:
+        InputError: no rule reads one of them.
+    """
+    known = services(provider)
+    unknown = [service for service in asked if service not in known]
+    if unknown:
+        raise InputError(
+            f"there is no rule for the service {', '.join(map(repr, unknown))}",
+            help=f"services: {', '.join(map(repr, known))}",
+        )
+    return tuple(dict.fromkeys(asked))
+
+
+def first_values(provider: str, service: str = "") -> tuple[str, ...]:
+    """Return the value of each meter's first condition, of one service or of all: a row without one is of no meter."""
+    found = (
+        _conditions(row)[0].partition("=")[2]
+        for row in _rows()
+        if row["provider"] == provider and service in ("", row["service"])
+    )
     return tuple(dict.fromkeys(found))
 
 

@@ -1,11 +1,12 @@
 """JSON documents of one page or many, checked before anything reads them."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic_core import from_json
 
 from clusterwright.feeds.download import FeedError, Fetcher, Request
 
@@ -42,20 +43,10 @@ def read_page(path: Path, shape: Shape) -> Any:  # noqa: ANN401 - JSON
         FeedError: it is truncated, in another encoding, or of another shape; what is wrong is told.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FeedError(
-            f"{path.name} is not UTF-8: byte {error.start}", help="fetch it again; nothing was stored"
-        ) from None
+        content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise FeedError(f"{path} cannot be read: {error.strerror}", help="give the file of a price list") from None
-    try:
-        page = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FeedError(
-            f"{path.name} is no whole JSON, it may be truncated: {str(error)[:_SHOWN]}",
-            help="fetch it again; nothing was stored",
-        ) from None
+    page = _parsed(path, content)
     if not shape.items:
         return page
     items = page.get(shape.items) if isinstance(page, dict) else None
@@ -70,6 +61,24 @@ def read_page(path: Path, shape: Shape) -> Any:  # noqa: ANN401 - JSON
             f"{path.name} says {said} {shape.items} and holds {len(items)}", help="fetch it again; nothing was stored"
         )
     return page
+
+
+def _parsed(path: Path, content: bytes) -> Any:  # noqa: ANN401 - JSON
+    """Return the value of JSON text in UTF-8; NaN and infinity are no JSON."""
+    try:
+        return from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        said = str(error)[:_SHOWN]
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FeedError(
+            f"{path.name} is not UTF-8: byte {error.start}",
+            help="save it as UTF-8, for example: iconv -f UTF-16 -t UTF-8; nothing was stored",
+        ) from None
+    raise FeedError(
+        f"{path.name} is no whole JSON, it may be truncated: {said}", help="fetch it again; nothing was stored"
+    )
 
 
 def fetch_pages(

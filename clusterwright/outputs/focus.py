@@ -22,8 +22,8 @@ from clusterwright.tco.parquet import write_typed_rows
 PROVIDERS = {"aws": "AWS", "azure": "Microsoft", "gcp": "Google Cloud", "onprem": "On premises"}
 #: Columns of our own, after those of the specification.
 OWN_COLUMNS = (
-    "x_BillCategory", "x_BillLine", "x_CapexOrOpex", "x_FixedOrVariable", "x_Plan", "x_PlanAsOf", "x_PriceBasis",
-    "x_PriceDate", "x_PriceSource", "x_Term",
+    "x_BillCategory", "x_BillLine", "x_BillLineNumber", "x_CapexOrOpex", "x_FixedOrVariable", "x_Plan", "x_PlanAsOf",
+    "x_PriceBasis", "x_PriceDate", "x_PriceSource", "x_Term",
 )  # fmt: skip
 #: The layer of a stack that makes what a line stands for; its tag is on the resources.
 _LAYERS = {"compute": "nodes"}
@@ -197,6 +197,7 @@ def _row(plan: Plan, option: Option, charge: Charge, first: dt.date) -> Row:
         "Tags": json.dumps(_tags(plan, charge), ensure_ascii=False),
         "x_BillCategory": charge.category,
         "x_BillLine": charge.key,
+        "x_BillLineNumber": str(charge.number),
         "x_CapexOrOpex": charge.capex_or_opex,
         "x_FixedOrVariable": charge.fixed_or_variable,
         "x_Plan": plan.name,

@@ -27,6 +27,7 @@ class Charge:
     Attributes:
         target: of the option.
         month_start, month_end: of the horizon, in months from its begin; the last may be a part of one.
+        number: of the line within the option, from 1.
         line: of the bill with its price, None for what follows from assumptions (staff, energy, resale).
         key: names the line within the option: its price key, else its category and item.
         category, item, capex_or_opex, fixed_or_variable, basis, source, price_date: as in the cash flow.
@@ -40,6 +41,7 @@ class Charge:
     target: str
     month_start: float
     month_end: float
+    number: int
     line: PricedLine | None
     key: str
     category: str
@@ -63,6 +65,7 @@ class Charge:
 class _Stream:
     """The amounts of one line over the horizon, with what its units cost."""
 
+    number: int
     rows: tuple[CashFlowRow, ...]
     line: PricedLine | None
     agreed_usd: float | None
@@ -100,12 +103,15 @@ def _streams(rows: Sequence[CashFlowRow], money: Ledger, option: Option, book: P
     for row in rows:
         by_name.setdefault((row.category, row.item, row.capex_or_opex), {}).setdefault(row.month, []).append(row)
     lists = _list_prices(money.lines[option.target], money, book)
+    number = 0
     for (category, item, _), by_month in by_name.items():
         lines = sorted(named.get((category, item), []), key=lambda line: (line.usd_per_period or 0.0, line.line.sku))
         ranked = [sorted(entries, key=lambda row: row.usd) for entries in by_month.values()]
         for place in range(max(len(entries) for entries in ranked)):
             own: PricedLine | None = lines[place] if len(lines) > place else None
+            number += 1
             yield _Stream(
+                number=number,
                 rows=tuple(entries[place] for entries in ranked if len(entries) > place),
                 line=own,
                 agreed_usd=None if own is None else lists.get((own.line.sku, own.line.region)),
@@ -235,6 +241,7 @@ def _charge(
         target=option.target,
         month_start=period[0],
         month_end=period[1],
+        number=stream.number,
         line=stream.line,
         key=stream.line.line.sku if stream.line is not None else f"{row.category}/{row.item}",
         category=row.category,

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
+from clusterwright.tco.engine import Ledger
 from clusterwright.tco.metered import SERVICES, metered_charge, support_plan, support_share
-from clusterwright.tco.records import Candidate
+from clusterwright.tco.priced_lines import is_by_term
+from clusterwright.tco.records import Candidate, CandidateCost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,3 +112,14 @@ def with_extras(offer: Offer, extras: CloudExtras, day: dt.date) -> Offer:
         candidate=replace(candidate, charges=tuple(charges), support=support, surcharges=surcharges),
         note="; ".join(filter(None, (offer.note, missing))),
     )
+
+
+def node_usd_per_gpu_hour(ledger: Ledger, cost: CandidateCost) -> float | None:
+    """Return what a rented GPU costs in an hour, after its discount, without anything around it."""
+    candidate = next((entry for entry in ledger.candidates if entry.key == cost.key), None)
+    nodes = [line.usd_per_period for line in cost.lines if is_by_term(line.line)]
+    if candidate is None or not nodes or nodes[0] is None:
+        return None
+    contract = candidate.contract
+    off = contract.discount if contract and (not contract.categories or "compute" in contract.categories) else 0.0
+    return nodes[0] * (1.0 - off) / cost.gpus

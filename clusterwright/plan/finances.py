@@ -3,29 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from clusterwright.plan.contracted import Offer
+from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
+from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
 from clusterwright.plan.hybrids import mixes
 from clusterwright.plan.offers import offers
-from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
-from clusterwright.plan.taxed import Taxed, taxed
+from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import returns
 from clusterwright.tco.contracts import Mix
 from clusterwright.tco.distributions import UncertainInput
+from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.priced_lines import is_by_term
-from clusterwright.tco.records import CandidateCost
-from clusterwright.tco.uncertainty import (
-    DrawnOption,
-    grid,
-    latin_hypercube,
-    one_at_a_time,
-    uncertain_inputs,
-)
+from clusterwright.tco.records import CandidateCost, CashFlowRow
+from clusterwright.tco.uncertainty import grid, one_at_a_time
 
 OWNED = "onprem"
 #: Categories of what rented nodes cost; what they were paid in advance for later work is part of it.
@@ -111,12 +105,14 @@ class Finances:
         costs: of every target and term with a documented price, cheapest present value first.
         returns: of owning against each rented option; empty where nothing is owned.
         draws, seed: of the Latin hypercube; inputs: what was drawn.
-        drawn: every option over all draws.
+        price_paths: where rental prices went in them.
+        drawn: every option over all draws; regrets: what each costs where another one was right.
         swings: of owning against the cheapest rented option, widest first; heat: the same over two inputs.
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`.
+        rows: every option's cash flow, by key.
         offers: by key of an option; a mix has none.
         hybrid_returns: of owning a part, against each rented option.
     """
@@ -126,18 +122,21 @@ class Finances:
     draws: int
     seed: int
     inputs: tuple[UncertainInput, ...]
+    price_paths: PricePaths
     drawn: tuple[DrawnOption, ...]
+    regrets: tuple[DrawnRegret, ...]
     swings: tuple[Swing, ...]
     heat: tuple[HeatCell, ...]
     base_saving_usd: float | None
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
+    rows: Mapping[str, tuple[CashFlowRow, ...]]
     offers: Mapping[str, Offer] = field(default_factory=dict)
     hybrid_returns: tuple[Return, ...] = ()
 
 
-def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
+def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: bool = False) -> Finances:
     """Return a plan in the terms of finance, on its own bill, prices and as-of day.
 
     Args:
@@ -145,46 +144,56 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         book: documented prices.
         draws: of the uncertain inputs, 1 to a million.
         seed: of the draws.
+        everything: also options that are never called the cheapest: spot nodes that nobody asked for, and providers of
+            which only GPU prices are known. They change no other figure.
 
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    found = offers(plan, book)
+    found = _shown(plan, offers(plan, book), everything=everything)
     ledger = _ledger(plan, found, book)
     costs = _known(ledger)
     if plan.tco.hybrid:
         ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
         costs = _known(ledger)
-    inputs = _inputs(plan, ledger, costs)
-    drawn = ledger.drawn(latin_hypercube(inputs, draws, seed=seed)).options
+    chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
-    swings, heat, base = _sensitivity(ledger, inputs, against) if against else ((), (), None)
+    swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
     return Finances(
         costs=tuple(costs),
         returns=tuple(_return(ledger, mine, theirs) for mine in owned if not mine.mixed for theirs in rented),
         hybrid_returns=tuple(_return(ledger, mine, theirs) for mine in owned if mine.mixed for theirs in rented),
         draws=draws,
         seed=seed,
-        inputs=inputs,
-        drawn=tuple(option for option in drawn if option.key in known),
+        inputs=chance.inputs,
+        price_paths=chance.price_paths,
+        drawn=tuple(option for option in chance.drawn.options if option.key in known),
+        regrets=tuple(entry for entry in chance.drawn.regrets if {entry.key, entry.right_key} <= known),
         swings=swings,
         heat=heat,
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
+        rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
         offers={offer.candidate.key: offer for offer in found},
     )
+
+
+def _shown(plan: Plan, found: Sequence[Offer], *, everything: bool) -> tuple[Offer, ...]:
+    """Return what is compared: what may be called the cheapest or is named in a mix, or everything."""
+    named = {hybrid.burst for hybrid in plan.tco.hybrid}
+    return tuple(offer for offer in found if everything or offer.candidate.competes or offer.candidate.key in named)
 
 
 def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixed: Sequence[Mix] = ()) -> Ledger:
     """Return the cash flow of every way to do the work; as much of it as the plan's own options do."""
     own = candidates_of(plan)
     paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
-    economics = replace(economics_of_plan(plan), reference_days=max(paced))
+    economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
     return Ledger([offer.candidate for offer in found], economics, book, mixed)
 
 
@@ -234,27 +243,6 @@ def _unit_costs(
     )
 
 
-def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UncertainInput, ...]:
-    bought = next((cost for cost in costs if cost.owned and cost.capex_usd), None)
-    band = (1.0, 1.0)
-    if bought is not None and bought.capex_usd:
-        band = (
-            (bought.capex_usd_low or bought.capex_usd) / bought.capex_usd,
-            (bought.capex_usd_high or bought.capex_usd) / bought.capex_usd,
-        )
-    first = plan.options[0]
-    return uncertain_inputs(
-        ledger.parameters,
-        utilisation=ledger.economics.utilisation,
-        purchase_band=band,
-        run_time_band=(
-            first.calendar_days_low / first.calendar_days,
-            first.calendar_days_high / first.calendar_days,
-        ),
-        own=own_bands(plan.tco.uncertainty),
-    )
-
-
 def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Return:
     rented_key = theirs.key
     flows = ledger.net_flow(mine.key, rented_key)
@@ -266,7 +254,7 @@ def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Retur
     left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
     factor = left / nodes if nodes and left >= 0 else None
-    listed = _node_usd_per_gpu_hour(ledger, theirs)
+    listed = node_usd_per_gpu_hour(ledger, theirs)
     return Return(
         owned_key=mine.key,
         rented_key=rented_key,
@@ -282,45 +270,27 @@ def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Retur
     )
 
 
-def _node_usd_per_gpu_hour(ledger: Ledger, cost: CandidateCost) -> float | None:
-    """Return what a rented GPU costs in an hour, after its discount, without anything around it."""
-    candidate = next((entry for entry in ledger.candidates if entry.key == cost.key), None)
-    nodes = [line.usd_per_period for line in cost.lines if is_by_term(line.line)]
-    if candidate is None or not nodes or nodes[0] is None:
-        return None
-    contract = candidate.contract
-    off = contract.discount if contract and (not contract.categories or "compute" in contract.categories) else 0.0
-    return nodes[0] * (1.0 - off) / cost.gpus
-
-
 def _sensitivity(
     ledger: Ledger, inputs: Sequence[UncertainInput], rented_key: str
 ) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
-    savings = _savings(ledger, one_at_a_time(inputs), rented_key)
+    owned_key = next(candidate.key for candidate in ledger.candidates if candidate.owned)
+    saved = savings(ledger, one_at_a_time(inputs), owned_key, rented_key)
     swings = [
         Swing(
             key=entry.key,
-            saving_usd_low=savings[1 + 2 * place],
-            saving_usd_high=savings[2 + 2 * place],
+            saving_usd_low=saved[1 + 2 * place],
+            saving_usd_high=saved[2 + 2 * place],
             source=entry.source,
         )
         for place, entry in enumerate(inputs)
     ]
     highest = 1.0 / ledger.economics.utilisation
     utilisations = [factor for factor in HEAT_FACTORS if factor <= highest + 1e-9]
-    cells = _savings(ledger, grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS)), rented_key)
+    factors = grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS))
+    cells = savings(ledger, factors, owned_key, rented_key)
     pairs = [(used, price) for used in utilisations for price in HEAT_FACTORS]
     heat = tuple(
         HeatCell(utilisation=used * ledger.economics.utilisation, cloud_price=price, saving_usd=saving)
         for (used, price), saving in zip(pairs, cells, strict=True)
     )
-    return tuple(sorted(swings, key=lambda swing: (-swing.width_usd, swing.key))), heat, savings[0]
-
-
-def _savings(ledger: Ledger, draws: Mapping[str, object], rented_key: str) -> list[float]:
-    """Return what owning saves in each of a few chosen draws, in their order."""
-    usd: dict[int, dict[str, float]] = {}
-    for cost in ledger.drawn(draws).costs:
-        usd.setdefault(cost.number, {})[cost.key] = cost.npv_usd
-    owned = next(candidate.key for candidate in ledger.candidates if candidate.owned)
-    return [row[rented_key] - row[owned] for _, row in sorted(usd.items())]
+    return tuple(sorted(swings, key=lambda swing: (-swing.width_usd, swing.key))), heat, saved[0]

@@ -36,6 +36,20 @@ class Taxed:
     financed: Financed | None
 
 
+def taxes_of(section: TcoSection, ledger: Ledger) -> Taxes:
+    """Return how a plan is taxed, what it buys being there at once.
+
+    Raises:
+        InputError: the bonus of the as-of day is unknown.
+    """
+    day: dt.date = ledger.as_of
+    bonus = bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
+    return Taxes(
+        tax_rate=section.tax_rate,
+        depreciation=depreciation_fractions(section.depreciation, bonus_fraction=bonus),
+    )
+
+
 def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -> Taxed:
     """Return a plan after tax, delivery and financing.
 

@@ -115,6 +115,21 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
     return found, books
 
 
+def tax_terms(ledger: Ledger, taxes: Taxes) -> None:
+    """Put the present value after tax of every term of every option (`drawn_flow`) into the table `taxed_term`.
+
+    Taxes are linear in the cash flow and grouped by key alone: each term is taxed as an option of its own, and the
+    terms of an option sum to what it costs after tax.
+    """
+    values: dict[str, Any] = {"tax_rate": taxes.tax_rate}
+    years = [{"year": float(year), "fraction": share} for year, share in enumerate(taxes.depreciation, start=1)]
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": years})
+    ledger.create("financed_flow", "tco/sql/taxed_term_flow.sql", {})
+    for name in _STATEMENTS[1:]:
+        ledger.create(name, f"tco/sql/{name}.sql", values)
+    ledger.create("taxed_term", "tco/sql/taxed_term.sql", {})
+
+
 @cache
 def _bonuses() -> tuple[Mapping[str, str], ...]:
     with (root() / "tco" / "bonus_depreciation.csv").open(encoding="utf-8", newline="") as lines:

@@ -1,8 +1,21 @@
 -- One row is one price of a GPU machine type, added up from the SKUs of its cores, memory, accelerators and local disk
 -- in Google's Cloud Billing Catalog, which has no price of a machine. Regions are those of the SKU, never those of its
 -- text; sizes come from the catalogue. A component without a price, or with several, is named in `missing`: a machine
--- without its accelerators is never a price.
+-- without its accelerators is never a price. Storage and network are read by their meters
+-- (`catalog/service_meters.csv`), by tiers; a free first tier is no price: the next one is read as the first, and its
+-- note says so.
 with
+meter as (
+    select
+        m.sku,
+        m.charge,
+        m.unit,
+        m.provider_unit,
+        m.units_in_one,
+        m.conditions
+    from (select unnest($meters) as m) as listed
+),
+
 component as (
     select unnest($components, recursive := true)
 ),
@@ -116,6 +129,72 @@ added as (
             and offered.term = matched.term
             and component.component = matched.component
     group by all
+),
+
+metered as (
+    select
+        meter.sku,
+        meter.charge,
+        meter.unit,
+        meter.provider_unit,
+        meter.units_in_one,
+        product.skuid,
+        product.description,
+        product.serviceregions,
+        product.pricinginfo[-1].effectivetime as effective_at,
+        product.pricinginfo[-1].pricingexpression.usageunit as usage_unit,
+        unnest(product.pricinginfo[-1].pricingexpression.tieredrates) as tier
+    from product
+    inner join meter
+        on starts_with(
+            'description=' || product.description || ' ', meter.conditions[1] || ' '
+        )
+    where product.usagetype = 'OnDemand'
+),
+
+placed as (
+    select -- noqa: ST06
+        metered.sku,
+        metered.charge,
+        metered.unit,
+        metered.provider_unit,
+        metered.skuid,
+        metered.description,
+        metered.usage_unit,
+        metered.effective_at,
+        unnest(metered.serviceregions) as region,
+        coalesce(metered.tier.startusageamount, 0.0) as begins_at,
+        metered.tier.unitprice.currencycode as currency,
+        (
+            coalesce(try_cast(metered.tier.unitprice.units as double), 0)
+            + coalesce(metered.tier.unitprice.nanos, 0) / 1e9
+        ) / metered.units_in_one as amount
+    from metered
+),
+
+tiered as (
+    select
+        *, -- noqa: AM04
+        min(begins_at) filter (where amount > 0) over (partition by sku, region, skuid) as first_paid,
+        min(begins_at) over (partition by sku, region, skuid) as lowest
+    from placed
+),
+
+service as (
+    select
+        *, -- noqa: AM04
+        case when begins_at = first_paid and lowest = 0 then 0.0 else begins_at end as tier_start,
+        case
+            when begins_at = first_paid and begins_at > lowest and lowest = 0
+                then 'after ' || format('{:g}', begins_at) || ' ' || usage_unit || ' that are free'
+            else ''
+        end as note,
+        case
+            when usage_unit <> provider_unit then 'its unit: it is ' || usage_unit || ', not ' || provider_unit
+            else ''
+        end as missing
+    from tiered
+    where amount > 0 or first_paid is null or begins_at > first_paid
 )
 
 select -- noqa: ST06
@@ -141,3 +220,27 @@ select -- noqa: ST06
     '' as note,
     missing
 from added
+union all by name
+select -- noqa: ST06
+    sku,
+    'gcp' as provider,
+    region,
+    '' as zone,
+    skuid as provider_sku,
+    '' as instance_type,
+    '' as gpu,
+    cast(null as double) as gpu_count,
+    'on_demand' as term,
+    '' as payment,
+    charge,
+    unit,
+    tier_start,
+    currency,
+    amount,
+    cast(try_cast(effective_at as timestamptz) at time zone 'UTC' as timestamp) as effective_from,
+    cast(null as timestamp) as effective_to,
+    skuid || ', ' || description as locator,
+    'high' as confidence,
+    note,
+    missing
+from service

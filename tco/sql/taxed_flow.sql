@@ -4,7 +4,7 @@ with
 bought as (
     select
         key,
-        sum(usd) filter (where category <> 'resale') as usd,
+        coalesce(sum(usd) filter (where category <> 'resale'), 0.0) as usd,
         -coalesce(sum(usd) filter (where category = 'resale'), 0.0) as sale_usd
     from financed_flow
     where capex_or_opex = 'capex'

@@ -28,6 +28,7 @@ COMMANDS = (
     "prove",
     "compare",
     "diff",
+    "actual",
     "report",
     "explain",
     "fabric",

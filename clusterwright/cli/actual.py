@@ -1,0 +1,151 @@
+"""actual: the bill of the running cluster against its plan, line by line, as text, JSON or CSV."""
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from clusterwright.cli.diff import plan_of_file
+from clusterwright.cli.show import table
+from clusterwright.errors import EXIT_FINE, InputError
+from clusterwright.feeds.exchange_rates import parse_rates
+from clusterwright.outputs.tables import csv_text
+from clusterwright.plan.actual import compare
+from clusterwright.plan.actual_records import Actual, Comparison, Variance
+from clusterwright.plan.charges import charges
+from clusterwright.plan.words import money, on_target
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.focus_export import COSTS, read_focus
+
+TAG = "gpu-cluster"
+#: Smaller lines are one row of the text; JSON and CSV have them all.
+_SHOWN = 20
+
+
+def actual(
+    path: Path,
+    exports: list[Path],
+    *,
+    tag: str | None,
+    cost: str,
+    rates: list[str],
+    count_repeated: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> int:
+    """Print a bill against its plan; return the exit code.
+
+    Raises:
+        InputError: the plan or an export cannot be read, or options contradict each other.
+    """
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other", help="ask for one of them")
+    if cost not in COSTS:
+        raise InputError(f"there is no cost {cost!r}", help=f"one of {', '.join(COSTS)}")
+    plan = plan_of_file(path)
+    key, equals, value = (tag or f"{TAG}={plan.cluster.name}").partition("=")
+    if not (key and equals and value):
+        raise InputError(f"--tag {tag!r} is not KEY=VALUE", help=f"for example --tag {TAG}={plan.cluster.name}")
+    if any(mark in key for mark in "\"\\'$"):
+        raise InputError(f"{key!r} cannot be the key of a tag", help=f"for example --tag {TAG}={plan.cluster.name}")
+    known = {name: rate.usd for name, rate in parse_rates(rates).items()}
+    export = read_focus(exports, tag=key, value=value, cost=cost, count_repeated=count_repeated)
+    found = compare(plan, charges(plan, PriceBook.open()), export, cost=cost, rates=known)
+    if as_json:
+        told = {"schema": 1, "name": plan.name, "tag": f"{key}={value}", **asdict(found)}
+        print(json.dumps(told, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
+    elif as_csv:
+        print(_csv(found), end="")  # noqa: T201
+    else:
+        print(_text(plan.name, found))  # noqa: T201
+    return EXIT_FINE
+
+
+def _csv(found: Comparison) -> str:
+    names = tuple(field.name for field in fields(Variance))
+    rows = [
+        (option.target, str(option.start), str(option.end), *(getattr(line, name) for name in names))
+        for option in found.options
+        for line in option.lines
+    ]
+    return csv_text(("target", "start", "end", *names), rows)
+
+
+def _text(name: str, found: Comparison) -> str:
+    lines: list[str] = []
+    for option in found.options:
+        lines += ["", *_option(name, found, option)]
+    return "\n".join([*lines[1:], *_notes(found)])
+
+
+def _option(name: str, found: Comparison, option: Actual) -> list[str]:
+    shown, rest = option.lines[:_SHOWN], option.lines[_SHOWN:]
+    rows = [_row(line) for line in shown]
+    if rest:
+        rows.append([
+            f"{len(rest)} smaller lines", money(sum(line.planned_usd for line in rest)),
+            money(sum(line.actual_usd for line in rest)), _signed(sum(line.difference_usd for line in rest)),
+            "", "", "",
+        ])  # fmt: skip
+    total = option.actual_usd - option.planned_usd
+    share = f" ({total / option.planned_usd:+.1%})" if option.planned_usd else ""
+    rows.append(["all lines", money(option.planned_usd), money(option.actual_usd), _signed(total) + share, "", "", ""])
+    columns = [
+        ("Line", "left"), ("planned", ""), ("billed", ""), ("difference", ""), ("by quantity", ""), ("by price", ""),
+        ("", "left"),
+    ]  # fmt: skip
+    beside = [
+        f"  {title}: {_signed(usd)}"
+        for title, usd in (
+            ("credits, not in the lines", option.credits_usd),
+            ("adjustments, not in the lines", option.adjustments_usd),
+            ("tax, not in the lines nor in the plan", option.tax_usd),
+            ("corrections of earlier bills, within the lines", option.corrections_usd),
+        )
+        if usd
+    ]
+    return [
+        (
+            f"{name} {on_target(option.target)}: {found.cost} cost of {option.start:%Y-%m-%d %H:%M} to "
+            f"{option.end:%Y-%m-%d %H:%M} UTC, {option.hours:,.0f} hours billed"
+        ),
+        (
+            f"  (planned: the horizon's average, {option.planned_months:.3f} months of the plan by hours, "
+            f"{option.months:.3f} by the calendar)"
+        ),
+        "",
+        table(columns, rows),
+        *([""] if beside else []),
+        *beside,
+    ]
+
+
+def _row(line: Variance) -> list[str]:
+    return [
+        line.line,
+        money(line.planned_usd) if line.kind != "unplanned" else "–",
+        money(line.actual_usd) if line.kind != "not_billed" else "–",
+        _signed(line.difference_usd),
+        "" if line.quantity_usd is None else _signed(line.quantity_usd),
+        "" if line.price_usd is None else _signed(line.price_usd),
+        line.because,
+    ]
+
+
+def _signed(usd: float) -> str:
+    rounded = 0.0 if abs(usd) < 0.005 else usd  # noqa: PLR2004 - half a cent
+    return f"+{money(rounded)}" if rounded > 0 else money(rounded)
+
+
+def _notes(found: Comparison) -> list[str]:
+    notes = []
+    if found.untagged_share:
+        notes.append(f"{found.untagged_share:.1%} of the cost in the cluster's accounts has no tag: it is in no line")
+    if found.other_share:
+        notes.append(f"{found.other_share:.1%} belongs to other values of the tag")
+    if found.repeated:
+        notes.append(
+            f"{found.repeated:,} rows repeat another in every column and are counted once (--count-repeated: each)"
+        )
+    if len(found.billing_periods) > 1:
+        notes.append(f"{len(found.billing_periods)} billing periods: begins {', '.join(found.billing_periods[:6])}")
+    return ["", *(f"  {note}" for note in notes)] if notes else []

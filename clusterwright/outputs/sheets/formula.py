@@ -1,0 +1,273 @@
+"""A number that knows its spreadsheet formula: arithmetic on it gives the formula's text and its value at once.
+
+The text goes into the workbook, the value becomes the cached result. Division by zero and the like give no value, as
+they give an error in a spreadsheet; `or_else` replaces it there as here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+Value = float | str | bool | None
+
+#: How tightly a formula holds together, tightest first.
+_ATOM, _POWER, _PRODUCT, _SUM, _COMPARISON = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A formula without its equals sign, and its value; None where a spreadsheet would show an error."""
+
+    text: str
+    value: Value
+    level: int = _ATOM
+
+    def __add__(self, other: Operand) -> Figure:
+        return _binary(self, "+", other, _SUM, lambda one, two: one + two)
+
+    def __radd__(self, other: float) -> Figure:
+        return figure(other) + self
+
+    def __sub__(self, other: Operand) -> Figure:
+        return _binary(self, "-", other, _SUM, lambda one, two: one - two)
+
+    def __rsub__(self, other: float) -> Figure:
+        return figure(other) - self
+
+    def __mul__(self, other: Operand) -> Figure:
+        return _binary(self, "*", other, _PRODUCT, lambda one, two: one * two)
+
+    def __rmul__(self, other: float) -> Figure:
+        return figure(other) * self
+
+    def __truediv__(self, other: Operand) -> Figure:
+        return _binary(self, "/", other, _PRODUCT, lambda one, two: one / two)
+
+    def __rtruediv__(self, other: float) -> Figure:
+        return figure(other) / self
+
+    def __pow__(self, other: Operand) -> Figure:
+        return _binary(self, "^", other, _POWER, lambda one, two: one**two)
+
+    def __neg__(self) -> Figure:
+        return Figure(f"-{_held(self, _ATOM)}", _with(lambda one: -one, self), _SUM)
+
+    def at_most(self, other: Operand) -> Figure:
+        """Return whether this is at most the other."""
+        return _binary(self, "<=", other, _COMPARISON, lambda one, two: one <= two)
+
+    def above(self, other: Operand) -> Figure:
+        """Return whether this is more than the other."""
+        return _binary(self, ">", other, _COMPARISON, lambda one, two: one > two)
+
+    def equals(self, other: Operand) -> Figure:
+        """Return whether this is exactly the other."""
+        return _binary(self, "=", other, _COMPARISON, lambda one, two: one == two)
+
+    def or_else(self, instead: str) -> Figure:
+        """Return this, or a text where it is an error."""
+        return Figure(f'IFERROR({self.text},"{instead}")', instead if self.value is None else self.value)
+
+
+Operand = Figure | float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Cells of one column or row, first to last."""
+
+    text: str
+    values: tuple[Value, ...]
+
+
+def figure(value: Operand) -> Figure:
+    """Return a constant as a formula; a figure as it is."""
+    if isinstance(value, Figure):
+        return value
+    return Figure(f"{value:.15g}", value, _ATOM if value >= 0 else _SUM)
+
+
+def span(cells: Sequence[Figure]) -> Span:
+    """Return the range from the first to the last of cells that were written side by side."""
+    last = cells[-1].text.rpartition("!")[2]
+    return Span(f"{cells[0].text}:{last}", tuple(cell.value for cell in cells))
+
+
+def added(terms: Sequence[Figure]) -> Figure:
+    """Return the sum of single cells, 0 for none."""
+    found = terms[0] if terms else figure(0.0)
+    for term in terms[1:]:
+        found += term
+    return found
+
+
+def total(cells: Span) -> Figure:
+    """Return SUM of a range; texts count as nothing."""
+    return Figure(f"SUM({cells.text})", math.fsum(numbers(cells)))
+
+
+def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
+    """Return the sum of the cells beside which a label stands."""
+    chosen = (float(cell or 0.0) for cell, of in zip(cells.values, labels.values, strict=True) if of == label.value)
+    return Figure(f"SUMIFS({cells.text},{labels.text},{label.text})", math.fsum(chosen))
+
+
+def product_sum(one: Span, other: Span) -> Figure:
+    """Return SUMPRODUCT of two ranges."""
+    pairs = zip(numbers(one), numbers(other), strict=True)
+    return Figure(f"SUMPRODUCT({one.text},{other.text})", math.fsum(a * b for a, b in pairs))
+
+
+def largest(*parts: Span | Operand) -> Figure:
+    """Return MAX of ranges and numbers."""
+    return _extreme("MAX", max, parts)
+
+
+def smallest(*parts: Span | Operand) -> Figure:
+    """Return MIN of ranges and numbers."""
+    return _extreme("MIN", min, parts)
+
+
+def item(cells: Span, place: Operand) -> Figure:
+    """Return INDEX: the cell at a place counted from one."""
+    wanted = figure(place)
+    at = wanted.value
+    inside = isinstance(at, int | float) and 1 <= at <= len(cells.values)
+    return Figure(f"INDEX({cells.text},{wanted.text})", cells.values[int(at) - 1] if inside else None)  # type: ignore[arg-type]
+
+
+def looked_up(cells: Span, labels: Span, label: Figure) -> Figure:
+    """Return INDEX and MATCH: the cell beside or below the first label that is the wanted one."""
+    place = labels.values.index(label.value) if label.value in labels.values else None
+    text = f"INDEX({cells.text},MATCH({label.text},{labels.text},0))"
+    return Figure(text, None if place is None else cells.values[place])
+
+
+def last_below(cells: Span, limit: float) -> Figure:
+    """Return the place, counted from one, of the last cell below a limit; 0 if there is none."""
+    return _last(cells, f"<{figure(limit).text}", lambda usd: usd < limit)
+
+
+def last_above(cells: Span, limit: float) -> Figure:
+    """Return the place, counted from one, of the last cell above a limit; 0 if there is none."""
+    return _last(cells, f">{figure(limit).text}", lambda usd: usd > limit)
+
+
+def sign_changes(cells: Span) -> Figure:
+    """Return how often cells side by side differ in sign."""
+    first, _, last = cells.text.partition(":")
+    sheet, _, start = first.rpartition("!")
+    earlier = f"{first}:{_moved(last, -1)}"
+    later = f"{sheet}!{_moved(start, 1)}:{last}"
+    usd = numbers(cells)
+    found = sum(one * two < 0 for one, two in pairwise(usd))
+    return Figure(f"SUMPRODUCT(--({earlier}*{later}<0))", float(found))
+
+
+def _moved(cell: str, rows: int) -> str:
+    """Return an absolute cell such as `$B$7` some rows further down."""
+    letters, row = cell.rsplit("$", 1)
+    return f"{letters}${int(row) + rows}"
+
+
+def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
+    place = max((number for number, usd in enumerate(numbers(cells), start=1) if chosen(usd)), default=0)
+    first = cells.text.partition(":")[0]
+    text = f"SUMPRODUCT(MAX(({cells.text}{test})*(ROW({cells.text})-ROW({first})+1)))"
+    return Figure(text, float(place))
+
+
+def when(condition: Figure, then: Operand | str, otherwise: Operand | str) -> Figure:
+    """Return IF; texts stand for themselves."""
+    branches = [Figure(f'"{branch}"', branch) if isinstance(branch, str) else figure(branch)
+                for branch in (then, otherwise)]  # fmt: skip
+    chosen = None if condition.value is None else branches[0 if condition.value else 1].value
+    return Figure(f"IF({condition.text},{branches[0].text},{branches[1].text})", chosen)
+
+
+def both(*conditions: Figure) -> Figure:
+    """Return AND."""
+    values = [condition.value for condition in conditions]
+    return Figure(
+        f"AND({','.join(condition.text for condition in conditions)})", None if None in values else all(values)
+    )
+
+
+def either(*conditions: Figure) -> Figure:
+    """Return OR."""
+    values = [condition.value for condition in conditions]
+    return Figure(
+        f"OR({','.join(condition.text for condition in conditions)})", None if None in values else any(values)
+    )
+
+
+def size(of: Figure) -> Figure:
+    """Return ABS."""
+    return Figure(f"ABS({of.text})", _with(abs, of))
+
+
+def whole(of: Figure) -> Figure:
+    """Return INT: the whole number below."""
+    return Figure(f"INT({of.text})", _with(lambda one: float(math.floor(one)), of))
+
+
+def to_millionths(of: Figure) -> Figure:
+    """Return ROUND to six digits: what is only the rounding of sums becomes nothing."""
+    return Figure(f"ROUND({of.text},6)", _with(lambda one: round(one, 6) + 0.0, of))
+
+
+def rounded_up(of: Figure) -> Figure:
+    """Return ROUNDUP to a whole number, of a number that is not negative."""
+    return Figure(f"ROUNDUP({of.text},0)", _with(lambda one: float(math.ceil(one - 1e-12)), of))
+
+
+def numbers(cells: Span) -> list[float]:
+    """Return the numbers of a range; texts count as nothing."""
+    return [float(value) for value in cells.values if isinstance(value, int | float)]
+
+
+def _extreme(name: str, choose: Callable[[list[float]], float], parts: Sequence[Span | Operand]) -> Figure:
+    values: list[float] = []
+    texts = []
+    for part in parts:
+        if isinstance(part, Span):
+            values += numbers(part)
+            texts.append(part.text)
+        else:
+            one = figure(part)
+            values += [float(one.value)] if isinstance(one.value, int | float) else []
+            texts.append(one.text)
+    return Figure(f"{name}({','.join(texts)})", choose(values) if values else 0.0)
+
+
+def _binary(one: Figure, sign: str, other: Operand, level: int, calculate: Callable[[float, float], Value]) -> Figure:
+    two = figure(other)
+    strict = sign in "-/^"
+    left = _held(one, _ATOM if sign == "^" else level)
+    right = _held(two, level - 1 if strict or level == _COMPARISON else level)
+    return Figure(f"{left}{sign}{right}", calculated(calculate, (one.value, two.value)), level)
+
+
+def _with(calculate: Callable[[float], float], one: Figure) -> Value:
+    return calculated(calculate, (one.value,))
+
+
+def calculated(calculate: Callable[..., Value], values: Sequence[Value]) -> Value:
+    """Return what a function makes of some values; None where one is no number, or the result is none."""
+    if not all(isinstance(value, int | float) for value in values):
+        return None
+    try:
+        found = calculate(*(float(value) for value in values))  # type: ignore[arg-type]
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    if isinstance(found, complex) or (isinstance(found, float) and not math.isfinite(found)):
+        return None
+    return found
+
+
+def _held(one: Figure, level: int) -> str:
+    """Return a formula's text, in brackets where it holds together less tightly than what stands around it."""
+    return f"({one.text})" if one.level > level else one.text

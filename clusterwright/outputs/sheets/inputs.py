@@ -1,0 +1,157 @@
+"""The sheet Inputs: every economic value as a named, yellow cell with its unit, basis, source and date."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+from clusterwright.blueprint.finances import TcoSection
+from clusterwright.outputs.sheets.formula import Figure
+from clusterwright.outputs.sheets.page import Page
+from clusterwright.outputs.sheets.shared import Workbook
+
+_COLUMNS = ("name", "value", "unit", "basis", "reason", "source", "date")
+_FIRST = 3
+_MONTH_S = 730 * 3600.0
+#: Columns whose text stands right of a number and would touch it.
+_UNIT = 2
+_EXAMPLE = "the blueprint has none: an example on the sheet Financing, nothing else depends on it"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Input:
+    """One named value."""
+
+    name: str
+    value: float | str
+    unit: str
+    basis: str = "given"
+    reason: str = ""
+    source: str = "blueprint"
+    date: str = ""
+
+
+def write_inputs(work: Workbook) -> None:
+    """Write the inputs and give them their names."""
+    page = work.page("Inputs")
+    page.title("Inputs: change the yellow cells", "Every formula of this workbook reads them by name.")
+    page.sheet.freeze_panes(_FIRST, 1)
+    for column, title in enumerate(_COLUMNS):
+        page.text(_FIRST - 1, column, title, {1: "right", _UNIT: "after"}.get(column, "head"))
+    rows = [*_economics(work), *_parameters(work), *_finance(work)]
+    for row, entry in enumerate(rows, start=_FIRST):
+        _write(work, page, row, entry)
+    last = _FIRST + len(rows)
+    names = work.names
+    runs = names["utilisation"] * names["horizon_months"] * names["hours_per_month"] / (names["reference_days"] * 24.0)
+    page.text(last, 0, "runs_in_horizon")
+    page.put(last, 1, runs, "number")
+    page.text(last, _UNIT, "runs", "text")
+    page.text(last, 4, "runs of this blueprint in the horizon, the same for every option")
+    _name(work, page, "runs_in_horizon", last, runs.value)
+    page.sheet.autofit(520)
+    _limits(work, page, {entry.name: row for row, entry in enumerate(rows, start=_FIRST)})
+
+
+def _write(work: Workbook, page: Page, row: int, entry: Input) -> None:
+    page.text(row, 0, entry.name)
+    if isinstance(entry.value, str):
+        page.text(row, 1, entry.value, "input_text")
+    else:
+        page.number(row, 1, entry.value, "input")
+    _name(work, page, entry.name, row, entry.value)
+    texts = (entry.unit, entry.basis, entry.reason, entry.source, entry.date)
+    for column, text in enumerate(texts, start=_UNIT):
+        page.text(row, column, text, "text" if column == _UNIT else None)
+
+
+def _name(work: Workbook, page: Page, name: str, row: int, value: object) -> None:
+    work.book.define_name(name, f"={page.name}!$B${row + 1}")
+    work.names[name] = Figure(name, value)  # type: ignore[arg-type]
+
+
+def _economics(work: Workbook) -> list[Input]:
+    economics = work.plan.economics
+    runs = work.plan.options[0].runs_in_horizon
+    days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
+    return [
+        Input(name="horizon_months", value=economics.horizon_months, unit="months"),
+        Input(
+            name="hours_per_month", value=economics.hours_per_month, unit="hours", reason="8,760 hours a year",
+            source="",
+        ),
+        Input(name="utilisation", value=economics.utilisation, unit="share of the horizon"),
+        Input(name="discount_rate", value=economics.discount_rate, unit="per year"),
+        Input(
+            name="reference_days", value=days, unit="days", reason="run that the number of runs is counted with",
+            source="plan",
+        ),
+    ]  # fmt: skip
+
+
+def _parameters(work: Workbook) -> list[Input]:
+    return [
+        Input(
+            name=entry.key, value=entry.value, unit=entry.unit, basis=entry.basis, reason=entry.reason,
+            source=entry.source, date=entry.date,
+        )
+        for entry in work.plan.parameters
+    ]  # fmt: skip
+
+
+def _finance(work: Workbook) -> list[Input]:
+    section, found = work.plan.tco, work.found.taxed
+    loan, lease = section.loan, section.lease
+    rate = work.plan.economics.discount_rate
+    example = {"basis": "example", "reason": _EXAMPLE, "source": ""}
+    borrowed = {} if loan else example
+    leased = {} if lease else example
+    months = round(loan.term / _MONTH_S) if loan else min(48, work.rows - 1)
+    rows = [
+        Input(name="tax_rate", value=found.tax_rate, unit="share of income"),
+        Input(name="depreciation_method", value=found.depreciation, unit="column of the sheet Tax"),
+        Input(
+            name="bonus_depreciation", value=found.bonus_fraction, unit="share written off at once in the first year"
+        ),
+        Input(name="loan_share", value=loan.share if loan else 0.8, unit="share of the purchase", **borrowed),
+        Input(name="loan_rate", value=loan.rate if loan else rate, unit="per year, a twelfth per month", **borrowed),
+        Input(name="loan_months", value=max(1, months), unit="payments", **borrowed),
+        Input(name="lease_rate", value=lease.rate if lease else rate, unit="per year, a twelfth per month", **leased),
+        Input(
+            name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased
+        ),
+    ]
+    if found.delivery_months:
+        rows.append(Input(name="delivery_months", value=float(found.delivery_months), unit="whole months"))
+    return rows
+
+
+def methods() -> tuple[str, ...]:
+    """Return every method of depreciation that a blueprint may name."""
+    names: tuple[str, ...] = get_args(TcoSection.model_fields["depreciation"].annotation)
+    return names
+
+
+def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
+    """Refuse values that the sheets have no rows for, or that no formula can count with."""
+    months = work.rows - 1
+    limits = {
+        "horizon_months": (0.1, months, f"The sheets by month have rows for {months} months."),
+        "utilisation": (0.0001, 1, "A share above 0, at most 1."),
+        "discount_rate": (0, 1, "A share from 0 to 1."),
+        "tax_rate": (0, 0.9999, "A share from 0 to below 1."),
+        "bonus_depreciation": (0, 1, "A share from 0 to 1."),
+        "loan_share": (0, 1, "A share from 0 to 1."),
+        "loan_rate": (0, 1, "A share from 0 to 1."),
+        "loan_months": (1, 480, "Whole months."),
+        "lease_rate": (0, 1, "A share from 0 to 1."),
+        "lease_residual": (0, 0.9999, "A share from 0 to below 1."),
+        "delivery_months": (0, months, "Whole months within the horizon."),
+    }
+    for name, (least, most, message) in limits.items():
+        if name in rows:
+            page.sheet.data_validation(
+                rows[name], 1, rows[name], 1,
+                {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most,
+                 "error_title": name.replace("_", " "), "error_message": message},
+            )  # fmt: skip
+    row = rows["depreciation_method"]
+    page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": list(methods())})

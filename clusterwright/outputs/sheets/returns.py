@@ -1,0 +1,164 @@
+"""The sheets Returns: what owning brings against each rented option, as an investment, in live formulas."""
+
+from clusterwright.outputs.sheets.annuity import rate_of_return
+from clusterwright.outputs.sheets.bill import Bill
+from clusterwright.outputs.sheets.by_option import sums
+from clusterwright.outputs.sheets.formula import (
+    Figure,
+    Span,
+    figure,
+    item,
+    largest,
+    last_above,
+    last_below,
+    product_sum,
+    sign_changes,
+    smallest,
+    span,
+    when,
+    whole,
+)
+from clusterwright.outputs.sheets.page import Page
+from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
+from clusterwright.plan.finances import Return
+
+_FIRST = 4
+_COLUMNS = (
+    "owning against", "present value saved, USD", "internal rate of return a year", "changes of sign",
+    "money back, month", "money back discounted, month", "breakeven, month (resale left out)", "breakeven utilisation",
+    "breakeven node price, of the price counted", "price counted, USD per GPU-hour",
+    "breakeven price, USD per GPU-hour", "reason where there is none",
+)  # fmt: skip
+_BY_MONTH = (
+    "saved, USD",
+    "saved so far, USD",
+    "saved so far, discounted, USD",
+    "owner paid more, resale left out, USD",
+)
+_ROUNDING_USD = 5e-5
+_GUESS = 0.01
+
+
+def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
+    """Write both sheets; return the figures of each rented option, by key and name."""
+    page, by_month = work.page("Returns"), work.page("Returns by month")
+    page.title(
+        "Owning as an investment: what is not paid in rent",
+        "Internal rate: per year, compounded monthly. Breakeven utilisation: above it owning costs less (0: at any).",
+    )
+    page.widths(34, rest=17, columns=len(_COLUMNS) - 1)
+    page.sheet.set_column(len(_COLUMNS) - 1, len(_COLUMNS) - 1, 32)
+    page.sheet.freeze_panes(_FIRST, 1)
+    own = work.owned
+    if own is None or not work.rented:
+        page.text(_FIRST, 0, "Nothing is owned, or nothing rented, in this plan: there is nothing to compare.", "note")
+        return {}
+    page.head(_FIRST - 1, _COLUMNS)
+    by_month.title("What owning saves by month", "Paid by renting less paid by owning; months as on Cash by option.")
+    by_month.widths(9, rest=17, columns=1 + len(_BY_MONTH) * len(work.rented))
+    by_month.sheet.freeze_panes(_FIRST, 1)
+    by_month.sheet.repeat_columns(0)
+    by_month.sheet.fit_to_pages(0, 1)
+    by_month.head(_FIRST - 1, ("month",), texts=0)
+    for row, month in enumerate(work.months):
+        by_month.put(_FIRST + row, 0, month, "number")
+    known = {entry.rented_key: entry for entry in work.found.returns}
+    found = {}
+    for place, flows in enumerate(work.rented):
+        spans = _by_month(work, by_month, own, flows, 1 + place * len(_BY_MONTH))
+        found[flows.key] = _figures(work, bill, (own, flows), spans, known.get(flows.key))
+        row = _FIRST + place
+        page.text(row, 0, flows.label)
+        for column, (name, style) in enumerate(_STYLES.items(), start=1):
+            found[flows.key][name] = page.put(row, column, found[flows.key][name], style)
+        entry = known.get(flows.key)
+        page.text(row, len(_COLUMNS) - 1, entry.reason if entry else "")
+    return found
+
+
+_STYLES = {
+    "npv": "usd", "irr": "share_2", "changes": "count", "payback": "month", "discounted_payback": "month",
+    "breakeven_months": "month", "utilisation": "share_2", "price_share": "share_2", "price": "unit_usd",
+    "breakeven_price": "unit_usd",
+}  # fmt: skip
+
+
+def _by_month(work: Workbook, page: Page, own: Flows, flows: Flows, column: int) -> dict[str, Span]:
+    page.text(_FIRST - 2, column, flows.label, "bold")
+    page.head(_FIRST - 1, _BY_MONTH, texts=0, column=column)
+    cells: dict[str, list[Figure]] = {name: [] for name in _BY_MONTH}
+    for row in range(work.rows):
+        at = _FIRST + row
+        saved = page.put(at, column, flows.total(row) - own.total(row))
+        discounted = saved * work.factors[row]
+        gap = own.before_sale(row) - flows.before_sale(row)
+        amounts = [saved, discounted, gap]
+        cells[_BY_MONTH[0]].append(saved)
+        for name, amount, place in zip(_BY_MONTH[1:], amounts, range(1, 4), strict=True):
+            before = cells[name]
+            cells[name].append(page.put(at, column + place, before[-1] + amount if before else amount))
+    return {name: span(found) for name, found in cells.items()}
+
+
+def _figures(
+    work: Workbook, bill: Bill, pair: tuple[Flows, Flows], spans: dict[str, Span], known: Return | None
+) -> dict[str, Figure]:
+    own, flows = pair
+    saved, so_far, discounted, gap = (spans[name] for name in _BY_MONTH)
+    months = span(work.months)
+    changes = sign_changes(saved)
+    nodes = _nodes(work, bill, flows)
+    parts, own_parts = sums(flows), sums(own)
+    everything = [sum(found.values(), start=figure(0.0)) for found in (own_parts, parts)]
+    left = everything[0] - (everything[1] - nodes["horizon"])
+    share = when(left.above(-1e-12), left / nodes["horizon"], "none").or_else("none")
+    return {
+        "npv": product_sum(saved, span(work.factors)),
+        "irr": _internal_rate(work, saved, changes, known),
+        "changes": changes,
+        "payback": _crossing(months, so_far, last_below(so_far, -_ROUNDING_USD), work.rows),
+        "discounted_payback": _crossing(months, discounted, last_below(discounted, -_ROUNDING_USD), work.rows),
+        "breakeven_months": _crossing(months, gap, last_above(gap, 0.0), work.rows),
+        "utilisation": _utilisation(work, own_parts, parts),
+        "price_share": share,
+        "price": nodes["per_gpu_hour"],
+        "breakeven_price": (nodes["per_gpu_hour"] * share).or_else("none"),
+    }
+
+
+def _internal_rate(work: Workbook, saved: Span, changes: Figure, known: Return | None) -> Figure:
+    if known is None or known.irr_per_year is None:
+        several = "several, see the reason" if changes.value else "none"
+        return when(changes.equals(0.0), "none", several)
+    guess = (1.0 + known.irr_per_year) ** (1.0 / 12.0) - 1.0
+    yearly = ((1.0 + rate_of_return(saved, round(guess, 4) or _GUESS)) ** 12.0 - 1.0).or_else("none")
+    horizon = work.names["horizon_months"]
+    return when(whole(horizon).equals(horizon), yearly, "none for a part of a month")
+
+
+def _crossing(months: Span, usd: Span, last: Figure, rows: int) -> Figure:
+    """Return the month after the last one on the wrong side, by a straight line; never if that is the last one."""
+    here, there = item(usd, last), item(usd, last + 1.0)
+    month = item(months, last)
+    line = month + (item(months, last + 1.0) - month) * smallest(1.0, here / (here - there))
+    return when(last.equals(0.0), 0.0, when(last.equals(float(rows)), "never", line))
+
+
+def _utilisation(work: Workbook, own: dict[str, Figure], rented: dict[str, Figure]) -> Figure:
+    """Return the share of the horizon above which owning costs less: more that is fixed over less by use."""
+    more = (own["bought"] + own["kept"] + own["sold"]) - (rented["bought"] + rented["kept"] + rented["sold"])
+    less = (rented["used"] - own["used"]) / work.names["utilisation"]
+    share = when(less.above(0.0), more / less, "none").or_else("none")
+    return when(more.at_most(0.0), 0.0, when(less.above(0.0), when((more / less).above(1.0), "none", share), "none"))
+
+
+def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
+    """Return what the rented GPU nodes cost over the horizon, and per GPU-hour."""
+    option = option_of(work.plan, flows.cost)
+    label = option.target if option else flows.key
+    names = work.names
+    by_use = bill.usd_per_month(work, label, paid="while working", category="compute") * flows.busy
+    kept = bill.usd_per_month(work, label, paid="always", category="compute")
+    kept += bill.usd_per_month(work, label, paid="committed", category="compute") * largest(1.0, flows.busy)
+    hourly = bill.usd(label, charge="hourly", category="compute")
+    return {"horizon": (by_use + kept) * names["horizon_months"], "per_gpu_hour": hourly / flows.gpus}

@@ -1,0 +1,112 @@
+"""What all sheets of the workbook share: the plan, its options with their cash, formats, and named inputs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clusterwright.outputs.sheets.formula import Figure
+from clusterwright.outputs.sheets.page import Page
+from clusterwright.plan.finances import Finances
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import term_text
+from clusterwright.tco.records import CandidateCost
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flows:
+    """One option's cash by month, as cells of the sheet `Cash by option`.
+
+    Attributes:
+        key, label: of the option; cost: what the engine found.
+        used, kept: running costs that follow the hours worked, and those that do not; bought, sold: capital.
+        days, gpus, busy: cells with the days of a run, the GPUs, the share of the horizon at work.
+    """
+
+    key: str
+    label: str
+    cost: CandidateCost
+    used: tuple[Figure, ...]
+    kept: tuple[Figure, ...]
+    bought: tuple[Figure, ...]
+    sold: tuple[Figure, ...]
+    days: Figure
+    gpus: Figure
+    busy: Figure
+
+    def total(self, row: int) -> Figure:
+        """Return everything paid in the month of a row, as a sum of cells."""
+        return self.before_sale(row) + self.sold[row] if self.sold else self.before_sale(row)
+
+    def before_sale(self, row: int) -> Figure:
+        """Return what is paid in the month of a row, resale left out."""
+        found = self.running(row)
+        return found + self.bought[row] if self.bought else found
+
+    def running(self, row: int) -> Figure:
+        """Return the running costs of the month of a row."""
+        return self.used[row] + self.kept[row]
+
+
+@dataclass(kw_only=True, slots=True)
+class Workbook:
+    """The workbook while it is written.
+
+    Attributes:
+        book: XlsxWriter's workbook; formats: by name.
+        plan, found: what is shown.
+        names: the named inputs, by name.
+        pages: the sheets, by name.
+        months: cells with the month's end, by row, month 0 first; lengths: of each month, in months; factors: of
+            present value; years: of each row.
+        flows: the options' cash, by key, cheapest first.
+        not_live: absolute USD of an option that are numbers of the engine, by key.
+        checks: cells that are 0 in a sound workbook, with what they hold together.
+    """
+
+    book: Any
+    formats: Mapping[str, Any]
+    plan: Plan
+    found: Finances
+    names: dict[str, Figure] = field(default_factory=dict)
+    pages: dict[str, Page] = field(default_factory=dict)
+    months: tuple[Figure, ...] = ()
+    lengths: tuple[Figure, ...] = ()
+    factors: tuple[Figure, ...] = ()
+    years: tuple[Figure, ...] = ()
+    flows: dict[str, Flows] = field(default_factory=dict)
+    not_live: dict[str, float] = field(default_factory=dict)
+    checks: list[tuple[str, Figure]] = field(default_factory=list)
+
+    def page(self, name: str) -> Page:
+        """Return a sheet, made where the order of sheets was laid out."""
+        return self.pages[name]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a sheet by month: month 0 and every month of the horizon."""
+        return math.ceil(self.plan.economics.horizon_months) + 1
+
+    @property
+    def owned(self) -> Flows | None:
+        """The option that is bought, None if there is none."""
+        return next((flow for flow in self.flows.values() if flow.cost.owned), None)
+
+    @property
+    def rented(self) -> tuple[Flows, ...]:
+        """Every rented option."""
+        return tuple(flow for flow in self.flows.values() if not flow.cost.owned)
+
+
+def option_of(plan: Plan, cost: CandidateCost) -> Option | None:
+    """Return the plan's option that an option of the comparison is, with its term; None for other terms."""
+    option = plan.option(cost.target)
+    if option is None or cost.key.partition("/")[0] != cost.target:
+        return None
+    return option if cost.owned or option.term == cost.term else None
+
+
+def label_of(key: str) -> str:
+    """Return how people read an option's key."""
+    words = term_text(key)
+    return words[:1].upper() + words[1:]

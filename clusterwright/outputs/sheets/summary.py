@@ -1,0 +1,85 @@
+"""The sheet Summary: the plan's options with the figures people ask for first."""
+
+from collections.abc import Mapping
+
+from clusterwright.outputs.sheets.cash import CashSheet
+from clusterwright.outputs.sheets.formula import Figure
+from clusterwright.outputs.sheets.page import Page
+from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.plan.record import Option
+from clusterwright.plan.words import NAME_OF_TARGET, layout_text
+
+_COLUMNS = (
+    "where", "cluster", "layout", "calendar days", "this run, USD", "horizon, USD", "present value, USD",
+    "buy now, USD", "USD per GPU-hour", "priced from documents",
+)  # fmt: skip
+_SHEETS = {
+    "Options": "every target and term with a documented price, the same work for all",
+    "Returns": "owning against each rented option: NPV, internal rate, money back, breakeven",
+    "Breakeven": "cash paid so far by month, with a chart",
+    "Heat map": "what owning saves by utilisation and rental price",
+    "Uncertainty": "P10, P50, P90 and one input at a time (numbers of the engine)",
+    "Unit costs": "a run, a GPU-hour, a million tokens, a PFLOP-hour",
+    "P&L": "by year as the books show it",
+    "Tax": "depreciation by year, book value, disposal; every option after tax",
+    "Financing": "paid in cash, by a loan, by an operating or a finance lease",
+    "Inputs": "every value that may be changed, by name",
+    "Assumptions": "every value and price with range, reason, source and date",
+    "Bill": "every line of every option",
+    "Cash ...": "an option's cash by month and category",
+    "Cash by option": "all options' cash by month; the two sheets after it hold savings and cash after tax by month",
+    "Not counted": "what the dollars leave out",
+    "Checks": "identities of the books, each 0.00",
+}
+_FIRST = 4
+_FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 9
+_HOURS_A_DAY = 24.0
+
+
+def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figure) -> None:
+    """Write the sheet.
+
+    Args:
+        work: the workbook.
+        sheets: the options' cash, by target; without one the totals are unknown.
+        checked: cell that says whether the books reconcile.
+    """
+    page, plan = work.page("Summary"), work.plan
+    page.widths(16, 46, 74, rest=18, columns=len(_COLUMNS))
+    page.sheet.freeze_panes(_FIRST, 1)
+    page.title(plan.name, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.")
+    page.head(_FIRST - 1, _COLUMNS, texts=_FIRST_NUMBER)
+    for row, option in enumerate(plan.options, start=_FIRST):
+        page.text(row, 0, NAME_OF_TARGET[option.target] + (" *" if option.target == plan.recommended else ""))
+        page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
+        page.text(row, 2, layout_text(option.layout))
+        if option.target not in sheets:
+            page.number(row, _FIRST_NUMBER, option.calendar_days, "number")
+            for column in range(_FIRST_MONEY, _SHARE):
+                page.text(row, column, "unknown", "text_right")
+            continue
+        page.put(row, _FIRST_NUMBER, sheets[option.target].days, "number")
+        _figures(page, row, option, sheets[option.target])
+    below = len(plan.options) + _FIRST + 1
+    if plan.recommended:
+        page.text(below, 0, "* cheapest run among the options that meet the goals", "note")
+    page.text(below + 1, 0, "Checks")
+    page.put(below + 1, 1, checked, "left")
+    page.text(below + 3, 0, "Sheets", "bold")
+    for row, (name, shown) in enumerate(_SHEETS.items(), start=below + 4):
+        page.text(row, 0, name)
+        page.text(row, 1, shown)
+
+
+def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:
+    run = page.put(row, _FIRST_MONEY, cash.run_figure())
+    figures: tuple[Figure, ...] = (
+        cash.sum_figure("total"),
+        cash.sum_figure("present value"),
+        cash.capex_figure(),
+        (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
+    )
+    for column, figure in enumerate(figures, start=_FIRST_MONEY + 1):
+        page.put(row, column, figure)
+    if option.priced_share is not None:
+        page.number(row, _SHARE, option.priced_share, "share")

@@ -1,0 +1,21 @@
+-- One row is what the charges of the cluster that look alike add up to: same product, unit, kind and currency.
+select
+    provider,
+    service,
+    sku,
+    bill_line,
+    meter,
+    description,
+    charge_category,
+    charge_class,
+    pricing_category,
+    commitment_status,
+    currency,
+    unit,
+    sum(amount) as amount,
+    sum(quantity) as quantity,
+    count(quantity) = count(*) as every_quantity_known,
+    count(*) as charges
+from mine
+group by all
+order by abs(sum(amount)) desc, provider asc, service asc, sku asc, meter asc, description asc, charge_category asc
