@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders
+from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.owner import Owner
 from clusterwright.blueprint.quantities import Duration, Fraction
@@ -37,10 +38,11 @@ class TcoSection(Section):
     """What a finance department adds to the comparison."""
 
     tax_rate: Fraction = Field(0.0, ge=0, lt=1, description="on income; 0 counts before tax")
-    depreciation: Literal[
-        "straight_line_3", "straight_line_4", "straight_line_5", "straight_line_6", "macrs_3", "macrs_5", "macrs_7",
-        "macrs_15",
-    ] = Field("straight_line_5", description="how purchases are written off for the tax")  # fmt: skip
+    depreciation: EquipmentMethod = Field("straight_line_5", description="how purchases are written off for the tax")
+    depreciation_of: dict[str, AssetMethod] = Field(
+        default_factory=dict,
+        description="other methods by category of the cash flow, for example {rack: macrs_15, power: straight_line_15}",
+    )
     bonus_depreciation: Literal["law"] | Fraction = Field(
         0.0,
         description="share written off at once in the first year; law: what United States law allows on the as-of day",
@@ -58,6 +60,9 @@ class TcoSection(Section):
         0.0, description="of equipment bought later, per year, for example -10 %"
     )
     owner: Owner = Field(default_factory=Owner, description="what owning costs besides the bill")
+    deposit: Annotated[Fraction, Field(ge=0, le=1)] = Field(
+        1.0, description="share of the purchase paid at the order, the rest at delivery"
+    )
     loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
     lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
 
@@ -83,6 +88,18 @@ class TcoSection(Section):
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(
                 "choice", "a bonus depreciation of {found} is no share", {"found": bonus, "help": "write 0 % to 100 %"}
+            )
+        if (self.loan is not None or self.lease is not None) and (self.refresh is not None or self.growth > 0):
+            raise PydanticCustomError(
+                "choice",
+                "a loan or a lease is of one purchase, and refresh or growth buys again",
+                {"help": "remove loan and lease, or refresh and growth"},
+            )
+        if self.deposit < 1 and self.delivery == 0:
+            raise PydanticCustomError(
+                "choice",
+                "a deposit is paid before delivery, and there is no time to it",
+                {"help": "add delivery, for example 6 months, or remove deposit"},
             )
         if self.loan is not None and self.lease is not None:
             raise PydanticCustomError(

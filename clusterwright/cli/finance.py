@@ -175,7 +175,8 @@ def _taxed(of: Finances, found: Taxed) -> list[str]:
     lines += chance.after_tax(of) if found.tax_rate else []
     if found.delivery_months:
         lines.append(
-            f"  paid at order, at work after {found.delivery_months} months; "
+            f"  {'' if found.deposit == 1 else percent(found.deposit) + ' '}paid at order, at work after "
+            f"{found.delivery_months} months{'' if found.deposit == 1 else ', when the rest is paid'}; "
             f"until then {term_text(found.bridged_by)} is rented"
         )
     if found.books:
