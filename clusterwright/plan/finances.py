@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
 from clusterwright.plan.hybrids import mixes
@@ -111,7 +112,7 @@ class Finances:
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
-        unit_costs: of every option, in the order of `costs`.
+        unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key.
         offers: by key of an option; a mix has none.
         hybrid_returns: of owning a part, against each rented option.
@@ -131,6 +132,7 @@ class Finances:
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
+    carbon: tuple[Emissions, ...]
     rows: Mapping[str, tuple[CashFlowRow, ...]]
     offers: Mapping[str, Offer] = field(default_factory=dict)
     hybrid_returns: tuple[Return, ...] = ()
@@ -156,6 +158,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     if plan.tco.hybrid:
         ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
         costs = _known(ledger)
+    carbon = emissions(plan, ledger, costs)
     chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
@@ -178,6 +181,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
+        carbon=carbon,
         rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
         offers={offer.candidate.key: offer for offer in found},
     )
