@@ -20,47 +20,49 @@ def store(tmp_path: Path) -> PriceStore:
     return PriceStore.open(tmp_path / "prices.duckdb")
 
 
-@pytest.mark.parametrize(
-    ("gate", "changed"),
-    [
-        ("07_total_as_hourly", {"amount": str(55.04 * 730)}),
-        ("07_total_as_hourly", M7I | {"amount": str(0.4032 * 730)}),
-        ("07_total_as_hourly", M7I | {"amount": str(0.26 * 8760), "term": "reserved_1y", "region": "eu-west-1"}),
-        ("10_gpu_price_as_node_price", {"amount": "6.88"}),
-        ("10_gpu_price_as_node_price", {"amount": "6.88", "region": "eu-north-1"}),
-        ("10_gpu_price_as_node_price", {"amount": "440.32"}),
-        ("10_gpu_price_as_node_price", GCP | {"amount": "11.06"}),
-        ("12_region_alias", {"region": "us-east-1a"}),
-        ("12_region_alias", {"region": "US East (N. Virginia)"}),
-        ("12_region_alias", {"region": "us-west-2-lax-1"}),
-        ("12_region_alias", {"region": "us-east-1-wl1-bos1"}),
-        ("12_region_alias", GCP | {"region": "us-central1-a"}),
-        ("12_region_alias", GCP | {"region": "Iowa"}),
-        ("12_region_alias", AZURE | {"region": "UK South"}),
-    ],
+#: Wrong prices of a store that holds nothing yet, by the gate that refuses them.
+FIRST: tuple[tuple[str, dict[str, str]], ...] = (
+    ("07_total_as_hourly", {"amount": str(55.04 * 730)}),
+    ("07_total_as_hourly", M7I | {"amount": str(0.4032 * 730)}),
+    ("07_total_as_hourly", M7I | {"amount": str(0.26 * 8760), "term": "reserved_1y", "region": "eu-west-1"}),
+    ("10_gpu_price_as_node_price", {"amount": "6.88"}),
+    ("10_gpu_price_as_node_price", {"amount": "6.88", "region": "eu-north-1"}),
+    ("10_gpu_price_as_node_price", {"amount": "440.32"}),
+    ("10_gpu_price_as_node_price", GCP | {"amount": "11.06"}),
+    ("12_region_alias", {"region": "us-east-1a"}),
+    ("12_region_alias", {"region": "US East (N. Virginia)"}),
+    ("12_region_alias", {"region": "us-west-2-lax-1"}),
+    ("12_region_alias", {"region": "us-east-1-wl1-bos1"}),
+    ("12_region_alias", GCP | {"region": "us-central1-a"}),
+    ("12_region_alias", GCP | {"region": "Iowa"}),
+    ("12_region_alias", AZURE | {"region": "UK South"}),
 )
-def test_a_first_price_that_is_wrong(store: PriceStore, tmp_path: Path, gate: str, changed: dict[str, str]) -> None:
+
+
+def test_a_first_price_that_is_wrong(store: PriceStore, tmp_path: Path) -> None:
     """With nothing stored yet: totals, prices per accelerator, and places that are no region."""
-    found = read(store, tmp_path, quote(**changed))
-    assert (found.by_gate, found.stored) == ({gate: 1}, 0)
+    for gate, changed in FIRST:
+        found = read(store, tmp_path, quote(**changed))
+        assert (found.by_gate, found.stored) == ({gate: 1}, 0), changed
 
 
-@pytest.mark.parametrize(
-    ("gate", "changed"),
-    [
-        ("10_gpu_price_as_node_price", {"term": "reserved_1y", "amount": "4.82"}),
-        ("10_gpu_price_as_node_price", {"term": "reserved_3y", "amount": "3.10"}),
-        ("10_gpu_price_as_node_price", {"term": "capacity_block", "amount": "5.191"}),
-        ("07_total_as_hourly", {"term": "reserved_3y", "amount": str(24.8 * 730)}),
-        ("08_discount_not_below_on_demand", {"term": "reserved_3y", "amount": "55.04"}),
-        ("06_two_prices_for_one", {"amount": "66.048"}),
-    ],
+#: Wrong prices beside one on demand in the same list.
+BESIDE: tuple[tuple[str, dict[str, str]], ...] = (
+    ("10_gpu_price_as_node_price", {"term": "reserved_1y", "amount": "4.82"}),
+    ("10_gpu_price_as_node_price", {"term": "reserved_3y", "amount": "3.10"}),
+    ("10_gpu_price_as_node_price", {"term": "capacity_block", "amount": "5.191"}),
+    ("07_total_as_hourly", {"term": "reserved_3y", "amount": str(24.8 * 730)}),
+    ("08_discount_not_below_on_demand", {"term": "reserved_3y", "amount": "55.04"}),
+    ("06_two_prices_for_one", {"amount": "66.048"}),
 )
-def test_a_price_beside_one_on_demand(store: PriceStore, tmp_path: Path, gate: str, changed: dict[str, str]) -> None:
+
+
+def test_a_price_beside_one_on_demand(store: PriceStore, tmp_path: Path) -> None:
     """Commitments per accelerator, as totals or without a price of their own; a zone or licence read as its region."""
-    found = read(store, tmp_path, quote(), quote(**changed))
-    assert gate in found.by_gate
-    assert found.stored == (0 if gate.startswith("06") else 1)
+    for number, (gate, changed) in enumerate(BESIDE):
+        found = read(store, tmp_path, quote(), quote(**changed), at=DAY + dt.timedelta(days=number))
+        assert gate in found.by_gate, changed
+        assert found.stored == (0 if gate.startswith("06") else 1), changed
 
 
 def test_what_only_looks_wrong_passes(store: PriceStore, tmp_path: Path) -> None:
@@ -100,10 +102,9 @@ def test_an_older_list_is_not_held_against_a_newer_one(store: PriceStore, tmp_pa
     assert later.by_gate == {"09_price_jump": 1}
 
 
-@pytest.mark.parametrize(
-    "day", ["0001-01-01", "9999-12-31", "2026-13-45", "infinity", "-infinity", "290000-01-01", "0"]
-)
-def test_absurd_days_wait(store: PriceStore, tmp_path: Path, day: str) -> None:
+def test_absurd_days_wait(store: PriceStore, tmp_path: Path) -> None:
     """A day before the first cloud, far in the future, or none at all is held back, in both columns."""
-    found = read(store, tmp_path, quote(effective_from=day))
-    assert (found.by_gate, found.stored) == ({"03_day_absurd": 1}, 0)
+    days = ("0001-01-01", "9999-12-31", "2026-13-45", "infinity", "-infinity", "290000-01-01", "0")
+    rows = [quote(effective_from=day, region=f"region-{number}") for number, day in enumerate(days)]
+    found = read(store, tmp_path, *rows, quote(effective_to="0001-01-01"))
+    assert (found.by_gate, found.stored) == ({"03_day_absurd": len(days) + 1}, 0)
