@@ -6,6 +6,7 @@ import time
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
@@ -37,8 +38,8 @@ ledger = Ledger(
 )
 months = {row.month for row in ledger.cash_flow_rows()}
 inputs = uncertain_inputs(ledger.parameters, utilisation=0.8)
-drawn = ledger.drawn(latin_hypercube(inputs, DRAWS))
+found = drawn(ledger, latin_hypercube(inputs, DRAWS))
 taken = time.perf_counter() - started
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-print(f"{DRAWS:,} draws of {len(inputs)} inputs, {len(drawn.options)} options, {max(months):g} months:")
+print(f"{DRAWS:,} draws of {len(inputs)} inputs, {len(found.options)} options, {max(months):g} months:")
 print(f"{taken:.2f} s with the cash flow, {peak:.2f} GB at most")

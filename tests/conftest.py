@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from openpyxl.workbook import Workbook
 
 from clusterwright import assets
 from clusterwright.cli.answer import plan_of
+from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Plan
 
 settings.register_profile("clusterwright", deadline=None, derandomize="CI" in os.environ)
@@ -61,6 +63,18 @@ def require_engine() -> Callable[..., None]:
         pytest.skip(message)
 
     return require
+
+
+@pytest.fixture(scope="session")
+def agree_with_views() -> Callable[[Workbook, Finances], int]:
+    """Return the function that holds every view of a workbook against the engine, see `workbook_views.py`."""
+    spec = importlib.util.spec_from_file_location("workbook_views", Path(__file__).parent / "workbook_views.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    agree: Callable[[Workbook, Finances], int] = module.agree
+    return agree
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
+from clusterwright.blueprint.owner import Owner
 from clusterwright.blueprint.quantities import Duration, Fraction
 from clusterwright.blueprint.uncertain import PricePath, UncertainBand
 
@@ -35,16 +37,30 @@ class TcoSection(Section):
     """What a finance department adds to the comparison."""
 
     tax_rate: Fraction = Field(0.0, ge=0, lt=1, description="on income; 0 counts before tax")
-    depreciation: Literal[
-        "straight_line_3", "straight_line_4", "straight_line_5", "straight_line_6", "macrs_3", "macrs_5", "macrs_7",
-        "macrs_15",
-    ] = Field("straight_line_5", description="how purchases are written off for the tax")  # fmt: skip
+    depreciation: EquipmentMethod = Field("straight_line_5", description="how purchases are written off for the tax")
+    depreciation_of: dict[str, AssetMethod] = Field(
+        default_factory=dict,
+        description="other methods by category of the cash flow, for example {rack: macrs_15, power: straight_line_15}",
+    )
     bonus_depreciation: Literal["law"] | Fraction = Field(
         0.0,
         description="share written off at once in the first year; law: what United States law allows on the as-of day",
     )
     delivery: Annotated[Duration, Field(ge=0, le=5 * 8760 * 3600.0)] = Field(
         0.0, description="from order and payment to work, for example 6 months; until then the work is rented"
+    )
+    growth: Annotated[Fraction, Field(ge=0, le=10)] = Field(
+        0.0, description="share by which each year has more work than the one before; nodes are added where it is full"
+    )
+    refresh: Annotated[Duration, Field(ge=6 * _MONTH_S, le=20 * 8760 * 3600.0)] | None = Field(
+        None, description="age at which equipment is sold and bought again, for example 3 years; never by default"
+    )
+    purchase_price_change: Annotated[Fraction, Field(gt=-1, le=1)] = Field(
+        0.0, description="of equipment bought later, per year, for example -10 %"
+    )
+    owner: Owner = Field(default_factory=Owner, description="what owning costs besides the bill")
+    deposit: Annotated[Fraction, Field(ge=0, le=1)] = Field(
+        1.0, description="share of the purchase paid at the order, the rest at delivery"
     )
     loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
     lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
@@ -62,6 +78,18 @@ class TcoSection(Section):
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(
                 "choice", "a bonus depreciation of {found} is no share", {"found": bonus, "help": "write 0 % to 100 %"}
+            )
+        if (self.loan is not None or self.lease is not None) and (self.refresh is not None or self.growth > 0):
+            raise PydanticCustomError(
+                "choice",
+                "a loan or a lease is of one purchase, and refresh or growth buys again",
+                {"help": "remove loan and lease, or refresh and growth"},
+            )
+        if self.deposit < 1 and self.delivery == 0:
+            raise PydanticCustomError(
+                "choice",
+                "a deposit is paid before delivery, and there is no time to it",
+                {"help": "add delivery, for example 6 months, or remove deposit"},
             )
         if self.loan is not None and self.lease is not None:
             raise PydanticCustomError(

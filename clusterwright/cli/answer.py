@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint, load
 from clusterwright.blueprint.parts_file import OwnParts, read_parts
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.schema import TARGETS
+from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.own_facts import with_facts
 from clusterwright.catalog.records import Catalogue
@@ -48,6 +49,36 @@ def load_and_decide(
     """Return the plan with the blueprint it came from, so that findings can be shown in its text; see `plan_of`."""
     whole = load(path, tuple(set_values or ()))
     loaded = _only(whole, on)
+    return loaded, _decided(loaded, whole, quotes=quotes, progress=progress)
+
+
+def decide_values(loaded: LoadedBlueprint, values: dict[str, Any]) -> Plan:
+    """Return the plan of a blueprint with other values, of which nothing stands in a file.
+
+    Args:
+        loaded: the blueprint, whose files (models, parts) the values may name too.
+        values: as its document would hold them.
+
+    Raises:
+        InputError: the values are no blueprint; RuleError: the job fits nowhere.
+    """
+    from pydantic import ValidationError
+
+    try:
+        blueprint = Blueprint.model_validate(values, context={"folder": Path(loaded.document.name).parent})
+    except ValidationError as error:
+        raise InputError(error.errors(include_url=False)[0]["msg"]) from None
+    changed = LoadedBlueprint(blueprint=blueprint, document=loaded.document)
+    return _decided(changed, changed)
+
+
+def _decided(
+    loaded: LoadedBlueprint,
+    whole: LoadedBlueprint,
+    *,
+    quotes: tuple[QuotedPrice, ...] = (),
+    progress: Progress = lambda _: None,
+) -> Plan:
     own = _own_parts(loaded)
     catalogue = with_facts(load_catalogue(), own.facts)
     resolved = resolve(loaded.blueprint, catalogue)
@@ -71,7 +102,7 @@ def load_and_decide(
             path=error.path, message=error.message, help=error.help or LOOK_IT_UP, exit_code=error.exit_code
         )
         raise loaded.error((problem,)) from None
-    return loaded, replace(plan, own_facts=own.facts)
+    return replace(plan, own_facts=own.facts)
 
 
 def _own_parts(loaded: LoadedBlueprint) -> OwnParts:
@@ -175,13 +206,23 @@ def exit_code(loaded: LoadedBlueprint, result: Plan) -> int:
     return EXIT_RULE_FAILED
 
 
-def compare(path: Path, set_values: list[str] | None, *, as_json: bool) -> int:
-    """Print renting against owning; return the exit code."""
+def compare(path: Path, set_values: list[str] | None, *, as_json: bool, markdown: bool = False) -> int:
+    """Print renting against owning; return the exit code.
+
+    Raises:
+        InputError: both JSON and Markdown are asked for.
+    """
     from clusterwright.cli import show
+    from clusterwright.outputs.comparison import comparison_markdown
+
+    if as_json and markdown:
+        raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
     loaded, result = load_and_decide(path, set_values)
     if as_json:
         print(json.dumps(show.comparison_json(result), indent=1, allow_nan=False))  # noqa: T201
+    elif markdown:
+        print(comparison_markdown(result))  # noqa: T201
     else:
         print(show.comparison_text(result))  # noqa: T201
     return exit_code(loaded, result)

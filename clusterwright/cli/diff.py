@@ -3,16 +3,16 @@
 import json
 import subprocess
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright.cli.answer import decide_values, load_and_decide
+from clusterwright.cli.diff_text import markdown_text, plain_text
 from clusterwright.errors import EXIT_FINE, InputError
-from clusterwright.plan.differences import Change, Differences, TargetChange, differences
+from clusterwright.plan.causes import Causes, causes
+from clusterwright.plan.differences import differences
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import NAME_OF_TARGET, money
-
-_MOST = 8
 
 
 def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
@@ -29,20 +29,41 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
     """
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
-    found = differences(_plan(before), _plan(after), (before, after))
+    mine, theirs = _read(before), _read(after)
+    found = differences(mine.plan, theirs.plan, (before, after))
+    why = Causes() if found.same else _causes(mine, theirs)
     if as_json:
-        told = {"schema": 1, "same": found.same, **asdict(found)}
+        told = {"schema": 1, "same": found.same, **asdict(found), "causes": asdict(why)}
         print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
-        print(_markdown(found) if markdown else _text(found))  # noqa: T201
+        print(markdown_text(found, why) if markdown else plain_text(found, why))  # noqa: T201
     return EXIT_FINE
 
 
-def _plan(name: str) -> Plan:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Side:
+    """A plan, and the blueprint that it was made from; None for one that was read as `plan.json`."""
+
+    plan: Plan
+    loaded: LoadedBlueprint | None
+
+
+def _causes(before: _Side, after: _Side) -> Causes:
+    if before.loaded is None or after.loaded is None:
+        return Causes(reason="causes are told apart between two blueprints, not where a plan.json is compared")
+    here = after.loaded
+    return causes(
+        (before.loaded.document.value, before.plan),
+        (here.document.value, after.plan),
+        lambda values: decide_values(here, values),
+    )
+
+
+def _read(name: str) -> _Side:
     path = Path(name)
     if ":" in name and not path.exists():
         return _of_revision(name)
-    return plan_of_file(path)
+    return _of_file(path)
 
 
 def plan_of_file(path: Path) -> Plan:
@@ -51,17 +72,22 @@ def plan_of_file(path: Path) -> Plan:
     Raises:
         InputError: the file cannot be read, or holds neither.
     """
+    return _of_file(path).plan
+
+
+def _of_file(path: Path) -> _Side:
     if path.suffix != ".json":
-        return load_and_decide(path, None)[1]
+        loaded, plan = load_and_decide(path, None)
+        return _Side(plan=plan, loaded=loaded)
     from clusterwright.plan.document import loads
 
     try:
-        return loads(path.read_text(encoding="utf-8"))
+        return _Side(plan=loads(path.read_text(encoding="utf-8")), loaded=None)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _of_revision(name: str) -> Plan:
+def _of_revision(name: str) -> _Side:
     revision, _, path = name.partition(":")
     try:
         shown = subprocess.run(  # noqa: S603 - no shell; git takes what follows as a name
@@ -80,76 +106,4 @@ def _of_revision(name: str) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / Path(path).name
         written.write_bytes(shown.stdout)
-        return plan_of_file(written)
-
-
-def _value(change: Change, which: str) -> str:
-    value = getattr(change, which)
-    if value is None:
-        return "none"
-    if isinstance(value, str | bool):
-        return str(value)
-    if change.unit == "USD":
-        return money(value) if abs(value) >= 100 else f"${value:,.4g}"  # noqa: PLR2004 - unit prices keep their digits
-    if change.unit == "share":
-        return f"{value * 100:.1f} %"
-    return f"{value:,.6g}"
-
-
-def _delta(change: Change) -> str:
-    if change.delta is None:
-        return ""
-    before = float(change.before or 0.0)
-    signed = Change(name="", unit=change.unit, before=0.0, after=abs(change.delta))
-    share = f" ({change.delta / abs(before):+.1%})" if before and change.unit != "share" else ""
-    return f"{'+' if change.delta > 0 else '−'}{_value(signed, 'after')}{share}"
-
-
-def _line(change: Change) -> str:
-    delta = _delta(change)
-    name = change.name.replace("_", " ")
-    return f"{name}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
-
-
-def _groups(found: Differences) -> list[tuple[str, tuple[Change, ...]]]:
-    groups = [("Inputs", found.inputs), ("Assumptions", found.assumptions)]
-    for entry in found.targets:
-        groups.append((_title(entry), entry.figures))
-        groups += [(f"{NAME_OF_TARGET[entry.target]}: dollars of the horizon by category", entry.categories[:_MOST])]
-        groups += [(f"{NAME_OF_TARGET[entry.target]}: bill, first {_MOST}", entry.lines[:_MOST])]
-    groups.append(("Breakeven", found.breakevens))
-    return [(title, changes) for title, changes in groups if changes]
-
-
-def _title(entry: TargetChange) -> str:
-    name = NAME_OF_TARGET[entry.target]
-    return name if entry.presence == "both" else f"{name} ({entry.presence})"
-
-
-def _text(found: Differences) -> str:
-    lines = [f"{found.before} → {found.after}"]
-    if found.same:
-        return f"{lines[0]}: nothing changed"
-    for title, changes in _groups(found):
-        lines += ["", f"  {title}", *(f"    {_line(change)}" for change in changes)]
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    """Return text that stays one cell of a Markdown table and no markup: names may come from anyone's blueprint."""
-    plain = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#!|~@" else letter for letter in text)
-    return " ".join(plain.split())
-
-
-def _markdown(found: Differences) -> str:
-    lines = [f"### Cost of {_cell(found.before)} → {_cell(found.after)}"]
-    if found.same:
-        return f"{lines[0]}\n\nNothing changed."
-    for title, changes in _groups(found):
-        lines += ["", f"**{_cell(title)}**", "", "| what | before | after | change |", "|---|---:|---:|---:|"]
-        lines += [
-            f"| {_cell(change.name.replace('_', ' '))} | {_cell(_value(change, 'before'))} "
-            f"| {_cell(_value(change, 'after'))} | {_cell(_delta(change))} |"
-            for change in changes
-        ]
-    return "\n".join(lines)
+        return _of_file(written)

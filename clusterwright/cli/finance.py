@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.blueprint.problems import LOOK_IT_UP, Problem
+from clusterwright.cli import chance
 from clusterwright.cli.answer import exit_code, load_and_decide
 from clusterwright.cli.show import table
 from clusterwright.errors import InputError
@@ -59,7 +60,9 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
             "draws": found.draws,
             "seed": found.seed,
             "inputs": [asdict(entry) for entry in found.inputs],
+            "price_paths": asdict(found.price_paths),
             "options": [asdict(entry) for entry in found.drawn],
+            "regrets": [asdict(entry) for entry in found.regrets],
             "compared_with": found.compared_with,
             "base_saving_usd": found.base_saving_usd,
             "tornado": [asdict(entry) for entry in found.swings],
@@ -81,11 +84,12 @@ def _text(plan: Plan, found: Finances) -> str:
         "",
         _work(found),
         "",
-        f"  {found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
+        *chance.method(found),
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
     ]
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
-        lines += ["", *_taxed(found.taxed)]
+        lines += ["", *_taxed(found, found.taxed)]
+    lines += chance.wrong_choices(found)
     if found.returns:
         lines += ["", "Owning as an investment, against", _returns(found)]
     if found.swings:
@@ -97,7 +101,7 @@ def _options(found: Finances, months: str) -> str:
     drawn = {entry.key: entry for entry in found.drawn}
     columns = [
         ("Where and how", "left"), (months, ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""),
-        ("cheapest in", ""), ("regret", ""),
+        ("dearest tenth", ""), ("cheapest in", ""), ("regret", ""),
     ]  # fmt: skip
     rows = [
         [
@@ -107,6 +111,7 @@ def _options(found: Finances, months: str) -> str:
             money(drawn[cost.key].npv_usd_p10),
             money(drawn[cost.key].npv_usd_p50),
             money(drawn[cost.key].npv_usd_p90),
+            money(drawn[cost.key].npv_usd_dearest_tenth),
             percent(drawn[cost.key].probability_cheapest),
             money(drawn[cost.key].regret_usd),
         ]
@@ -115,7 +120,7 @@ def _options(found: Finances, months: str) -> str:
     return table(columns, rows)
 
 
-def _taxed(found: Taxed) -> list[str]:
+def _taxed(of: Finances, found: Taxed) -> list[str]:
     written_off = found.depreciation.replace("_", " ") + (
         f" with {percent(found.bonus_fraction)} at once" if found.bonus_fraction else ""
     )
@@ -137,9 +142,11 @@ def _taxed(found: Taxed) -> list[str]:
         for entry in found.options
     ]
     lines = [f"After tax of {percent(found.tax_rate)} ({written_off})", table(columns, rows)]
+    lines += chance.after_tax(of) if found.tax_rate else []
     if found.delivery_months:
         lines.append(
-            f"  paid at order, at work after {found.delivery_months} months; "
+            f"  {'' if found.deposit == 1 else percent(found.deposit) + ' '}paid at order, at work after "
+            f"{found.delivery_months} months{'' if found.deposit == 1 else ', when the rest is paid'}; "
             f"until then {term_text(found.bridged_by)} is rented"
         )
     if found.books:

@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
@@ -138,7 +137,7 @@ def _show_claims(catalogue: Any, claims: list[Any], *, conflicts: bool) -> None:
             print(f"              {claim.note}")  # noqa: T201
 
 
-def prices(sku: str | None, as_of: str | None, *, history: bool, store: Path | None, as_json: bool) -> int:
+def prices(sku: str | None, as_of: str | None, *, history: bool, store: str | None, as_json: bool) -> int:
     """List the price book or one product's prices; return the exit code.
 
     Raises:

@@ -13,6 +13,7 @@ from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint
 from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
+from clusterwright.pricing import lake
 
 app = typer.Typer(
     name="clusterwright",
@@ -88,23 +89,54 @@ def plan(
 @app.command()
 def compare(
     *,
-    blueprint: Blueprint,
+    blueprint: Annotated[Path | None, typer.Argument(metavar="[BLUEPRINT]", help="the blueprint, a YAML file")] = None,
     finance: Annotated[
         bool, typer.Option("--finance", help="every term, returns, and how sure the ranking is")
     ] = False,
     draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
     seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
+    scenarios: Annotated[
+        bool, typer.Option("--scenarios", help="price for performance: a guide's table, calculated anew")
+    ] = False,
+    one_node: Annotated[
+        bool, typer.Option("--one-node", help="'breakeven in 6 to 12 months', at documented prices")
+    ] = False,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="DAY", help="--scenarios, --one-node: prices of this day")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare renting and owning: this run, the horizon, breakeven."""
+    """Compare renting and owning: this run, the horizon, breakeven.
+
+    --scenarios and --one-node need no blueprint; with one, they take its day of prices.
+    """
+    if scenarios or one_node or blueprint is None:
+        from clusterwright.cli import general_comparisons
+
+        raise typer.Exit(
+            general_comparisons.compare(
+                blueprint,
+                set_values,
+                as_of,
+                scenarios=scenarios,
+                one_node=one_node,
+                other=finance or markdown,
+                as_json=as_json,
+            )
+        )
     if finance:
         from clusterwright.cli import finance as command
+        from clusterwright.errors import InputError
+
+        if markdown:
+            raise InputError("--markdown has no form of --finance", help="leave out one of the two")
 
         raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json))
+    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json, markdown=markdown))
 
 
 @app.command()
@@ -342,8 +374,16 @@ app.add_typer(without_blueprint.validate, name="validate")
 app.add_typer(prices, name="prices")
 
 
+def _reach(address: str) -> lake.Reached:
+    """Return what lies under an address of object storage: only feeds may use the network."""
+    from clusterwright.feeds import object_storage
+
+    return object_storage.reach(address)
+
+
 def run() -> None:
     """Run the command line and end with the exit code of the house."""
+    lake.reach_with(_reach)
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")

@@ -1,96 +1,22 @@
-"""What the commands that compare prices per GPU do and print: cheapest, history, discounts, volatility, coverage."""
+"""What the commands that ask the price book do and print."""
 
 import csv
 import datetime as dt
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.cli.lookups import day_of
+from clusterwright.cli.price_questions import LEAST_CHANGES, QUERIES, charted, table
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
+if TYPE_CHECKING:
+    from clusterwright.pricing.book import PriceBook
+
 SCHEMA_VERSION = 1
-_UNKNOWN = "unknown"
-_BAR = 40
-#: Words of column names that are written otherwise.
-_WORDS = {"usd": "USD", "gpu": "GPU", "pflop": "PFLOP/s", "gb": "GB", "hbm": "HBM", "sku": "product", "log": "ln"}
-#: Fewer changes say nothing about how a price moves.
-LEAST_CHANGES = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Query:
-    """A question to the price book: its statement, what stands above the answer, and its columns."""
-
-    path: str
-    title: str
-    columns: Mapping[str, Callable[[Any], str]]
-
-
-def _text(value: Any) -> str:  # noqa: ANN401 - a cell
-    return "–" if value in ("", None) else str(value)
-
-
-def _usd(value: float | None) -> str:
-    return _UNKNOWN if value is None else f"{value:,.4g}" if value < 1 else f"{value:,.2f}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:+.1f} %"
-
-
-def _part(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.2f}"
-
-
-QUERIES = {
-    "cheapest": Query(
-        path="pricing/sql/gpu_price_in_force.sql",
-        title="USD per hour of one accelerator, as of {day}",
-        columns={
-            "sku": _text, "region": _text, "term": _text, "usd_per_gpu_hour": _usd,
-            "usd_per_dense_bf16_pflop_hour": _usd, "usd_per_gb_hbm_hour": _usd, "last_seen": _text, "source": _text,
-        },
-    ),
-    "history": Query(
-        path="pricing/sql/gpu_price_change.sql",
-        title="changes of the USD per hour of one accelerator",
-        columns={
-            "sku": _text, "region": _text, "term": _text, "effective_from": _text, "usd_per_gpu_hour": _usd,
-            "change_share": _share, "days_in_force": _text, "source": _text,
-        },
-    ),
-    "discounts": Query(
-        path="pricing/sql/discount_over_time.sql",
-        title="discounts against the on-demand price of the same day and region",
-        columns={
-            "sku": _text, "region": _text, "term": _text, "effective_from": _text, "last_seen": _text,
-            "usd_per_gpu_hour": _usd, "on_demand_usd_per_gpu_hour": _usd, "discount_share": _part,
-        },
-    ),
-    "volatility": Query(
-        path="pricing/sql/price_volatility.sql",
-        title=f"how prices moved, with at least {LEAST_CHANGES} changes; volatility is of ln(price), per year",
-        columns={
-            "sku": _text, "region": _text, "changes": _text, "last_day": _text, "log_volatility_per_year": _number,
-            "median_days_in_force": _text, "share_in_force_30_days": _part, "largest_rise_share": _part,
-            "largest_fall_share": _part, "newest_usd_per_gpu_hour": _usd,
-        },
-    ),
-    "coverage": Query(
-        path="pricing/sql/price_coverage.sql",
-        title="products and terms have a price as of {day}",
-        columns={"sku": _text, "accelerator": _text, "term": _text},
-    ),
-}  # fmt: skip
+#: Adds what a question needs besides the usual: of the price book, the day and the accelerators that it is about.
+More = Callable[["PriceBook", dt.date, Sequence[str]], dict[str, Any]]
 
 
 def answer(
@@ -102,9 +28,10 @@ def answer(
     region: str = "",
     most: int,
     chart: bool = False,
-    store: Path | None,
+    store: str | None,
     as_json: bool,
     show_sql: bool,
+    more: More | None = None,
 ) -> int:
     """Ask the price book and print the answer; return the exit code.
 
@@ -119,14 +46,15 @@ def answer(
         store: another price store than the user's own.
         as_json: print JSON.
         show_sql: print the statement instead of its answer.
+        more: further parameters of the statement.
 
     Raises:
         InputError: a name, a term or a day is unknown.
         MissingFactError: no price is known of it.
     """
     if show_sql:
-        return _print_statement(name)
-    day, rows = _asked(name, about=about, as_of=as_of, term=term, region=region, store=store)
+        return print_statement(name)
+    day, rows, asked = _asked(name, about=about, as_of=as_of, term=term, region=region, store=store, more=more)
     if not rows:
         words = [about or "anything", f"under {term}" if term else "", f"in {region}" if region else ""]
         raise MissingFactError(
@@ -134,11 +62,14 @@ def answer(
             help="see the holes: clusterwright prices coverage",
         )
     if as_json:
-        print(_json(day, rows))  # noqa: T201 - the result
+        print(_json(day, rows, asked.get("shown", {})))  # noqa: T201 - the result
         return EXIT_FINE
     shown = rows[:most]
     query = QUERIES[name]
-    print(query.title.format(day=day))  # noqa: T201
+    words_of = {"day": day, "term": term or "every", "clouds": ", ".join(asked["clouds"])}
+    print(query.title.format(**words_of))  # noqa: T201
+    for line in asked.get("told", ()):
+        print(line)  # noqa: T201
     print("\n".join(charted(shown) if chart else table(query.columns, shown)))  # noqa: T201
     if len(shown) < len(rows):
         print(f"  {len(rows) - len(shown):,} more: --most {len(rows)}")  # noqa: T201
@@ -146,7 +77,7 @@ def answer(
 
 
 def coverage(
-    *, about: str | None, as_of: str | None, as_csv: bool, store: Path | None, as_json: bool, show_sql: bool
+    *, about: str | None, as_of: str | None, as_csv: bool, store: str | None, as_json: bool, show_sql: bool
 ) -> int:
     """Print the products and terms without a price, or a CSV to fill them in; return the exit code.
 
@@ -154,8 +85,8 @@ def coverage(
         InputError: a name or a day is unknown.
     """
     if show_sql:
-        return _print_statement("coverage")
-    day, rows = _asked("coverage", about=about, as_of=as_of, store=store)
+        return print_statement("coverage")
+    day, rows, _ = _asked("coverage", about=about, as_of=as_of, store=store)
     holes = [row for row in rows if not row["prices"]]
     if as_csv or as_json:
         print(template(holes) if as_csv else _json(day, rows), end="" if as_csv else "\n")  # noqa: T201
@@ -168,7 +99,61 @@ def coverage(
     return EXIT_FINE
 
 
-def _print_statement(name: str) -> int:
+def services(
+    *, kind: str, provider: str, as_of: str | None, term: str, region: str, most: int, store: str | None,
+    as_json: bool, show_sql: bool,
+) -> int:  # fmt: skip
+    """Print prices in force of storage, data out, licences, power and rooms; return the exit code.
+
+    Raises:
+        InputError: a term or a day is unknown.
+        MissingFactError: there is no such price, with the kinds that there are.
+    """
+    from clusterwright.catalog.skus import skus
+
+    items = [{"sku": entry.sku, "category": entry.category, "item": entry.item} for entry in skus().values()]
+
+    def more(kind: str, provider: str) -> More:
+        return lambda _book, _day, _accelerators: {"items": items, "kind": kind, "provider": provider}
+
+    known = _asked("services", about=None, as_of=as_of, store=store, more=more("", ""))[1] if not show_sql else []
+    for said, column in ((kind, "kind"), (provider, "provider")):
+        values = sorted({row[column] for row in known if row[column]})
+        if said and not show_sql and said not in values:
+            raise MissingFactError(f"no service of the {column} {said!r} has a price", help=", ".join(values))
+    return answer(
+        "services", about=None, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
+        show_sql=show_sql, more=more(kind, provider),
+    )  # fmt: skip
+
+
+def months(first: str | None, last: str | None) -> More:
+    """Return the first days of the months asked about: a year up to the day of the answer unless they are named.
+
+    Raises:
+        InputError: a month is not written like 2026-09, or the last one comes before the first.
+    """
+    named = [None if text is None else _month_of(text) for text in (first, last)]
+
+    def more(_book: "PriceBook", day: dt.date, _accelerators: Sequence[str]) -> dict[str, Any]:
+        to = named[1] or day.replace(day=1)
+        start = named[0] or to.replace(year=to.year - 1)
+        if start > to:
+            raise InputError(f"{start:%Y-%m} comes after {to:%Y-%m}", help="name the earlier month with --from")
+        return {"from_month": start, "to_month": to}
+
+    return more
+
+
+def _month_of(text: str) -> dt.date:
+    try:
+        return dt.datetime.strptime(text, "%Y-%m").date()  # noqa: DTZ007 - a month has no time zone
+    except ValueError:
+        raise InputError(f"{text!r} is no month", help="write it like 2026-09") from None
+
+
+def print_statement(name: str) -> int:
+    """Print the statement of a question, and the rules that it reads."""
     from clusterwright.pricing.statements import with_rules
 
     print(with_rules(QUERIES[name].path))  # noqa: T201
@@ -176,9 +161,16 @@ def _print_statement(name: str) -> int:
 
 
 def _asked(
-    name: str, *, about: str | None, as_of: str | None, term: str = "", region: str = "", store: Path | None
-) -> tuple[dt.date, list[dict[str, Any]]]:
-    """Return the day of the answer and its rows."""
+    name: str,
+    *,
+    about: str | None,
+    as_of: str | None,
+    term: str = "",
+    region: str = "",
+    store: str | None,
+    more: More | None = None,
+) -> tuple[dt.date, list[dict[str, Any]], dict[str, Any]]:
+    """Return the day of the answer, its rows and what was asked."""
     from clusterwright.catalog.load import load
     from clusterwright.pricing.book import PriceBook
     from clusterwright.pricing.gpu_products import products_of
@@ -186,45 +178,23 @@ def _asked(
 
     if term and term not in TERMS:
         raise InputError(f"there is no term {term!r}", help=f"terms: {', '.join(TERMS)}")
-    products = products_of(load(), about or "")
+    catalogue = load()
+    products = products_of(catalogue, about or "")
     book = PriceBook.open(store=store)
     try:
         day = book.newest_day if as_of is None else day_of(as_of)
-        asked = {"as_of": day, "term": term, "region": region, "least_changes": LEAST_CHANGES}
-        return day, book.query(QUERIES[name].path, asked, products=products)
+        asked = {
+            "as_of": day,
+            "term": term,
+            "region": region,
+            "least_changes": LEAST_CHANGES,
+            "clouds": sorted({entry.cloud for entry in catalogue.instances.values()}),
+        }
+        if more is not None:
+            asked |= more(book, day, sorted({entry.accelerator for entry in products}))
+        return day, book.query(QUERIES[name].path, asked, products=products), asked
     finally:
         book.close()
-
-
-def table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return rows as lines of text under their columns' names; numbers stand to the right."""
-    cells = [[show(row[name]) for name, show in columns.items()] for row in rows]
-    heads = [" ".join(_WORDS.get(word, word) for word in name.split("_")) for name in columns]
-    widths = [max(len(line[index]) for line in [heads, *cells]) for index in range(len(heads))]
-    right = [bool(rows) and isinstance(rows[0][name], int | float) for name in columns]
-    return [
-        "  "
-        + "  ".join(
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in [heads, *cells]
-    ]
-
-
-def charted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return changes of prices as bars, one group for each product, region and term."""
-    highest = max(row["usd_per_gpu_hour"] for row in rows)
-    lines: list[str] = []
-    for (sku, region, term), changes in groupby(rows, key=lambda row: (row["sku"], row["region"], row["term"])):
-        lines.append(f"  {sku}  {region or 'everywhere'}  {term}")
-        for row in changes:
-            bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
-            line = (
-                f"    {row['effective_from']}  {_usd(row['usd_per_gpu_hour']):>8}  {bar}  {_share(row['change_share'])}"
-            )
-            lines.append(line.rstrip(" –"))
-    return lines
 
 
 def template(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -237,9 +207,9 @@ def template(rows: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def _json(day: dt.date, rows: Sequence[Mapping[str, Any]]) -> str:
+def _json(day: dt.date, rows: Sequence[Mapping[str, Any]], more: Mapping[str, Any] | None = None) -> str:
     return json.dumps(
-        {"schema": SCHEMA_VERSION, "as_of": day.isoformat(), "rows": list(rows)},
+        {"schema": SCHEMA_VERSION, "as_of": day.isoformat(), **(more or {}), "rows": list(rows)},
         indent=1,
         allow_nan=False,
         default=str,

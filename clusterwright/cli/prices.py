@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from clusterwright.cli import price_ask
 from clusterwright.cli.options import AsJson
+from clusterwright.cli.price_ask import Store
 
 DEFAULT_COMMAND = "show"
 
@@ -29,19 +31,12 @@ prices = typer.Typer(
     help="Prices with day and source: list, compare, fetch.",
     rich_markup_mode=None,
 )
-Store = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="price store; the user's own by default")]
-About = Annotated[str | None, typer.Argument(metavar="GPU|PRODUCT", help="for example h100 or aws/p5.48xlarge")]
-AsOf = Annotated[str | None, typer.Option("--as-of", metavar="DAY", help="prices in force on this day")]
-Term = Annotated[str, typer.Option(help="only this term, for example spot")]
-Region = Annotated[str, typer.Option(help="only this region")]
-Most = Annotated[int, typer.Option(min=1, help="rows to print")]
-Sql = Annotated[bool, typer.Option("--sql", help="print the statement that answers, and stop")]
 
 
 @prices.command(DEFAULT_COMMAND)
 def show(
     sku: Annotated[str | None, typer.Argument(help="for example aws/p5.48xlarge or dgx-h100")] = None,
-    as_of: Annotated[str | None, typer.Option("--as-of", metavar="DAY", help="prices in force on this day")] = None,
+    as_of: price_ask.AsOf = None,
     history: Annotated[bool, typer.Option("--history", help="every change of the price")] = False,
     store: Store = None,
     as_json: AsJson = False,
@@ -52,108 +47,7 @@ def show(
     raise typer.Exit(lookups.prices(sku, as_of, history=history, store=store, as_json=as_json))
 
 
-@prices.command()
-def cheapest(
-    *,
-    about: About = None,
-    as_of: AsOf = None,
-    term: Term = "",
-    region: Region = "",
-    most: Most = 20,
-    store: Store = None,
-    as_json: AsJson = False,
-    sql: Sql = False,
-) -> None:
-    """Rank what rents a GPU: USD per GPU-hour, per dense bf16 PFLOP/s-hour, per GB of HBM and hour."""
-    from clusterwright.cli import price_queries
-
-    raise typer.Exit(
-        price_queries.answer(
-            "cheapest", about=about, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
-            show_sql=sql,
-        )
-    )  # fmt: skip
-
-
-@prices.command()
-def history(
-    *,
-    about: About,
-    term: Term = "",
-    region: Region = "",
-    most: Most = 60,
-    chart: Annotated[bool, typer.Option("--chart", help="draw bars beside the prices")] = False,
-    store: Store = None,
-    as_json: AsJson = False,
-    sql: Sql = False,
-) -> None:
-    """Show every change of a price per GPU-hour."""
-    from clusterwright.cli import price_queries
-
-    raise typer.Exit(
-        price_queries.answer(
-            "history", about=about, term=term, region=region, most=most, chart=chart, store=store, as_json=as_json,
-            show_sql=sql,
-        )
-    )  # fmt: skip
-
-
-@prices.command()
-def discounts(
-    *,
-    about: About = None,
-    region: Region = "",
-    most: Most = 40,
-    store: Store = None,
-    as_json: AsJson = False,
-    sql: Sql = False,
-) -> None:
-    """Show spot, commitments and blocks against the on-demand price of their day."""
-    from clusterwright.cli import price_queries
-
-    raise typer.Exit(
-        price_queries.answer(
-            "discounts", about=about, region=region, most=most, store=store, as_json=as_json, show_sql=sql
-        )
-    )
-
-
-@prices.command()
-def volatility(
-    *,
-    about: About = None,
-    term: Term = "spot",
-    most: Most = 40,
-    store: Store = None,
-    as_json: AsJson = False,
-    sql: Sql = False,
-) -> None:
-    """Show how much, and how often, prices moved."""
-    from clusterwright.cli import price_queries
-
-    raise typer.Exit(
-        price_queries.answer(
-            "volatility", about=about, term=term, most=most, store=store, as_json=as_json, show_sql=sql
-        )
-    )
-
-
-@prices.command()
-def coverage(
-    *,
-    about: About = None,
-    as_of: AsOf = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print the holes as a CSV of quotes to fill in")] = False,
-    store: Store = None,
-    as_json: AsJson = False,
-    sql: Sql = False,
-) -> None:
-    """Show for which products and terms no price is known."""
-    from clusterwright.cli import price_queries
-
-    raise typer.Exit(
-        price_queries.coverage(about=about, as_of=as_of, as_csv=as_csv, store=store, as_json=as_json, show_sql=sql)
-    )
+price_ask.register(prices)
 
 
 @prices.command("import")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.json_schema import WithJsonSchema
 
-from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.fields import Day, Section
 from clusterwright.blueprint.quantities import Fraction
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -111,6 +111,15 @@ class Rent(Section):
     usd_per_hour: Amount | None = Field(None, description="USD of everything and hour")
     usd_per_gpu_month: Amount | None = Field(None, description="USD of a GPU and month")
     usd_per_month: Amount | None = Field(None, description="USD of everything and month")
+    price_of: str | None = Field(
+        None,
+        max_length=120,
+        description="a product of the price book, such as aws/p5.48xlarge: its documented price for as many GPUs",
+    )
+    region: str = Field("", max_length=60, description="price_of: where; empty for prices that hold everywhere")
+    term: Literal["on_demand", "spot", "reserved_1y", "reserved_3y", "capacity_block", "calendar", "flex_start"] = (
+        Field("on_demand", description="price_of: under which term it is rented")
+    )
     pays: Literal["used_hours", "all_hours"] = Field(
         "used_hours", description="used_hours: hourly prices for the share that utilisation says; all_hours: committed"
     )
@@ -119,7 +128,11 @@ class Rent(Section):
     @model_validator(mode="after")
     def _priced(self) -> "Rent":
         names = ("usd_per_gpu_hour", "usd_per_server_hour", "usd_per_hour", "usd_per_gpu_month", "usd_per_month")
-        _one_of(self, names)
+        _one_of(self, (*names, "price_of"))
+        if self.price_of is not None and any(getattr(self, name) is not None for name in names):
+            raise ValueError("price_of brings the price: leave out the other ones")
+        if self.price_of is None and (self.region or self.term != "on_demand"):
+            raise ValueError("region and term say which price of price_of is meant, and there is no price_of")
         return self
 
 
@@ -284,6 +297,9 @@ class TcoCase(Section):
     horizon_months: Annotated[float, Field(gt=0, le=600)] = Field(36.0, description="term over which costs are added")
     utilisation: Annotated[Fraction, Field(gt=0, le=1)] = Field(1.0, description="share of the hours with work")
     discount_rate: Annotated[Fraction, Field(ge=0, le=1)] = Field(0.0, description="per year, for present values")
+    as_of: Day | None = Field(
+        None, description="day whose prices price_of takes; the newest day of the price book by default"
+    )
     options: Annotated[dict[Name, Option], Field(min_length=1)] = Field(description="what is compared, by name")
     values: dict[Name, Number] = Field(default_factory=dict, description="numbers that derived figures use")
     derived: dict[Name, Annotated[Text, Field(max_length=500)]] = Field(

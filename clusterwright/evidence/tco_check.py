@@ -8,6 +8,7 @@ from clusterwright.errors import InputError
 from clusterwright.evidence.tco_case import Expected, TcoCase
 from clusterwright.evidence.tco_expressions import calculate, known
 from clusterwright.evidence.tco_outputs import Figures, figures
+from clusterwright.evidence.tco_prices import with_prices
 from clusterwright.evidence.tco_reading import problem, read_case
 from clusterwright.pricing.book import PriceBook
 
@@ -57,15 +58,17 @@ def check_case(path: Path, book: PriceBook | None = None) -> CheckedCase:
 
     Args:
         path: of the case.
-        book: price points; the shipped ones by default (a case brings its own prices).
+        book: price points for `price_of`; the shipped ones and the user's own by default.
 
     Raises:
         InputError: the file cannot be read.
         BlueprintError: it is no case, or a value of it cannot be calculated with; shown with its place.
     """
     case, document = read_case(path)
+    book = book or PriceBook.open()
+    case = with_prices(case, document, book)
     try:
-        computed, reasons = figures(case, book or PriceBook.open())
+        computed, reasons = figures(case, book)
     except InputError as error:
         raise problem(document, ("options",), error.message, error.help) from None
     computed |= case.values

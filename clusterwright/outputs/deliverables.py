@@ -98,13 +98,16 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
         ClusterwrightError: the report cannot be printed.
     """
     from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
+    from clusterwright.outputs.ranking import ranked  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
+    from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
-    html = report_html(plan)
+    found = ranked(plan, PriceBook.open())
+    html = report_html(plan, found)
     files = {
         "report.html": text(html),
-        "tco.xlsx": File(content=workbook_xlsx(plan)),
+        "tco.xlsx": File(content=workbook_xlsx(plan, found)),
         "focus.csv": text(focus_csv(focus_rows(plan))),
     }
     if not pdf:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from clusterwright import assets
+from clusterwright import __version__, assets
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.folder import File, text
 
@@ -24,6 +24,8 @@ _JOINED = ("requirements.txt", "requirements-dev.txt", "README.md")
 _WORKFLOW = ".github/workflows/infrastructure.yml"
 #: What stands in the workflow for the cloud's own condition and step.
 _CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
+#: What stands in it for the version that the pull request's cost is made with.
+_VERSION = "CLUSTERWRIGHT_VERSION"
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")
 #: Boot scripts that a pod of Kubernetes runs too, beside the one that publishes its cloud's metric.
 _OF_PODS = (".shellcheckrc", "busy_gpus.sh", "http.sh")
@@ -80,7 +82,7 @@ def _with_log_in(workflow: File, cloud: str) -> File:
     how = log_in(cloud)
     steps = textwrap.indent(how.steps.rstrip("\n"), " " * 6)
     written = workflow.content.decode()
-    return text(written.replace(_CONDITION, how.condition).replace(_STEP, steps))
+    return text(written.replace(_CONDITION, how.condition).replace(_STEP, steps).replace(_VERSION, __version__))
 
 
 def kept_example(path: str) -> str:

@@ -12,24 +12,31 @@ from clusterwright.outputs import ranking
 from clusterwright.outputs.sheets.bill import write_bill
 from clusterwright.outputs.sheets.by_option import write_by_option
 from clusterwright.outputs.sheets.cash import CashSheet, write_cash
+from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.sheets.financing import write_financing
 from clusterwright.outputs.sheets.inputs import write_inputs
 from clusterwright.outputs.sheets.options import write_options
 from clusterwright.outputs.sheets.page import Page
+from clusterwright.outputs.sheets.profit import write_profit
 from clusterwright.outputs.sheets.register import write_assumptions, write_not_counted
 from clusterwright.outputs.sheets.returns import write_returns
 from clusterwright.outputs.sheets.shared import Workbook, option_of
 from clusterwright.outputs.sheets.summary import write_summary
 from clusterwright.outputs.sheets.tax import write_tax
+from clusterwright.outputs.sheets.units import write_units
+from clusterwright.outputs.sheets.views import write_breakeven, write_heat_map, write_uncertainty
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
 
 _A4 = 9
 #: The sheets from the answer to its foundations; the cash of the plan's options stands before the last ones.
-_VIEWS = ("Summary", "Options", "Returns", "Tax")
+_VIEWS = (
+    "Summary", "Options", "Returns", "Breakeven", "Heat map", "Uncertainty", "Unit costs", "P&L", "Tax", "Financing",
+)  # fmt: skip
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
-_LAST = ("Not counted",)
+_LAST = ("Not counted", "Checks")
 
 
 def workbook_xlsx(plan: Plan, found: Finances | None = None) -> bytes:
@@ -48,12 +55,12 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None) -> bytes:
     known = [option for option in plan.options if not option.missing]
     for name in (*_VIEWS, *_FOUNDATIONS, *(f"Cash {option.target}" for option in known), *_BY_MONTH, *_LAST):
         work.pages[name] = Page(sheet=book.add_worksheet(name), formats=work.formats)
-    _fill(work, known)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
+    _fill(work, known)
     book.close()
     return stream.getvalue()
 
@@ -66,22 +73,31 @@ def _fill(work: Workbook, known: list[Option]) -> None:
         option.target: write_cash(work, option, bill, keys.get(option.target, option.target)) for option in known
     }
     write_by_option(work, bill, sheets)
-    write_options(work)
-    write_returns(work, bill)
-    write_tax(work)
-    write_summary(work, sheets)
+    options = write_options(work)
+    returns = write_returns(work, bill)
+    write_breakeven(work, sheets, returns)
+    write_heat_map(work)
+    write_uncertainty(work)
+    write_units(work, bill, sheets)
+    books, taxed = write_tax(work)
+    profit = write_profit(work, taxed, books)
+    write_financing(work, taxed, books)
     write_assumptions(work)
     write_not_counted(work)
+    add_checks(work, sheets, options, (taxed, books))
+    add_profit_checks(work, profit, taxed)
+    write_summary(work, sheets, write_checks(work))
 
 
 def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyped
     money, yellow = "#,##0.00;[Red]-#,##0.00", {"font_color": "#0000FF", "bg_color": "#FFF9E5"}
-    head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
+    head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"}
     styles: dict[str, dict[str, Any]] = {
         "head": head,
         "right": head | {"align": "right"},
         "after": {"bold": True, "bottom": 1, "valign": "top", "align": "left", "indent": 1},
         "text": {"indent": 1},
+        "left": {"align": "left"},
         "text_right": {"align": "right"},
         "wrapped": {"text_wrap": True, "valign": "top"},
         "bold": {"bold": True},
@@ -98,6 +114,10 @@ def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyp
         "days": {"num_format": "#,##0.0", "align": "right"},
         "month": {"num_format": "0.0", "align": "right"},
         "share": {"num_format": "0 %", "align": "right"},
+        "factor_input": {"num_format": "0 %", "align": "right", "bold": True} | yellow,
+        "hidden": {"num_format": ";;;"},
+        "bad": {"font_color": "#9C0006", "bg_color": "#FFC7CE", "bold": True},
+        "good": {"font_color": "#006100", "bg_color": "#E3F1E5"},
         "share_1": {"num_format": "0.0 %", "align": "right"},
         "share_2": {"num_format": "0.00 %", "align": "right"},
     }

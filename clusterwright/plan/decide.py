@@ -26,6 +26,7 @@ from clusterwright.plan.compose import compose, option
 from clusterwright.plan.fronts import most_nodes
 from clusterwright.plan.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.loading import waiting
+from clusterwright.plan.owning import pace_of, parameters_of
 from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.without_effect import without_effect
@@ -68,7 +69,8 @@ def decide(
     if not isinstance(blueprint.workload, Train):
         raise TypeError("only training blueprints are resolved")
     job = training_job(blueprint, resolved)
-    economics = replace(economics_of(blueprint), quotes=quotes)
+    book = PriceBook.open()
+    economics = replace(economics_of(blueprint, book), quotes=quotes)
     targets: list[list[Considered]] = []
     refused: list[Unusable] = list(resolved.unusable)
     failures: list[Finding] = []
@@ -83,7 +85,6 @@ def decide(
         raise RuleError(tuple(failures))
     choices = [choice for several in targets for considered in several for choice in considered.choices]
     progress(f"pricing {len(choices)} clusters")
-    book = PriceBook.open()
     costs = {entry.key: entry for entry in cost([candidate(choice) for choice in choices], economics, book)}
     chosen = [_chosen(several, costs) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
@@ -172,16 +173,29 @@ def _chosen(several: Sequence[Considered], costs: dict[str, CandidateCost]) -> t
     return best, next(considered.points for considered in several if best in considered.choices)
 
 
-def economics_of(blueprint: Blueprint) -> Economics:
-    """Return what the blueprint's money is counted with."""
+def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
+    """Return what the blueprint's money is counted with.
+
+    Raises:
+        InputError: a tariff or a licence is unknown on the as-of day.
+    """
     section = blueprint.economics
+    horizon_months = section.horizon / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
     return Economics(
-        horizon_months=section.horizon / (HOURS_PER_MONTH * SECONDS_PER_HOUR),
+        horizon_months=horizon_months,
         utilisation=section.utilisation,
         discount_rate=section.discount_rate,
         as_of=section.as_of,
         power_price_usd_per_kwh=blueprint.site.power_price,
         pue=blueprint.site.pue,
+        given=parameters_of(
+            blueprint.tco,
+            book,
+            as_of=section.as_of or book.newest_day,
+            horizon_months=horizon_months,
+            power_price_given=blueprint.site.power_price is not None,
+        ),
+        pace=pace_of(blueprint.tco),
     )
 
 

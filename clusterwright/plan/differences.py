@@ -111,6 +111,7 @@ def _inputs(plan: Plan) -> dict[str, Value]:
     found: dict[str, Value] = {name: getattr(plan, name) for name in _VERSIONS}
     for name in _INPUTS:
         found |= dict(_flat(asdict(getattr(plan, name)), name))
+    found |= dict(_flat(plan.tco.model_dump(mode="json"), "tco"))
     return found | {f"quote.{quote.sku}": quote.usd for quote in plan.quotes}
 
 

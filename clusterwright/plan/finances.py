@@ -3,25 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.plan.own_bands import own_bands
+from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
-from clusterwright.plan.taxed import Taxed, taxed
+from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
 from clusterwright.tco.distributions import UncertainInput
+from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
 from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow
-from clusterwright.tco.uncertainty import (
-    DrawnOption,
-    grid,
-    latin_hypercube,
-    one_at_a_time,
-    uncertain_inputs,
-)
+from clusterwright.tco.uncertainty import grid, one_at_a_time
 
 #: Terms that change more than the price: spot capacity is taken back, so that a run takes longer on it.
 _NOT_A_PRICE = ("spot", "purchase")
@@ -105,7 +100,8 @@ class Finances:
         costs: of every target and term with a documented price, cheapest present value first.
         returns: of owning against each rented option; empty where nothing is owned.
         draws, seed: of the Latin hypercube; inputs: what was drawn.
-        drawn: every option over all draws.
+        price_paths: where rental prices went in them.
+        drawn: every option over all draws; regrets: what each costs where another one was right.
         swings: of owning against the cheapest rented option, widest first; heat: the same over two inputs.
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         compared_with: the rented option of swings and heat, empty if there is none.
@@ -119,7 +115,9 @@ class Finances:
     draws: int
     seed: int
     inputs: tuple[UncertainInput, ...]
+    price_paths: PricePaths
     drawn: tuple[DrawnOption, ...]
+    regrets: tuple[DrawnRegret, ...]
     swings: tuple[Swing, ...]
     heat: tuple[HeatCell, ...]
     base_saving_usd: float | None
@@ -141,24 +139,25 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan), book)
+    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan, book), book)
     costs = sorted(
         (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
     )
-    inputs = _inputs(plan, ledger, costs)
-    drawn = ledger.drawn(latin_hypercube(inputs, draws, seed=seed)).options
+    chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
     known = {cost.key for cost in costs}
     rented = [cost.key for cost in costs if not cost.owned]
     owned = any(cost.owned for cost in costs)
     against = rented[0] if owned and rented else ""
-    swings, heat, base = _sensitivity(ledger, inputs, against) if against else ((), (), None)
+    swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
     return Finances(
         costs=tuple(costs),
         returns=tuple(_return(ledger, costs, key) for key in rented) if owned else (),
         draws=draws,
         seed=seed,
-        inputs=inputs,
-        drawn=tuple(option for option in drawn if option.key in known),
+        inputs=chance.inputs,
+        price_paths=chance.price_paths,
+        drawn=tuple(option for option in chance.drawn.options if option.key in known),
+        regrets=tuple(entry for entry in chance.drawn.regrets if {entry.key, entry.right_key} <= known),
         swings=swings,
         heat=heat,
         base_saving_usd=base,
@@ -215,27 +214,6 @@ def _by_term(candidates: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def _inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UncertainInput, ...]:
-    bought = next((cost for cost in costs if cost.owned and cost.capex_usd), None)
-    band = (1.0, 1.0)
-    if bought is not None and bought.capex_usd:
-        band = (
-            (bought.capex_usd_low or bought.capex_usd) / bought.capex_usd,
-            (bought.capex_usd_high or bought.capex_usd) / bought.capex_usd,
-        )
-    first = plan.options[0]
-    return uncertain_inputs(
-        ledger.parameters,
-        utilisation=ledger.economics.utilisation,
-        purchase_band=band,
-        run_time_band=(
-            first.calendar_days_low / first.calendar_days,
-            first.calendar_days_high / first.calendar_days,
-        ),
-        own=own_bands(plan.tco.uncertainty),
-    )
-
-
 def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> Return:
     mine = next(cost for cost in costs if cost.owned)
     theirs = next(cost for cost in costs if cost.key == rented_key)
@@ -264,31 +242,24 @@ def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> 
 def _sensitivity(
     ledger: Ledger, inputs: Sequence[UncertainInput], rented_key: str
 ) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
-    savings = _savings(ledger, one_at_a_time(inputs), rented_key)
+    owned_key = next(candidate.key for candidate in ledger.candidates if candidate.owned)
+    saved = savings(ledger, one_at_a_time(inputs), owned_key, rented_key)
     swings = [
         Swing(
             key=entry.key,
-            saving_usd_low=savings[1 + 2 * place],
-            saving_usd_high=savings[2 + 2 * place],
+            saving_usd_low=saved[1 + 2 * place],
+            saving_usd_high=saved[2 + 2 * place],
             source=entry.source,
         )
         for place, entry in enumerate(inputs)
     ]
     highest = 1.0 / ledger.economics.utilisation
     utilisations = [factor for factor in HEAT_FACTORS if factor <= highest + 1e-9]
-    cells = _savings(ledger, grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS)), rented_key)
+    factors = grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS))
+    cells = savings(ledger, factors, owned_key, rented_key)
     pairs = [(used, price) for used in utilisations for price in HEAT_FACTORS]
     heat = tuple(
         HeatCell(utilisation=used * ledger.economics.utilisation, cloud_price=price, saving_usd=saving)
         for (used, price), saving in zip(pairs, cells, strict=True)
     )
-    return tuple(sorted(swings, key=lambda swing: (-swing.width_usd, swing.key))), heat, savings[0]
-
-
-def _savings(ledger: Ledger, draws: Mapping[str, object], rented_key: str) -> list[float]:
-    """Return what owning saves in each of a few chosen draws, in their order."""
-    usd: dict[int, dict[str, float]] = {}
-    for cost in ledger.drawn(draws).costs:
-        usd.setdefault(cost.number, {})[cost.key] = cost.npv_usd
-    owned = next(candidate.key for candidate in ledger.candidates if candidate.owned)
-    return [row[rented_key] - row[owned] for _, row in sorted(usd.items())]
+    return tuple(sorted(swings, key=lambda swing: (-swing.width_usd, swing.key))), heat, saved[0]

@@ -5,6 +5,7 @@ import datetime as dt
 from functools import cache
 
 from clusterwright import assets
+from clusterwright.plan.owning import pace_of, parameters_of
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
@@ -27,7 +28,7 @@ def candidates_of(plan: Plan) -> list[Candidate]:
     ]
 
 
-def economics_of_plan(plan: Plan) -> Economics:
+def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
     """Return what a plan's money was counted with."""
     return Economics(
         horizon_months=plan.economics.horizon_months,
@@ -38,6 +39,14 @@ def economics_of_plan(plan: Plan) -> Economics:
         power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
         pue=plan.economics.pue,
         quotes=plan.quotes,
+        given=parameters_of(
+            plan.tco,
+            book,
+            as_of=dt.date.fromisoformat(plan.as_of),
+            horizon_months=plan.economics.horizon_months,
+            power_price_given=plan.economics.power_price_usd_per_kwh is not None,
+        ),
+        pace=pace_of(plan.tco),
     )
 
 
@@ -48,7 +57,7 @@ def ledger(plan: Plan, book: PriceBook) -> Ledger:
         plan: priced on its `as_of` day.
         book: the price book.
     """
-    return Ledger(candidates_of(plan), economics_of_plan(plan), book)
+    return Ledger(candidates_of(plan), economics_of_plan(plan, book), book)
 
 
 @cache

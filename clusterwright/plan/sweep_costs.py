@@ -44,7 +44,8 @@ def with_costs(
                 reasons[position, index] = offer
             else:
                 candidates[position, index] = replace(offer, key=f"{position}/{index}")
-    costs = cost(list(candidates.values()), economics_of(questions[0].scenario.blueprint), book) if candidates else ()
+    economics = economics_of(questions[0].scenario.blueprint, book)
+    costs = cost(list(candidates.values()), economics, book) if candidates else ()
     costed = dict(zip(candidates, costs, strict=True))
 
     def shown(place: Place, point: SweptPoint) -> SweptPoint:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _POINT_FIELDS = tuple(field.name for field in fields(PricePoint))
+#: Up to so many products are picked out while prices are read; of more, prices are joined afterwards.
+FEW_PRODUCTS = 40
 _NO_PRODUCT = GpuProduct(
     sku="", provider="", accelerator="", gpus=1, terms=("on_demand",), dense_bf16_flop_per_s_per_gpu=None,
     dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=None,
@@ -55,12 +57,12 @@ class PriceBook:
         self._connection = connection
 
     @classmethod
-    def open(cls, folder: Path | None = None, *, store: Path | None = None) -> Self:
+    def open(cls, folder: Path | None = None, *, store: Path | str | None = None) -> Self:
         """Load the price points of a folder, by default the shipped ones, and of the price store, if there is one.
 
         Args:
             folder: holds `sources.csv` and other CSV files of price points; no store is read beside it.
-            store: another price store than `store.default_path`.
+            store: another price store, or lake, than `store.default_path`.
 
         Raises:
             MissingFactError: the folder holds no price points, or they cannot be read.
@@ -78,13 +80,7 @@ class PriceBook:
             connection.execute(f"create table shipped_price as {points}", {"files": tables})
             sources = statement("pricing/sql/stg_price_source.sql")
             connection.execute(f"create table price_source as {sources}", {"file": str(place / "sources.csv")})
-            parts = ["pricing/sql/price_of_files.sql"]
-            if folder is None and attach(connection, store):
-                parts.append("pricing/sql/price_of_store.sql")
-            joined = " union all by name ".join(f"({statement(part)})" for part in parts)
-            connection.execute(f"create view price_point as {joined}")
-            connection.execute(f"create view chosen_price as {statement('pricing/sql/chosen_price.sql')}")
-            connection.execute(f"create macro price_on(as_of) as table {statement('pricing/sql/price_on.sql')}")
+            _create_rules(connection, with_store=folder is None and attach(connection, store))
         except duckdb.Error as error:
             raise MissingFactError(
                 f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",
@@ -116,8 +112,13 @@ class PriceBook:
             for position, request in enumerate(requests)
         ]
         found: list[PriceInForce | None] = [None] * len(requests)
-        skus = sorted({request.sku for request in requests})
-        parameters = {"requests": asked, "skus": skus, "as_of": as_of}
+        parameters = {
+            "requests": asked,
+            "as_of": as_of,
+            "skus": sorted({request.sku for request in requests}),
+            "regions": sorted({"", *(request.region for request in requests)}),
+            "terms": sorted({request.term for request in requests}),
+        }
         for row in self._rows("pricing/sql/price_in_force.sql", parameters):
             found[row["position"]] = PriceInForce(
                 as_of=row["as_of"],
@@ -150,13 +151,15 @@ class PriceBook:
         Args:
             path: of the statement; its head says what one row is, and which parameters it takes.
             parameters: by name; those that the statement does not name are left out.
-            products: with accelerators that the question is about: rows of `gpu_product`; `$skus` are their price keys.
+            products: with accelerators that the question is about: rows of `gpu_product`; `$skus` are their price keys,
+                empty if they are so many that reading all prices is faster.
         """
         # An empty list has no columns: without products a row that the statement leaves out stands for them.
         rows = [asdict(entry) | {"terms": list(entry.terms)} for entry in products or (_NO_PRODUCT,)]
         filled = f"create or replace temp table gpu_product as {statement('pricing/sql/gpu_product.sql')}"
         self._connection.execute(filled, {"products": rows})
-        asked = {"skus": [entry.sku for entry in products]} | parameters
+        skus = [entry.sku for entry in products] if len(products) <= FEW_PRODUCTS else []
+        asked = {"skus": skus} | parameters
         text = statement(path)
         return self._rows(path, {name: value for name, value in asked.items() if f"${name}" in text})
 
@@ -176,3 +179,16 @@ class PriceBook:
 
 def _point(row: dict[str, Any]) -> PricePoint:
     return PricePoint(**{name: row[name] for name in _POINT_FIELDS})
+
+
+def _create_rules(connection: "DuckDBPyConnection", *, with_store: bool) -> None:
+    """Create what every question starts from: price points of files and store, the chosen ones, those of a day."""
+    places = ("files", "store") if with_store else ("files",)
+    if with_store:
+        connection.execute(f"create view stored_price as {statement('pricing/sql/stored_price.sql')}")
+    for rule, part in (("every_point", "price"), ("seen_price", "seen")):
+        joined = " union all by name ".join(f"({statement(f'pricing/sql/{part}_of_{place}.sql')})" for place in places)
+        connection.execute(f"create view {rule} as {joined}")
+    for rule in ("known_point", "price_point", "chosen_price"):
+        connection.execute(f"create view {rule} as {statement(f'pricing/sql/{rule}.sql')}")
+    connection.execute(f"create macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")

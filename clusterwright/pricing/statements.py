@@ -7,7 +7,7 @@ from pathlib import Path
 from clusterwright.assets import root
 
 #: Steps that statements share, in the order in which they build on each other.
-RULES = ("gpu_product", "price_on", "chosen_price")
+RULES = ("gpu_product", "price_on", "chosen_price", "price_point", "known_point")
 
 
 @cache

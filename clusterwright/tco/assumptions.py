@@ -1,13 +1,15 @@
 """Values that no document gives: `tco/assumptions.csv`, and the economic parameters that follow from them."""
 
 import csv
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from clusterwright.assets import root
 from clusterwright.errors import InputError, MissingFactError
+from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.records import Assumption, Candidate, Economics, Parameter
 
 #: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
@@ -23,8 +25,6 @@ _PARAMETERS = (
     "staff_fte_per_gpu",
     "staff_usd_per_fte_year",
 )
-#: Parameters without an assumption, with their units: no amount unless they are given.
-_OPTIONAL = {"capital_charge_fraction_per_year": "share of the mean capital tied up and year"}
 _RESALE_POINTS = (
     (36.0, "resale_fraction_36_months"),
     (60.0, "resale_fraction_60_months"),
@@ -82,6 +82,38 @@ def _assumption(row: dict[str, str], place: Path) -> Assumption:
     return read
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionalParameter:
+    """A parameter without an assumption: no amount unless it is given.
+
+    Attributes:
+        unit: of its value.
+        neutral: value where it only modifies a cost that is given, else None.
+        not_with: parameter that takes its place, or empty.
+    """
+
+    unit: str
+    neutral: float | None
+    not_with: str
+
+
+@cache
+def optional_parameters() -> Mapping[str, OptionalParameter]:
+    """Return the parameters without an assumption, `tco/owner_parameters.csv`, by key.
+
+    A cost of `tco/owner_costs.csv` is counted when all its parameters have a value.
+    """
+    with (root() / "tco" / "owner_parameters.csv").open(encoding="utf-8", newline="") as lines:
+        return {
+            row["key"]: OptionalParameter(
+                unit=row["unit"],
+                neutral=float(row["neutral"]) if row["neutral"] else None,
+                not_with=row["not_with"],
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
 def parameters(
     economics: Economics, known: Mapping[str, Assumption], skus: Collection[str] = ()
 ) -> tuple[Parameter, ...]:
@@ -98,16 +130,40 @@ def parameters(
         InputError: an override names neither.
     """
     given = dict(economics.overrides)
-    _check_names(given, {*known, *skus, *_OPTIONAL, "resale_fraction"})
+    optional = optional_parameters()
+    _check_names(given, {*known, *skus, *optional, "resale_fraction"})
+    _check_names((entry.key for entry in economics.given), {*known, *optional, "resale_fraction"})
     if economics.power_price_usd_per_kwh is not None:
         given["power_price_usd_per_kwh"] = economics.power_price_usd_per_kwh
     if economics.pue is not None:
         given["pue"] = economics.pue
+    found = {entry.key: entry for entry in economics.given}
+    found |= {key: _given(key, given[key], entry.unit) for key, entry in optional.items() if key in given}
+    neutral = _neutral({*found, *_PARAMETERS, "resale_fraction"})
     return (
-        *(_parameter(key, given, known) for key in _PARAMETERS),
-        *(_given(key, given[key], unit) for key, unit in _OPTIONAL.items() if key in given),
-        _resale(economics.horizon_months, given, known),
-    )
+        *(found.pop(key) if key in found and key not in given else _parameter(key, given, known)
+          for key in _PARAMETERS),
+        *(entry for key, entry in found.items() if key not in (*_PARAMETERS, "resale_fraction")),
+        *(_given(key, value, optional[key].unit) for key, value in neutral.items()),
+        found["resale_fraction"]
+        if "resale_fraction" in found and "resale_fraction" not in given
+        else _resale(economics.pace.newest_age(economics.horizon_months), given, known),
+    )  # fmt: skip
+
+
+def _neutral(had: Collection[str]) -> dict[str, float]:
+    """Return the neutral values of what modifies a cost that is otherwise given."""
+    optional = optional_parameters()
+    found: dict[str, float] = {}
+    for term in owner_costs():
+        missing = [key for key in term.parameters if key not in had]
+        asked = any(key in optional for key in term.parameters if key in had)
+        values = {
+            key: optional[key].neutral for key in missing if key in optional and optional[key].not_with not in had
+        }
+        if asked and len(values) == len(missing):
+            found |= {key: value for key, value in values.items() if value is not None}
+    return found
 
 
 def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tuple[Parameter, ...]:
@@ -116,10 +172,17 @@ def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tup
     Raises:
         InputError: an override names no parameter of the cash flow.
     """
-    units = {key: known[key].unit for key in _PARAMETERS} | _OPTIONAL | {"resale_fraction": "share of purchase"}
+    optional = {key: entry.unit for key, entry in optional_parameters().items()}
+    units = {key: known[key].unit for key in _PARAMETERS} | optional | {"resale_fraction": "share of purchase"}
     given = dict(candidate.overrides)
     _check_names(given, units)
     return tuple(_given(key, value, units[key]) for key, value in given.items())
+
+
+def resale_curve(known: Mapping[str, Assumption]) -> Callable[[float], float]:
+    """Return the share of the price that equipment brings by age in months, at base values."""
+    points = {month: known[key].base for month, key in _RESALE_POINTS}
+    return lambda months: resale_fraction(months, points)
 
 
 def _check_names(given: Iterable[str], names: Collection[str]) -> None:
@@ -157,21 +220,21 @@ def _given(key: str, value: float, unit: str) -> Parameter:
     )  # fmt: skip
 
 
-def _resale(horizon_months: float, given: Mapping[str, float], known: Mapping[str, Assumption]) -> Parameter:
-    """Return the share of the purchase that resale brings at the end of the horizon."""
+def _resale(age_months: float, given: Mapping[str, float], known: Mapping[str, Assumption]) -> Parameter:
+    """Return the share of the purchase that resale brings at the end of the horizon, by the age it then has."""
     if "resale_fraction" in given:
         return _given("resale_fraction", given["resale_fraction"], "share of purchase")
     points = [_parameter(key, given, known) for _, key in _RESALE_POINTS]
     months = [month for month, _ in _RESALE_POINTS]
-    nearest = min(zip(months, points, strict=True), key=lambda point: abs(point[0] - horizon_months))[1]
+    nearest = min(zip(months, points, strict=True), key=lambda point: abs(point[0] - age_months))[1]
     return Parameter(
         key="resale_fraction",
-        value=resale_fraction(horizon_months, dict(zip(months, (point.value for point in points), strict=True))),
-        low=resale_fraction(horizon_months, dict(zip(months, (point.low for point in points), strict=True))),
-        high=resale_fraction(horizon_months, dict(zip(months, (point.high for point in points), strict=True))),
+        value=resale_fraction(age_months, dict(zip(months, (point.value for point in points), strict=True))),
+        low=resale_fraction(age_months, dict(zip(months, (point.low for point in points), strict=True))),
+        high=resale_fraction(age_months, dict(zip(months, (point.high for point in points), strict=True))),
         unit="share of purchase",
         basis=nearest.basis,
-        reason=f"after {horizon_months:g} months, by a straight line between the points; {nearest.reason}",
+        reason=f"after {age_months:g} months, by a straight line between the points; {nearest.reason}",
         source=nearest.source,
         date=nearest.date,
     )

@@ -2,8 +2,9 @@
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
@@ -11,7 +12,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
-from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
+from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
 from clusterwright.tco.contracts import Mix
 from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
@@ -30,7 +31,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
-from clusterwright.tco.uncertainty import MOST_ROWS, Drawn, DrawnCost, DrawnOption
+from clusterwright.tco.stages import stages
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -55,12 +56,10 @@ TABLES = (
     "part_term",
     "cash_term",
     "cash_flow",
+    "drawn_flow",
     "term_input",
     "cumulative",
 )
-
-#: Draws that are valued at once, which bounds the memory.
-_BLOCK = 20_000
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
@@ -144,30 +143,6 @@ class Ledger:
         found = self._rows("tco/sql/levelised_cost.sql")
         return {row.pop("key"): LevelisedCost(**row) for row in found}
 
-    def drawn(self, draws: Mapping[str, Any]) -> Drawn:
-        """Return the present value of every candidate in every draw of the uncertain inputs.
-
-        The cash flow is a sum of products of inputs, so that a draw scales the present value of the terms that are
-        products of the same inputs; draws never meet months.
-
-        Args:
-            draws: a column of factors (1 is the base) per input of `tco/uncertainty.csv`, and `number`.
-        """
-        self._connection.execute("create or replace table drawn_cost (number integer, key varchar, npv_usd double)")
-        for first in range(0, len(draws["number"]), _BLOCK):
-            block = {name: column[first : first + _BLOCK] for name, column in draws.items()}
-            self._connection.register("draw", block)
-            self._create("drawn_factor")
-            text = statement("tco/sql/drawn_cost.sql")
-            self._connection.execute(f"insert into drawn_cost {text}", self._used(text))
-            self._connection.unregister("draw")
-        found = Drawn(
-            options=tuple(DrawnOption(**row) for row in self._rows("tco/sql/drawn_option.sql")),
-            costs=tuple(DrawnCost(**row) for row in self._rows("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
-        )
-        self._connection.execute("drop table drawn_cost")
-        return found
-
     def audit(self) -> tuple[Row, ...]:
         """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
         return tuple(
@@ -207,12 +182,44 @@ class Ledger:
         self._connection = connection
         for name in TABLES:
             self._create(name)
+            if name == "option_work":
+                self._pace(known)
         return connection
 
-    def create(self, name: str, path: str, more: Row) -> None:
-        """Put what a statement gives into a table of the cash flow, in the place of one of that name."""
+    def _pace(self, known: Mapping[str, Assumption]) -> None:
+        """Put what stands in each month, and what is bought and sold when, beside the work."""
+        kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
+        found = [
+            stages(
+                candidate.key,
+                self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
+                horizon_months=self.economics.horizon_months,
+                busy_fraction=kept[candidate.key]["busy_fraction"] if candidate.owned else 0.0,
+                nodes=max(1, candidate.nodes),
+                resale=resale_curve(known),
+            )
+            for candidate in self.candidates
+        ]
+        for name, rows in (
+            ("stage", [asdict(row) for stages_of, _ in found for row in stages_of]),
+            ("event", [asdict(row) for _, events in found for row in events]),
+        ):
+            self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
+
+    def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
+        """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
         text = statement(path)
-        self._connection.execute(f"create or replace table {name} as {text}", self._used(text, more))
+        start = f"insert into {name}" if append else f"create or replace table {name} as"
+        self._connection.execute(f"{start} {text}", self._used(text, more))
+
+    @contextmanager
+    def holding(self, name: str, columns: Mapping[str, Any]) -> Iterator[None]:
+        """Let statements read columns of numbers as a table of that name, for the time of the block."""
+        self._connection.register(name, dict(columns))
+        try:
+            yield
+        finally:
+            self._connection.unregister(name)
 
     def query(self, path: str, more: Row) -> list[Row]:
         """Return the rows of a statement over the cash flow; `more` are its parameters besides those of economics."""
@@ -228,6 +235,8 @@ class Ledger:
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
             "reference_days": self.economics.reference_days,
+            "growth_per_year": self.economics.pace.growth_per_year,
+            "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
         }
         return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
 

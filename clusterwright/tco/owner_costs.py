@@ -10,8 +10,9 @@ from clusterwright.errors import MissingFactError
 
 #: What an amount is counted by.
 DRIVERS = ("equipment_usd", "gpus", "servers", "it_power_kw", "cluster")
-#: When it is paid: once, or each month at a rate per hour, month or year.
-PAID = ("start", "end", "hour", "month", "year")
+#: When it is paid: with a purchase, with a sale, when equipment leaves, once after the horizon; or each month at a rate
+#: per hour, month or year.
+PAID = ("start", "sale", "end", "close", "hour", "month", "year", "year_after_warranty")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

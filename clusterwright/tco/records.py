@@ -1,11 +1,13 @@
 """What cost takes in and gives back. Money is USD; a cost is positive, income (resale) negative; None is unknown."""
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
+from clusterwright.tco.stages import CONSTANT, Pace
+from clusterwright.tco.values import Parameter as Parameter  # noqa: PLC0414 - part of what cost takes in
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")
@@ -28,6 +30,8 @@ class Economics:
             longest among the owned candidates, or among all if none is owned.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
         quotes: prices of vendors for parts that are bought; they win over every other price.
+        given: parameters of the cash flow, with band and source, in the place of assumptions or beside them.
+        pace: growth of the work, replacement of what is bought.
     """
 
     horizon_months: float = 36.0
@@ -41,6 +45,8 @@ class Economics:
     reference_days: float | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     quotes: tuple[QuotedPrice, ...] = ()
+    given: tuple[Parameter, ...] = ()
+    pace: Pace = CONSTANT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -276,22 +282,3 @@ class CashFlowRow:
     source: str
     price_date: str
     confidence: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Parameter:
-    """An economic value as the engine used it, for the list of assumptions in reports.
-
-    Attributes:
-        key: name; value, low, high in `unit`; basis as in `BASES`.
-    """
-
-    key: str
-    value: float
-    low: float
-    high: float
-    unit: str
-    basis: str
-    reason: str
-    source: str
-    date: str = field(default="")

@@ -1,4 +1,4 @@
-"""Uncertain inputs: their bands, draws from them (Latin hypercube), and what came out. Valued by `drawn_cost.sql`."""
+"""Uncertain inputs: their bands, draws from them (Latin hypercube), and what came out. `drawing` values them."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Share of resale that moves with the rental price: what old GPUs fetch follows what renting them earns.
 RESALE_WITH_RENT = 0.7
-#: Draws whose costs are handed out one by one: tornado and heat map are small sets of chosen draws.
-MOST_ROWS = 1000
 _MOST_DRAWS = 1_000_000
 _ROUNDING = 1e-9
 SEED = 20261121
@@ -44,35 +42,6 @@ class OwnBand:
     distribution: str = "triangular"
     values: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DrawnOption:
-    """A candidate over all draws; USD of present value, share of draws in which it is cheapest, mean regret."""
-
-    key: str
-    npv_usd_p10: float
-    npv_usd_p50: float
-    npv_usd_p90: float
-    regret_usd: float
-    probability_cheapest: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DrawnCost:
-    """The present value of a candidate's cost in one draw."""
-
-    number: int
-    key: str
-    npv_usd: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Drawn:
-    """All candidates over all draws, and the costs of the first draws one by one."""
-
-    options: tuple[DrawnOption, ...]
-    costs: tuple[DrawnCost, ...]
 
 
 @cache
@@ -183,12 +152,26 @@ def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping
     return drawn
 
 
-def latin_hypercube(inputs: Sequence[UncertainInput], draws: int, *, seed: int = SEED) -> dict[str, "Column"]:
+def latin_hypercube(
+    inputs: Sequence[UncertainInput],
+    draws: int,
+    *,
+    seed: int = SEED,
+    resale_correlation: float = RESALE_WITH_RENT,
+    rent_levels: "Column | None" = None,
+) -> dict[str, "Column"]:
     """Return draws of every input as columns of factors; the same seed gives the same draws.
 
     Every input's distribution is cut into as many slices of equal probability as there are draws, and each slice is
-    drawn once (McKay, Beckman, Conover 1979). Resale follows the rental price with a rank correlation near 0.7
-    through normal scores.
+    drawn once (McKay, Beckman, Conover 1979). Resale follows the rental price through normal scores.
+
+    Args:
+        inputs: what is drawn.
+        draws: how many, 1 to a million.
+        seed: of chance.
+        resale_correlation: correlation of the normal scores of resale and rental price, 0 to 1.
+        rent_levels: rental price of each draw that resale follows, for example at the end of a path; that of the input
+            `cloud_price` if there is none. A price that is the same in all draws is not followed.
 
     Raises:
         InputError: fewer than 1 or more than a million draws.
@@ -196,14 +179,18 @@ def latin_hypercube(inputs: Sequence[UncertainInput], draws: int, *, seed: int =
     if not 1 <= draws <= _MOST_DRAWS:
         raise InputError(f"{draws} draws cannot be taken", help=f"take 1 to {_MOST_DRAWS:,}")
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need them
-    from scipy import special  # noqa: PLC0415
+    from scipy import special, stats  # noqa: PLC0415
     from scipy.stats import qmc  # noqa: PLC0415
 
     ranks = qmc.LatinHypercube(d=len(inputs), rng=np.random.default_rng(seed)).random(draws)
     shares = {entry.key: ranks[:, column] for column, entry in enumerate(inputs)}
-    if "resale_fraction" in shares and "cloud_price" in shares:
-        own, rent = special.ndtri(shares["resale_fraction"]), special.ndtri(shares["cloud_price"])
-        shares["resale_fraction"] = special.ndtr(RESALE_WITH_RENT * rent + (1 - RESALE_WITH_RENT**2) ** 0.5 * own)
+    followed = shares.get("cloud_price")
+    if rent_levels is not None:
+        constant = float(np.ptp(rent_levels)) == 0.0
+        followed = None if constant else (stats.rankdata(rent_levels) - 0.5) / draws
+    if "resale_fraction" in shares and followed is not None:
+        own, rent = special.ndtri(shares["resale_fraction"]), special.ndtri(followed)
+        shares["resale_fraction"] = special.ndtr(resale_correlation * rent + (1 - resale_correlation**2) ** 0.5 * own)
     columns = {entry.key: quantiles(entry, shares[entry.key]) for entry in inputs}
     return {"number": np.arange(draws, dtype=float), **columns}
 

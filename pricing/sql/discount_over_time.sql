@@ -1,20 +1,22 @@
 -- One row is one change of a discounted price for the hour (spot, commitments, blocks) against the on-demand price in
 -- force in the same region on that day, newest first: discount = 1 - discounted / on demand. Prices before the first
--- on-demand one have no row. Empty $region means all of them.
+-- on-demand one have no row, nor have those after the day $as_of. Empty $term or $region means all of
+-- them.
 with
 hourly as (
     select *
     from chosen_price
     where
         charge = 'hourly'
-        and list_contains($skus, sku)
+        and effective_from <= cast($as_of as date)
+        and (len($skus) = 0 or list_contains($skus, sku))
         and ($region = '' or region in ($region, ''))
 ),
 
 discounted as (
     select *
     from hourly
-    where term <> 'on_demand'
+    where term <> 'on_demand' and $term in ('', term)
 ),
 
 on_demand as (

@@ -1,6 +1,7 @@
 -- One row is one change of the chosen price for the hour of a product with accelerators, oldest first within product,
 -- region and term: the price per GPU-hour, how many days it stood (until the next change, or until it was last seen),
--- and the change from the one before. Repeated prices are no change. Empty $term or $region means all of them.
+-- and the change from the one before. Repeated prices are no change, and nothing after the day $as_of counts. Empty
+-- $term or $region means all of them.
 with
 change as (
     select
@@ -10,7 +11,8 @@ change as (
     from chosen_price
     where
         charge = 'hourly'
-        and list_contains($skus, sku)
+        and effective_from <= cast($as_of as date)
+        and (len($skus) = 0 or list_contains($skus, sku))
         and $term in ('', term)
         and ($region = '' or region in ($region, ''))
     window
@@ -39,7 +41,7 @@ select
             lead(change.effective_from) over (
                 partition by change.sku, change.region, change.term order by change.effective_from
             ),
-            greatest(change.series_last_seen, change.effective_from)
+            greatest(least(change.series_last_seen, cast($as_of as date)), change.effective_from)
         )
     ) as days_in_force
 from change

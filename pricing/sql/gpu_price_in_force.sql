@@ -4,10 +4,9 @@
 with
 known_price as (
     select *
-    from price_on($as_of)
+    from price_on($as_of, $skus)
     where
         charge = 'hourly'
-        and list_contains($skus, sku)
         and $term in ('', term)
         and ($region = '' or region in ($region, ''))
 )

@@ -19,7 +19,10 @@ known as (
         count(distinct region) as regions,
         max(last_seen) as newest_day
     from price_point
-    where status = 'chosen' and effective_from <= cast($as_of as date) and list_contains($skus, sku)
+    where
+        status = 'chosen'
+        and effective_from <= cast($as_of as date)
+        and (len($skus) = 0 or list_contains($skus, sku))
     group by sku, term
 )
 

@@ -7,60 +7,33 @@ request as (
         r.position,
         r.sku,
         r.region,
-        r.term,
-        cast($as_of as date) as as_of
+        r.term
     from (select unnest($requests, recursive := true)) as r
 ),
 
-scoped_request as (
-    select
-        position,
-        sku,
-        term,
-        as_of,
-        region,
-        0 as scope_rank
-    from request
-    union all
-    select
-        position,
-        sku,
-        term,
-        as_of,
-        '' as region,
-        1 as scope_rank
-    from request
-    where region <> ''
-),
-
-chosen as (
+-- The lists say again what is asked about, so that nothing else is read.
+known_price as (
     select *
-    from chosen_price
-    where list_contains($skus, sku)
+    from price_on($as_of, $skus)
+    where list_contains($regions, region) and list_contains($terms, term)
 ),
 
 in_force as (
     select
-        chosen.*,
-        scoped_request.position,
-        scoped_request.scope_rank,
-        scoped_request.as_of
-    from scoped_request
-    inner join chosen
+        known_price.*,
+        request.position
+    from request
+    inner join known_price
         on
-            scoped_request.sku = chosen.sku
-            and scoped_request.region = chosen.region
-            and scoped_request.term = chosen.term
-            and scoped_request.as_of >= chosen.effective_from
-    qualify row_number() over (
-        partition by scoped_request.position
-        order by scoped_request.scope_rank asc, chosen.effective_from desc
-    ) = 1
+            request.sku = known_price.sku
+            and request.term = known_price.term
+            and known_price.region in (request.region, '')
+    qualify row_number() over (partition by request.position order by known_price.region desc) = 1
 )
 
 select
     in_force.position,
-    in_force.as_of,
+    cast($as_of as date) as as_of,
     in_force.sku,
     in_force.region,
     in_force.term,
@@ -75,7 +48,7 @@ select
     in_force.status,
     in_force.note,
     coalesce(price_source.title || ' (' || price_source.place || ')', in_force.source) as source_title,
-    greatest(0, date_diff('day', in_force.last_seen, in_force.as_of)) as age_days
+    greatest(0, date_diff('day', in_force.last_seen, cast($as_of as date))) as age_days
 from in_force
 left join price_source on in_force.source = price_source.id
 order by in_force.position

@@ -1,53 +1,21 @@
 -- One row is one price as a store's document showed it on a day, in the form of a price point: used from the later of
 -- the provider's day and the day it was seen. Prices of single zones are no price of their region, and tiers above the
 -- first none of a bill.
--- This is the one place that chooses between the ways to pay for a commitment. A bill has every hour in the month it is
--- used in, so that its price is the one without payment ahead (`no_upfront`): an effective price by the hour of a fee
--- that is paid on the first day leaves out what the money costs until then. Of AWS it is the standard class, since a
--- plan names the type it keeps, and a savings plan only where no reserved instance had been seen until that day. What
--- has a fee (`partial_upfront`, `all_upfront`), convertible classes and plans for one family are kept and not used,
--- except in a list of quotes: a contract of one's own is the price, however it is paid.
-with
-reserved_instance as (
-    select
-        sku,
-        region,
-        term,
-        min(observed_on) as first_seen
-    from store.observation
-    where feed = 'aws-offer' and payment = 'no_upfront'
-    group by sku, region, term
-)
-
 select
-    observation.sku,
-    observation.region,
-    observation.term,
-    observation.charge,
-    observation.unit,
-    observation.usd,
-    observation.observed_on as last_seen,
-    observation.source,
-    observation.locator,
-    observation.confidence,
+    sku,
+    region,
+    term,
+    charge,
+    unit,
+    usd,
+    observed_on as last_seen,
+    source,
+    locator,
+    confidence,
     'chosen' as status,
-    observation.note,
-    1 as precedence,
-    greatest(cast(observation.effective_from as date), observation.observed_on) as effective_from
-from store.observation
-left join reserved_instance
-    on
-        observation.sku = reserved_instance.sku
-        and observation.region = reserved_instance.region
-        and observation.term = reserved_instance.term
-        and observation.feed = 'aws-savings-plans'
-        and observation.observed_on >= reserved_instance.first_seen
-where
-    observation.zone = ''
-    and observation.tier_start = 0
-    and reserved_instance.sku is null
-    and (
-        observation.payment in ('', 'no_upfront')
-        or observation.term not in ('reserved_1y', 'reserved_3y')
-        or observation.feed like 'quotes:%'
-    )
+    note,
+    tier_start,
+    1 as is_stored,
+    greatest(cast(effective_from as date), observed_on) as effective_from
+from stored_price
+where zone = ''

@@ -1,7 +1,8 @@
 -- One row is one series of chosen prices for the hour with at least $least_changes changes (spot unless $term says
 -- otherwise), the most volatile first. Volatility a year: square root of the sum of squared changes of ln(price) over
 -- the years covered (realised variance). Survival: the share of prices that stood at least 30, and 90, days; the newest
--- one is left out unless it stood that long, since its end is not known.
+-- one is left out unless it stood that long, since its end is not known. Nothing after the day $as_of counts.
+-- Empty $term or $region means all of them.
 with
 change as (
     select
@@ -10,10 +11,16 @@ change as (
         term,
         usd,
         effective_from,
-        last_seen,
+        least(last_seen, cast($as_of as date)) as last_seen,
         lag(usd) over (partition by sku, region, term order by effective_from) as usd_before
     from chosen_price
-    where charge = 'hourly' and list_contains($skus, sku) and $term in ('', term) and usd > 0
+    where
+        charge = 'hourly'
+        and effective_from <= cast($as_of as date)
+        and (len($skus) = 0 or list_contains($skus, sku))
+        and $term in ('', term)
+        and ($region = '' or region in ($region, ''))
+        and usd > 0
     qualify usd_before is null or usd <> usd_before
 ),
 

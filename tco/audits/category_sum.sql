@@ -42,8 +42,8 @@ resale as (
         scenario,
         key,
         sum(usd) as usd
-    from category
-    where category in ('resale', 'unused_term')
+    from cash_flow
+    where (category = 'resale' and month_end = $horizon_months) or category = 'unused_term'
     group by scenario, key
 )
 

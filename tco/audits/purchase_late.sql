@@ -1,23 +1,25 @@
--- One row is one purchase that is not paid at the start, or one running cost that is,
--- though it is neither paid in advance by contract nor charged once.
+-- One row is one purchase in a month without a purchase (the start; later ones to grow and to replace), or one running
+-- cost that is paid at the start, though it is neither paid in advance by contract nor charged once.
 select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
+    cash_flow.scenario,
+    cash_flow.key,
+    cash_flow.month_end,
+    cash_flow.category,
+    cash_flow.item,
     'paid in the wrong month' as finding
 from cash_flow
+left join event
+    on cash_flow.part_key = event.key and cash_flow.month_end = event.month_end and event.bought > 0
 where
-    (capex_or_opex = 'capex' and category <> 'resale' and month_end <> 0)
+    (cash_flow.capex_or_opex = 'capex' and cash_flow.category <> 'resale' and event.key is null)
     or (
-        capex_or_opex = 'opex'
-        and month_end <= 0
-        and part_key not in (
+        cash_flow.capex_or_opex = 'opex'
+        and cash_flow.month_end <= 0
+        and cash_flow.part_key not in (
             select contract.key from contract
             where contract.upfront_fraction > 0
         )
-        and part_key not in (
+        and cash_flow.part_key not in (
             select charge.key from charge
             where charge.once
         )

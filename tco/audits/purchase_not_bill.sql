@@ -2,11 +2,15 @@
 with
 bill as (
     select
-        key,
-        sum(quantity * unit_usd) as usd
+        priced_line.key,
+        sum(priced_line.quantity * priced_line.unit_usd * event.bought) as usd
     from priced_line
-    where charge = 'once'
-    group by key
+    inner join event
+        on
+            priced_line.key = event.key
+            and (priced_line.category <> 'one_time' or event.month_end = 0)
+    where priced_line.charge = 'once'
+    group by priced_line.key
 ),
 
 paid as (
@@ -17,7 +21,8 @@ paid as (
     where
         cash_flow.scenario = 'base'
         and cash_flow.capex_or_opex = 'capex'
-        and cash_flow.category not in ('installation', 'spares', 'resale')
+        and cash_flow.category <> 'resale'
+        and cash_flow.item not in (select owner_cost.item from owner_cost)
         and cash_flow.part_key = cash_flow.key
     group by cash_flow.key
 )

@@ -7,7 +7,7 @@ shared_row as (
         cash_flow.scenario,
         cash_flow.key,
         cash_flow.capex_or_opex,
-        cash_flow.category,
+        cash_flow.month_end,
         cash_flow.usd,
         cash_flow.basis in ('documented', 'given') as priced,
         cash_flow.usd * power(1.0 + $discount_rate, -cash_flow.month_end / 12.0) as present_usd,
@@ -23,12 +23,12 @@ shared_row as (
 select
     scenario,
     key,
-    coalesce(sum(usd) filter (where capex_or_opex = 'capex' and category <> 'resale'), 0.0) as capex_usd,
+    coalesce(sum(usd) filter (where capex_or_opex = 'capex' and month_end = 0), 0.0) as capex_usd,
     sum(usd) as horizon_usd,
     sum(present_usd) as npv_usd,
     sum(run_usd) as run_usd,
-    sum(abs(usd)) filter (where priced and capex_or_opex = 'capex' and category <> 'resale')
-    / nullif(sum(abs(usd)) filter (where capex_or_opex = 'capex' and category <> 'resale'), 0.0) as capex_priced_share,
+    sum(abs(usd)) filter (where priced and capex_or_opex = 'capex' and month_end = 0)
+    / nullif(sum(abs(usd)) filter (where capex_or_opex = 'capex' and month_end = 0), 0.0) as capex_priced_share,
     coalesce(sum(abs(usd)) filter (where priced), 0.0) / nullif(sum(abs(usd)), 0.0) as horizon_priced_share,
     coalesce(sum(abs(run_usd)) filter (where priced), 0.0) / nullif(sum(abs(run_usd)), 0.0) as run_priced_share
 from shared_row

@@ -26,6 +26,7 @@ contract_year as (
         contract.key,
         contract.source,
         contract.committed_usd_per_year,
+        power(1.0 + $growth_per_year, counted.number - 1.0) as work_factor,
         least(12.0 * counted.number, $horizon_months) as month_end,
         least(12.0 * counted.number, $horizon_months) - 12.0 * (counted.number - 1) as months
     from contract
@@ -39,7 +40,9 @@ select
     contract_year.month_end,
     contract_year.source,
     contract_year.committed_usd_per_year * contract_year.months / 12.0 as committed_usd,
-    coalesce(spend.variable_usd_per_month, 0.0) * contract_year.months as variable_usd,
+    coalesce(spend.variable_usd_per_month, 0.0)
+    * contract_year.months
+    * contract_year.work_factor as variable_usd,
     (coalesce(spend.fixed_usd_per_month, 0.0) + coalesce(charged.usd_per_month, 0.0))
     * contract_year.months as fixed_usd
 from contract_year

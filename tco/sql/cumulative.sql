@@ -1,5 +1,5 @@
 -- One row is one candidate in one scenario at the end of one month (0 is the purchase): USD paid until then, resale
--- and what was paid in advance for later work left out, because they are no cash before the end.
+-- at the end and what was paid in advance for later work left out, because they are no cash before the end.
 with
 period as (
     select least(counted.number, $horizon_months) as month_end
@@ -13,7 +13,7 @@ paid as (
         month_end,
         sum(usd) as usd
     from cash_flow
-    where category not in ('resale', 'unused_term')
+    where category not in ('resale', 'unused_term') or (category = 'resale' and month_end < $horizon_months)
     group by scenario, key, month_end
 ),
 

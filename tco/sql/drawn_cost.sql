@@ -1,21 +1,15 @@
--- One row is one candidate in one draw of the uncertain inputs: the present value of its cost. Every term scales with
--- the factors of exactly the inputs that it is proportional to.
-with
-present as (
-    select
-        key,
-        array_to_string(inputs, ' ') as kind,
-        sum(usd * power(1.0 + $discount_rate, -month_end / 12.0)) as usd
-    from cash_term
-    where scenario = 'base'
-    group by key, inputs
-)
-
+-- One row is one option in one draw of the uncertain inputs: the present value of its cost before and after tax, and
+-- whether an owner can do the work of the draw at all (`fits`). Every term scales with the factors of exactly the
+-- inputs that it is proportional to.
 select
     cast(draw.number as integer) as number,
-    present.key,
-    sum(present.usd * coalesce(drawn_factor.factor, 1.0)) as npv_usd
-from draw
-cross join present
-left join drawn_factor on draw.number = drawn_factor.number and present.kind = drawn_factor.kind
-group by draw.number, present.key
+    drawn_present.key,
+    not any_value(option_work.owned and not option_work.mixed)
+    or any_value(option_work.busy_fraction * draw.work) <= 1.0 + 1e-9 as fits,
+    sum(drawn_present.usd * coalesce(drawn_factor.factor, 1.0)) as npv_usd,
+    sum(drawn_present.after_tax_usd * coalesce(drawn_factor.factor, 1.0)) as npv_after_tax_usd
+from draw_number as draw
+cross join drawn_present
+inner join option_work on drawn_present.key = option_work.key
+left join drawn_factor on draw.number = drawn_factor.number and drawn_present.term = drawn_factor.term
+group by draw.number, drawn_present.key

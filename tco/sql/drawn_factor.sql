@@ -1,4 +1,4 @@
--- One row is one kind of term in one draw of the uncertain inputs: the product of the factors of exactly its inputs.
+-- One row is one term in one draw of the uncertain inputs: the product of the factors of exactly its inputs.
 -- Every column of `draw` is a factor on the base value of its input; an input that is not drawn has none.
 with
 factor as (
@@ -9,8 +9,8 @@ factor as (
 
 select
     cast(factor.number as integer) as number,
-    term_input.kind,
+    term_input.term,
     product(factor.factor) as factor
 from factor
 inner join term_input on factor.input_key = term_input.input_key
-group by factor.number, term_input.kind
+group by factor.number, term_input.term

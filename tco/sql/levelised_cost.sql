@@ -5,7 +5,11 @@ with
 amount as (
     select
         key,
-        coalesce(sum(usd) filter (where capex_or_opex = 'capex' and category <> 'resale'), 0.0) as capex_usd,
+        coalesce(
+            sum(usd * power(1.0 + $discount_rate, -month_end / 12.0))
+            filter (where capex_or_opex = 'capex' and category <> 'resale'),
+            0.0
+        ) as capex_usd,
         coalesce(
             sum(usd * power(1.0 + $discount_rate, -month_end / 12.0)) filter (where category = 'resale'), 0.0
         ) as present_resale_usd,

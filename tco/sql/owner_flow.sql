@@ -49,10 +49,19 @@ equipment as (
     select
         scenario,
         key,
-        sum(usd) as usd
-    from purchase_flow
-    where category <> 'one_time'
+        sum(quantity * scenario_unit_usd) as usd
+    from scenario_line
+    where charge = 'once' and category <> 'one_time'
     group by scenario, key
+),
+
+warranty as (
+    select
+        scenario,
+        owner_key,
+        value as months
+    from owner_parameter
+    where key = 'warranty_months'
 ),
 
 driver as (
@@ -74,23 +83,36 @@ driver as (
     left join equipment on rate.owner_key = equipment.key and rate.scenario = equipment.scenario
 ),
 
+-- By each driver: once, what is bought and added, or sold, removed and removed with its price, in the month of the
+-- event; each month, what stands, the hours worked, and the part of it after the warranty.
 due as (
     select
-        'start' as paid,
-        0.0 as month_end,
-        1.0 as times
+        key,
+        month_end,
+        unnest(['start', 'sale', 'end', 'close']) as paid,
+        unnest([bought, sold, removed_bought, if(month_end = $horizon_months, removed_bought, 0.0)]) as of_usd,
+        unnest([added, removed, removed, if(month_end = $horizon_months, removed, 0.0)]) as of_capacity,
+        if(month_end = $horizon_months, 1.0, 0.0) as of_cluster,
+        0.0 as of_work,
+        0.0 as months,
+        1.0 as per_month
+    from event
     union all
     select
-        'end' as paid,
-        $horizon_months as month_end,
-        1.0 as times
-    union all
-    select
+        stage.key,
+        stage.month_end,
         paid.paid,
-        period.month_end,
-        period.months * paid.per_month as times
-    from period
-    cross join (values ('hour', $hours_per_month), ('month', 1.0), ('year', 1.0 / 12.0)) as paid (paid, per_month)
+        stage.equipment as of_usd,
+        stage.capacity as of_capacity,
+        1.0 as of_cluster,
+        stage.work as of_work,
+        period.months,
+        paid.per_month
+    from stage
+    inner join period on stage.month_end = period.month_end
+    cross join (
+        values ('hour', $hours_per_month), ('month', 1.0), ('year', 1.0 / 12.0), ('year_after_warranty', 1.0 / 12.0)
+    ) as paid (paid, per_month)
 )
 
 select
@@ -114,10 +136,23 @@ select
     driver.amount
     * rate.amount
     * owner_cost.multiplier
-    * due.times
-    * if(owner_cost.fixed_or_variable = 'variable', driver.busy_fraction, 1.0) as usd
+    * due.per_month
+    * case
+        when owner_cost.paid in ('start', 'sale', 'end', 'close') then 1.0
+        when owner_cost.paid = 'year_after_warranty'
+            then least(due.months, greatest(0.0, due.month_end - coalesce(warranty.months, 0.0)))
+        else due.months
+    end
+    * case
+        when owner_cost.fixed_or_variable = 'variable' then driver.busy_fraction * due.of_work
+        when owner_cost.driver = 'equipment_usd' then due.of_usd
+        when owner_cost.driver = 'cluster' then due.of_cluster
+        else due.of_capacity
+    end as usd
 from driver
 inner join rate
     on driver.scenario = rate.scenario and driver.key = rate.owner_key and driver.number = rate.number
 inner join owner_cost on driver.number = owner_cost.number
-inner join due on owner_cost.paid = due.paid
+inner join due on driver.key = due.key and owner_cost.paid = due.paid
+left join warranty on driver.scenario = warranty.scenario and driver.key = warranty.owner_key
+where due.months > 0 or (owner_cost.driver = 'equipment_usd' and due.of_usd > 0) or due.of_capacity > 0

@@ -74,7 +74,7 @@ select
     price_date,
     confidence,
     true as is_part,
-    null as price_set_month
+    price_set_month
 from surcharge_flow
 union all
 select
@@ -131,5 +131,5 @@ select
     price_date,
     confidence,
     true as is_part,
-    null as price_set_month
+    price_set_month
 from support_flow

@@ -32,6 +32,7 @@ select
     tagged.by_term,
     tagged.by_the_hour_worked,
     tagged.held,
+    tagged.busy_fraction,
     tagged.period_months,
     tagged.rest,
     tagged.upfront_fraction,

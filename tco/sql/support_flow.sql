@@ -9,6 +9,7 @@ charged as (
         fixed_or_variable,
         held,
         inputs,
+        price_set_month,
         usd
     from rent_flow
     where category <> 'unused_term'
@@ -20,6 +21,7 @@ charged as (
         fixed_or_variable,
         held,
         inputs,
+        null as price_set_month,
         usd
     from charge_flow
 ),
@@ -67,6 +69,7 @@ select
     charged.fixed_or_variable,
     charged.held,
     charged.inputs,
+    charged.price_set_month,
     'documented' as basis,
     fee.source,
     fee.price_date,
@@ -82,6 +85,7 @@ group by
     charged.fixed_or_variable,
     charged.held,
     charged.inputs,
+    charged.price_set_month,
     fee.item,
     fee.source,
     fee.price_date,

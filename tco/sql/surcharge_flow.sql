@@ -9,6 +9,7 @@ charged as (
         fixed_or_variable,
         held,
         inputs,
+        price_set_month,
         usd
     from rent_flow
     where category <> 'unused_term'
@@ -21,6 +22,7 @@ charged as (
         fixed_or_variable,
         held,
         inputs,
+        null as price_set_month,
         usd
     from owner_flow
     where capex_or_opex = 'opex'
@@ -40,6 +42,7 @@ select
     '' as price_date,
     'high' as confidence,
     charged.inputs,
+    charged.price_set_month,
     sum(charged.usd) * surcharge.fraction as usd
 from charged
 inner join surcharge
@@ -54,4 +57,5 @@ group by
     surcharge.fraction,
     charged.fixed_or_variable,
     charged.held,
-    charged.inputs
+    charged.inputs,
+    charged.price_set_month

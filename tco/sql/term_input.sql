@@ -1,6 +1,5 @@
--- One row is one input of one kind of term: terms that are proportional to the same inputs are drawn together.
--- `kind` names the inputs; it is empty for terms that no input moves, which have no row here.
+-- One row is one input of one term. Terms that no input moves have no row here.
 select distinct
-    array_to_string(inputs, ' ') as kind,
+    term,
     unnest(inputs) as input_key
-from cash_term
+from drawn_flow

@@ -1,5 +1,6 @@
 -- One row is one candidate with the work it does: how many runs fit the horizon (the same for all candidates), which
 -- share of the horizon they take on it, and which share of the horizon's costs falls on one run.
+-- Where the work grows, `busy_fraction` is that of the first year, and runs are those of the whole horizon.
 -- Reference days: as given, else the longest run among the owned candidates, else the longest of all.
 with
 reference as (
@@ -23,7 +24,7 @@ paced as (
         candidate.it_power_w,
         candidate.calendar_days * 24.0 as run_hours,
         $horizon_months * $hours_per_month as horizon_hours,
-        $utilisation * $horizon_months * $hours_per_month / (reference.reference_days * 24.0) as runs
+        $utilisation * $horizon_months * $hours_per_month / (reference.reference_days * 24.0) as runs_without_growth
     from candidate
     cross join reference
 )
@@ -37,8 +38,8 @@ select
     gpus,
     it_power_w,
     run_hours,
-    runs,
-    runs * run_hours / horizon_hours as busy_fraction,
+    runs_without_growth * $mean_work as runs,
+    runs_without_growth * run_hours / horizon_hours as busy_fraction,
     run_hours / horizon_hours as share_while_running,
-    run_hours / (horizon_hours * $utilisation) as share_while_held
+    run_hours / (horizon_hours * $utilisation * $mean_work) as share_while_held
 from paced

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from clusterwright.assets import root
 from clusterwright.cli import diff
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
+from clusterwright.plan.causes import causes
 from clusterwright.plan.differences import differences
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
@@ -104,6 +107,80 @@ def test_revision(
         with pytest.raises(InputError, match="git does not know"):
             diff.diff(wrong, "plan.json", as_json=False, markdown=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "plan.json"]
+
+
+def numbered(plan: Plan, *, nodes: int, run_usd: float | None) -> Plan:
+    """Return the plan with other figures of its first option."""
+    changed = dataclasses.replace(plan.options[0], nodes=nodes, run_usd=run_usd, horizon_usd=10 * (run_usd or 0.0))
+    return dataclasses.replace(plan, options=(changed,))
+
+
+def test_causes_are_told_apart(plan: Plan) -> None:
+    """Each change is tried alone; what they do together is what is left, so that all add up to the difference."""
+
+    def replan(values: dict[str, Any]) -> Plan:
+        tokens, price = values["workload"]["tokens"], values.get("price", 2)
+        return numbered(plan, nodes=tokens, run_usd=100.0 * tokens * price)
+
+    before = {"name": "a", "workload": {"tokens": 3, "kind": "train"}, "price": 5}
+    after = {"name": "b", "workload": {"tokens": 4, "kind": "train"}}
+    found = causes((before, replan(before)), (after, replan(after)), replan)
+    told = {cause.path: (cause.before, cause.after, cause.effects[0].run_usd) for cause in found.alone}
+    assert told == {"workload.tokens": ("3", "4", 500.0), "price": ("5", None, -900.0)}
+    assert found.left[0].run_usd == pytest.approx((800.0 - 1500.0) - (500.0 - 900.0))
+    assert (found.alone[0].effects[0].nodes, found.left[0].nodes) == (1, 0)
+
+
+def test_causes_that_cannot_stand_alone(plan: Plan) -> None:
+    """A change that has no plan of its own says why, and is part of what is left; one change is all of it."""
+
+    def replan(values: dict[str, Any]) -> Plan:
+        if values["a"] != values["b"]:
+            raise InputError("a and b must agree")
+        return numbered(plan, nodes=values["a"], run_usd=None if values["a"] > 5 else 1.0)
+
+    before, after = {"a": 1, "b": 1}, {"a": 2, "b": 2}
+    found = causes((before, replan(before)), (after, replan(after)), replan)
+    assert {cause.reason for cause in found.alone} == {"not without the other changes: a and b must agree"}
+    assert found.left[0].nodes == 1
+    (only,) = causes(({"a": 1}, plan), ({"a": 7}, numbered(plan, nodes=99, run_usd=None)), replan).alone
+    assert (only.effects[0].nodes, only.effects[0].run_usd) == (99 - plan.options[0].nodes, None)
+    assert causes(({"name": "x"}, plan), ({"name": "y"}, plan), replan).reason
+
+
+def test_many_changes_are_tried_by_section(plan: Plan) -> None:
+    """With many changes, those of a section are one; nothing is tried more often than there are sections."""
+    tried: list[dict[str, Any]] = []
+
+    def replan(values: dict[str, Any]) -> Plan:
+        tried.append(values)
+        return plan
+
+    before = {"a": dict.fromkeys("abcd", 1), "b": dict.fromkeys("abcd", 1)}
+    after = {"a": dict.fromkeys("abcd", 2), "b": dict.fromkeys("abcd", 3)}
+    found = causes((before, plan), (after, plan), replan)
+    assert [cause.path for cause in found.alone] == ["a", "b"]
+    assert tried == [{**before, "a": after["a"]}, {**before, "b": after["b"]}]
+
+
+def test_two_blueprints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two blueprints: the changes with what each does, in every form; the parts are those of the figures."""
+    text = BLUEPRINT.read_text(encoding="utf-8")
+    paths = [tmp_path / "before.yaml", tmp_path / "after.yaml"]
+    one_target = re.sub(r"(?m)^  (azure|gcp|onprem):.*\n(    .*\n|\s*#.*\n)*", "", text)
+    paths[0].write_text(one_target, encoding="utf-8")
+    changed = one_target.replace("tokens: 300e9", "tokens: 330e9").replace("utilisation: 80 %", "utilisation: 70 %")
+    paths[1].write_text(changed, encoding="utf-8")
+    assert diff.diff(*map(str, paths), as_json=True, markdown=False) == 0
+    told = json.loads(capsys.readouterr().out)
+    alone = told["causes"]["alone"]
+    assert [cause["path"] for cause in alone] == ["workload.tokens", "economics.utilisation"]
+    (target,) = told["targets"]
+    run = next(figure for figure in target["figures"] if figure["name"] == "run_usd")
+    parts = [*(cause["effects"][0] for cause in alone), *told["causes"]["left"]]
+    assert sum(part["run_usd"] for part in parts) == pytest.approx(run["after"] - run["before"])
+    assert diff.diff(*map(str, paths), as_json=False, markdown=True) == 0
+    assert "| workload.tokens: 3e+11 → 3.3e+11 | AWS |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["absent.yaml", "absent.json"])

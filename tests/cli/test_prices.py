@@ -143,6 +143,53 @@ def test_other_questions_have_answers(command: Command, about: str) -> None:
     assert "gcp/a3-highgpu-8g" in ended.out
 
 
+def test_breakeven(command: Command) -> None:
+    """The server of 475,000 USD against p5.48xlarge at 60 % use: 28.2 months, the terms printed and in JSON."""
+    asked = (
+        "prices", "breakeven", "aws/p5.48xlarge", "--region", "us-east-1", "--term", "on_demand", "--as-of",
+        "2026-10-10", "--server", "dgx-h100", "--purchase", "475000", "--load", "1", "--pue", "1.3", "--usd-per-kwh",
+        "0.1", "--usd-per-kw-month", "150", "--yearly-share", "0.12", "--utilisation", "0.6",
+    )  # fmt: skip
+    found = json.loads(command(*asked, "--json").out)
+    assert [round(row["breakeven_months"], 1) for row in found["rows"]] == [28.2]
+    assert found["terms"]["pue"] == 1.3
+    assert "28.2" in command(*asked).out
+    assert "dgx-h100: 475,000 USD (as given)" in command(*asked).out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("breakeven", "--purchase", "1000"), 2, "belongs to one server"),
+        (("breakeven", "h100", "--utilisation", "1.5"), 2, "a utilisation of 1.5 is impossible"),
+        (("breakeven", "h100", "--utilisation", "nan"), 2, "a utilisation of nan is impossible"),
+        (("breakeven", "h100", "--pue", "0.5"), 2, "pue = 0.5 is impossible"),
+        (("breakeven", "h100", "--server", "abacus"), 2, "abacus"),
+        (("breakeven", "h100", "--as-of", "2019-01-01"), 3, "no server with h100-sxm-80gb"),
+        (("services", "teapots"), 3, "no service of the kind 'teapots'"),
+        (("months", "--from", "2026-13"), 2, "'2026-13' is no month"),
+        (("months", "--from", "2026-05", "--to", "2026-04"), 2, "2026-05 comes after 2026-04"),
+        (("index", "h100", "--as-of", "2019-01-01"), 3, "no price is known of h100"),
+    ],
+)
+def test_questions_that_have_no_answer(command: Command, words: tuple[str, ...], code: int, said: str) -> None:
+    """What is impossible or unknown is said with what would be right."""
+    ended = command("prices", *words)
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    "about", ["cheapest", "history", "discounts", "volatility", "index", "months", "services", "breakeven", "coverage"]
+)
+def test_every_question_prints_its_statement_and_takes_a_day(command: Command, about: str) -> None:
+    """`--sql` prints the statement with the rules it reads; `--as-of` dates the JSON answer."""
+    assert command("prices", about, "--sql").out.startswith("-- One row is one ")
+    answer = json.loads(command("prices", about, "--as-of", "2026-10-01", "--json").out)
+    assert answer["as_of"] == "2026-10-01"
+    assert answer["rows"]
+
+
 def test_unknown_names_and_terms(command: Command) -> None:
     """What does not exist is said with what does; what has no price ends with 3."""
     assert "no product and no accelerator is called 'abacus'" in command("prices", "cheapest", "abacus").err

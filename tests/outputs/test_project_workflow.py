@@ -1,5 +1,6 @@
 """The workflow of a project: valid, without stored keys, with the least permissions, fit for the files beside it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from clusterwright import __version__
 from clusterwright.outputs.example_project import example_files
 from clusterwright.outputs.project_files import log_in
 
@@ -46,6 +48,89 @@ def test_permissions_are_the_least(cloud: str) -> None:
     assert log_in(cloud).condition in preview["if"]
 
 
+def test_the_comment_is_written_by_a_job_that_reads_nothing() -> None:
+    """What reads the pull request may not write; what writes takes no code, no key, and only the text."""
+    jobs = workflow("aws")["jobs"]
+    assert jobs["cost"]["permissions"] == {"contents": "read"}
+    assert "head.repo.full_name == github.repository" in jobs["cost"]["if"]
+    assert jobs["comment"]["permissions"] == {"pull-requests": "write"}
+    assert all("uses" not in step for step in jobs["comment"]["steps"])
+    assert f"clusterwright=={__version__}" in str(jobs["cost"])
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_nothing_of_others_is_in_a_script(cloud: str) -> None:
+    """Expressions reach a shell as environment variables, never as text of the script."""
+    for job in workflow(cloud)["jobs"].values():
+        assert all("${{" not in step.get("run", "") for step in job["steps"])
+
+
+def script(job: str, name: str) -> str:
+    """Return the script of a step, as the runner starts it."""
+    (step,) = (step for step in workflow("aws")["jobs"][job]["steps"] if step.get("name") == name)
+    return "set -eo pipefail\n" + step["run"]
+
+
+def stand_in(folder: Path, name: str, text: str) -> None:
+    """Write a program that takes another one's place."""
+    path = folder / name
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("known", ["", "7\n8"])
+def test_one_comment_is_renewed(known: str, tmp_path: Path) -> None:
+    """Without a comment of its own it writes one, else it renews that; the text is neither run nor changed."""
+    text = 'cost $(touch run) `touch run` "quoted"\n@all'
+    stand_in(
+        tmp_path, "gh",
+        f'[[ " $* " == *" --paginate "* ]] && {{ printf "%b" {known!r}; exit; }}; printf "%s\\n" "$@" >> asked',
+    )  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", script("comment", "Write the comment, or renew it")],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "COMMENT": text, "NUMBER": "5", "GITHUB_REPOSITORY": "me/mine",
+        },
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    asked = (tmp_path / "asked").read_text()
+    place = "repos/me/mine/issues/comments/7" if known else "repos/me/mine/issues/5/comments"
+    assert f"{'PATCH' if known else 'POST'}\n{place}\n--raw-field\nbody=<!-- cost of the cluster -->\n{text}\n" in asked
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("has_base", [True, False])
+def test_cost_is_compared_with_the_branch_to_merge_into(has_base: bool, tmp_path: Path) -> None:
+    """With the blueprint there, both are compared; a new one is told alone. The output ends where its text does."""
+    (tmp_path / "clusterwright" / "bin").mkdir(parents=True)
+    stand_in(tmp_path / "clusterwright" / "bin", "clusterwright", 'echo "asked $*"; echo comment=forged')
+    author = ["-c", "user.name=maintainers", "-c", "user.email=maintainers@example.org"]
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for number, name in enumerate(["train.yaml" if has_base else "other", "train.yaml"]):
+        (tmp_path / name).write_text(str(number))
+        subprocess.run([*git, "add", name], check=True)
+        subprocess.run([*git, *author, "commit", "-q", "-m", "x"], check=True)
+    files = {"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary"}
+    done = subprocess.run(
+        ["bash", "-c", script("cost", "Compare")],
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path), "BLUEPRINT": "train.yaml",
+            **{name: str(tmp_path / file) for name, file in files.items()},
+        },
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    asked = "diff HEAD^1:train.yaml train.yaml --markdown" if has_base else "compare train.yaml --markdown"
+    first, *told, last = (tmp_path / "output").read_text().splitlines()
+    assert first == f"comment<<{last}"
+    assert told == [f"asked {asked}", "comment=forged", ""]
+    assert (tmp_path / "summary").read_text().startswith("asked")
+
+
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_no_key_is_stored(cloud: str) -> None:
     """The cloud is reached by the workflow's own identity; secrets are only those of Pulumi's state."""
@@ -54,7 +139,7 @@ def test_no_key_is_stored(cloud: str) -> None:
     assert "LOG_IN_IS_SET" not in text
     assert "./log-in" not in text
     for variable in re.findall(r"vars\.(\w+)", text):
-        assert variable in log_in(cloud).variables
+        assert variable in (*re.findall(r"\w+", log_in(cloud).variables), "BLUEPRINT", "CLUSTERWRIGHT")
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

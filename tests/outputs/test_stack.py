@@ -320,7 +320,7 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
 def test_nothing_of_the_project_names_its_maker(cloud: str, scheduler: str) -> None:
-    """A project is the user's: only its README says who wrote it, and the launch files say nothing either."""
+    """A project is the user's: its README says who wrote it, its workflow runs it on changes; nothing else does."""
     plan = plan_for(cloud, scheduler, INSTANCES[cloud][2])
     files = cloud_files(plan, plan.options[0], load())
     naming = {
@@ -328,7 +328,7 @@ def test_nothing_of_the_project_names_its_maker(cloud: str, scheduler: str) -> N
         for name, file in files.items()
         if b"clusterwright" in file.content.lower() or "clusterwright" in name.lower()
     }
-    assert naming == {"README.md"}
+    assert naming == {"README.md", ".github/workflows/infrastructure.yml"}
 
 
 @pytest.mark.parametrize(("cloud", "scheduler", "instance"), CASES)

@@ -104,7 +104,8 @@ def test_volatility_of_a_price_that_doubles_and_halves(tmp_path: Path) -> None:
         point(usd=20.0, term="spot", effective_from="2024-07-01"),
         point(usd=10.0, term="spot", effective_from="2025-01-01", last_seen="2025-01-10"),
     )
-    (row,) = _ask(tmp_path, "price_volatility", *points)
+    last = dt.date(2025, 1, 10)
+    (row,) = _ask(tmp_path, "price_volatility", *points, as_of=last)
     assert row["changes"] == 2
     assert row["log_volatility_per_year"] == pytest.approx(sqrt(2 * log(2) ** 2 / (366 / 365.25)))
     assert row["largest_rise_share"] == pytest.approx(1.0)
@@ -112,7 +113,7 @@ def test_volatility_of_a_price_that_doubles_and_halves(tmp_path: Path) -> None:
     assert row["median_days_in_force"] == 182.0
     assert row["share_in_force_30_days"] == 1.0
     assert (row["lowest_usd_per_gpu_hour"], row["highest_usd_per_gpu_hour"]) == (1.25, 2.5)
-    assert _ask(tmp_path, "price_volatility", *points, least_changes=3) == []
+    assert _ask(tmp_path, "price_volatility", *points, as_of=last, least_changes=3) == []
 
 
 def test_a_term_without_a_price_is_a_hole(tmp_path: Path) -> None:

@@ -47,6 +47,25 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
     }
 
 
+def _paced(*keys: str, months: tuple[float, ...]) -> dict[str, list[Row]]:
+    """Return months in which nothing grows or is replaced: bought at the start, sold at the end."""
+    nothing = {"bought": 0.0, "added": 0.0, "removed": 0.0, "removed_bought": 0.0, "sold": 0.0}
+    event = [
+        {"key": key, "month_end": month} | nothing | changes
+        for key in keys
+        for month, changes in (
+            (0.0, {"bought": 1.0, "added": 1.0}),
+            (months[-1], {"removed": 1.0, "removed_bought": 1.0, "sold": 1.0}),
+        )
+    ]
+    stage = [
+        {"key": key, "month_end": month, "work": 1.0, "capacity": 1.0, "equipment": 1.0}
+        for key in keys
+        for month in months
+    ]
+    return {"stage": stage, "event": event}
+
+
 def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (), **parameters: object) -> list[Row]:
     connection = duckdb.connect()
     for name, rows in tables.items():
@@ -86,7 +105,7 @@ def test_work(reference_days: float | None, runs: float) -> None:
     ]
     found = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days,
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days, mean_work=1.0,
     )  # fmt: skip
     assert {row["key"]: (row["runs"], row["busy_fraction"]) for row in found} == {
         "cloud": (pytest.approx(runs), pytest.approx(runs * 30 / 600)),
@@ -103,7 +122,7 @@ def test_work_without_owner() -> None:
     rows = [_candidate("a", 30, owned=False), _candidate("b", 15, owned=False)]
     found = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, reference_days=None,
+        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, reference_days=None, mean_work=1.0,
     )  # fmt: skip
     assert {row["key"]: row["busy_fraction"] for row in found} == {"a": 0.5, "b": 0.25}
 
@@ -139,6 +158,7 @@ def test_cash_flow() -> None:
             "parameter": parameter,
             "priced_line": lines,
             "work": [_work("mine", owned=True), _work("theirs", owned=False)],
+            **_paced("mine", "theirs", months=(1.0, 1.5)),
             "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
             "surcharge": [
                 {
@@ -154,6 +174,7 @@ def test_cash_flow() -> None:
         before=TABLES[TABLES.index("period") : TABLES.index("cash_flow")],
         horizon_months=1.5,
         hours_per_month=730.0,
+        growth_per_year=0.0,
     )
     rows = {(row["key"], row["item"], row["month_end"]): row for row in found}
     usd = {key: row["usd"] for key, row in rows.items()}
@@ -316,7 +337,9 @@ SOUND = {
     "cumulative": [
         point for scenario in ("low", "base", "high") for point in _curve("a", 100, 105, 110, scenario=scenario)
     ],
-    "priced_line": [{"key": "a", "charge": "once", "quantity": 4.0, "unit_usd": 25.0}],
+    "priced_line": [{"key": "a", "charge": "once", "category": "compute", "quantity": 4.0, "unit_usd": 25.0}],
+    "owner_cost": [{"item": "Staff"}],
+    **_paced("a", months=(1.0, 2.0)),
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.distributions import UncertainInput, triangular
+from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Economics
 from clusterwright.tco.uncertainty import grid, latin_hypercube, one_at_a_time, uncertain_inputs
@@ -33,10 +34,10 @@ def _inputs(ledger: Ledger) -> tuple[UncertainInput, ...]:
 def test_base_draw_is_the_cash_flow(book: PriceBook) -> None:
     """With every factor at 1 a draw is worth what the cash flow is worth."""
     ledger = _ledger(book)
-    drawn = {
-        entry.key: entry.npv_usd for entry in ledger.drawn(one_at_a_time(_inputs(ledger))).costs if not entry.number
+    found = {
+        entry.key: entry.npv_usd for entry in drawn(ledger, one_at_a_time(_inputs(ledger))).costs if not entry.number
     }
-    assert drawn == {entry.key: pytest.approx(entry.npv_usd, rel=1e-12) for entry in ledger.costs()}
+    assert found == {entry.key: pytest.approx(entry.npv_usd, rel=1e-12) for entry in ledger.costs()}
 
 
 @pytest.mark.parametrize(
@@ -55,8 +56,8 @@ def test_a_draw_equals_the_engine_with_that_value(book: PriceBook, key: str, fac
     changed = _ledger(book, with_overrides(PLAIN, **{key: value * factor}))
     draws = one_at_a_time(_inputs(ledger))
     draws[key][0] = factor
-    drawn = {entry.key: entry.npv_usd for entry in ledger.drawn(draws).costs if entry.number == 0}
-    assert drawn == {entry.key: pytest.approx(entry.npv_usd, rel=1e-9) for entry in changed.costs()}
+    found = {entry.key: entry.npv_usd for entry in drawn(ledger, draws).costs if entry.number == 0}
+    assert found == {entry.key: pytest.approx(entry.npv_usd, rel=1e-9) for entry in changed.costs()}
 
 
 def test_utilisation_and_prices(book: PriceBook) -> None:
@@ -65,21 +66,21 @@ def test_utilisation_and_prices(book: PriceBook) -> None:
     half = {entry.key: entry.npv_usd for entry in _ledger(book, dataclasses.replace(PLAIN, utilisation=0.4)).costs()}
     draws = one_at_a_time(_inputs(ledger))
     draws["utilisation"][0] = 0.5
-    drawn = {entry.key: entry.npv_usd for entry in ledger.drawn(draws).costs if entry.number == 0}
-    assert drawn == {key: pytest.approx(usd, rel=1e-9) for key, usd in half.items()}
+    found = {entry.key: entry.npv_usd for entry in drawn(ledger, draws).costs if entry.number == 0}
+    assert found == {key: pytest.approx(usd, rel=1e-9) for key, usd in half.items()}
     dear = one_at_a_time(_inputs(ledger))
     dear["cloud_price"][0] = dear["purchase_price"][0] = 2.0
-    drawn = {entry.key: entry.npv_usd for entry in ledger.drawn(dear).costs if entry.number == 0}
+    found = {entry.key: entry.npv_usd for entry in drawn(ledger, dear).costs if entry.number == 0}
     base = {entry.key: entry.npv_usd or 0.0 for entry in ledger.costs()}
-    assert drawn["aws/reserved"] == pytest.approx(base["aws/reserved"])
-    assert base["aws/rented"] * 1.9 < drawn["aws/rented"] < base["aws/rented"] * 2
+    assert found["aws/reserved"] == pytest.approx(base["aws/reserved"])
+    assert base["aws/rented"] * 1.9 < found["aws/rented"] < base["aws/rented"] * 2
 
 
 def test_same_seed_same_answer(book: PriceBook) -> None:
     """The same seed gives the same figures; another one others, but close."""
     ledger = _ledger(book)
     inputs = _inputs(ledger)
-    first, again, other = (ledger.drawn(latin_hypercube(inputs, 2000, seed=seed)).options for seed in (1, 1, 2))
+    first, again, other = (drawn(ledger, latin_hypercube(inputs, 2000, seed=seed)).options for seed in (1, 1, 2))
     assert first == again
     assert first != other
     for one, two in zip(first, other, strict=True):
@@ -95,13 +96,13 @@ def test_every_slice_is_drawn_once() -> None:
         UncertainInput(key=key, low=0.5, high=1.5, reason="", source="")
         for key in ("cloud_price", "resale_fraction", "pue")
     ]
-    drawn = latin_hypercube(inputs, 1000, seed=7)
+    found = latin_hypercube(inputs, 1000, seed=7)
     edges = triangular(np.arange(1, 1000) / 1000, 0.5, 1.5)
     for key in ("cloud_price", "pue"):
-        assert sorted(np.searchsorted(edges, drawn[key])) == list(range(1000))
-    assert np.corrcoef(drawn["cloud_price"], drawn["resale_fraction"])[0, 1] == pytest.approx(0.7, abs=0.05)
-    assert np.corrcoef(drawn["cloud_price"], drawn["pue"])[0, 1] == pytest.approx(0.0, abs=0.08)
-    assert (drawn["resale_fraction"].min() >= 0.5, drawn["resale_fraction"].max() <= 1.5) == (True, True)
+        assert sorted(np.searchsorted(edges, found[key])) == list(range(1000))
+    assert np.corrcoef(found["cloud_price"], found["resale_fraction"])[0, 1] == pytest.approx(0.7, abs=0.05)
+    assert np.corrcoef(found["cloud_price"], found["pue"])[0, 1] == pytest.approx(0.0, abs=0.08)
+    assert (found["resale_fraction"].min() >= 0.5, found["resale_fraction"].max() <= 1.5) == (True, True)
 
 
 def test_certain_inputs_do_not_move() -> None:
@@ -135,6 +136,6 @@ def test_blocks_of_draws_are_one_set(book: PriceBook, draws: int) -> None:
     """Draws are valued in blocks; every one of them is there once, also the one after a full block."""
     ledger = _ledger(book)
     columns = latin_hypercube(_inputs(ledger), draws)
-    drawn = ledger.drawn(columns)
-    assert [entry.number for entry in drawn.costs if entry.key == "aws/rented"] == list(range(min(draws, 1000)))
-    assert sum(option.probability_cheapest for option in drawn.options) == pytest.approx(1.0)
+    found = drawn(ledger, columns)
+    assert [entry.number for entry in found.costs if entry.key == "aws/rented"] == list(range(min(draws, 1000)))
+    assert sum(option.probability_cheapest for option in found.options) == pytest.approx(1.0)

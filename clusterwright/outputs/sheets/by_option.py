@@ -32,7 +32,8 @@ def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet])
     )
     page.widths(9, 9, 11, 7, rest=16, columns=4 + 4 * len(work.found.costs))
     page.sheet.freeze_panes(_FIRST, 4)
-    page.sheet.repeat_rows(_FIRST - 1)
+    page.sheet.repeat_columns(0)
+    page.sheet.fit_to_pages(0, 1)
     page.head(_FIRST - 1, ("month", "months", "present value of 1 USD", "year"), texts=0)
     _calendar(work, page)
     column = 4
@@ -100,7 +101,8 @@ def _one(work: Workbook, bill: Bill, sheet: CashSheet | None, cost: CandidateCos
 
 def _rented(work: Workbook, bill: Bill, label: str, busy: Figure) -> dict[Class, tuple[Figure, ...]]:
     used = bill.usd_per_month(work, label, paid="while working") * busy
-    kept = bill.usd_per_month(work, label, paid="always") + bill.usd_per_month(work, label, paid="committed")
+    committed = bill.usd_per_month(work, label, paid="committed") * largest(1.0, busy)
+    kept = bill.usd_per_month(work, label, paid="always") + committed
     return {
         "used": tuple(used * length for length in work.lengths),
         "kept": tuple(kept * length for length in work.lengths),

@@ -9,7 +9,18 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
 from clusterwright.outputs.sheets.engine_rows import Class, by_class
-from clusterwright.outputs.sheets.formula import Figure, added, both, either, figure, smallest, span, total, when
+from clusterwright.outputs.sheets.formula import (
+    Figure,
+    added,
+    both,
+    either,
+    figure,
+    largest,
+    smallest,
+    span,
+    total,
+    when,
+)
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.plan.record import Option
@@ -20,6 +31,8 @@ _FIRST = 10  # row of month 0, counted from zero
 _FACTS = 2  # column after the facts above the table
 _EXTRA = ("total", "cumulative before resale", "discount factor", "present value")
 _FROM_ENGINE = "from the engine, "
+#: Where nothing grows and nothing is replaced, equipment leaves once, at the end.
+_DUE = {"start": "start", "sale": "end", "end": "end", "close": "end"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +112,6 @@ def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashShee
     page = work.page(f"Cash {option.target}")
     page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}")
     page.widths(26, rest=17, columns=30)
-    page.sheet.repeat_rows(_FIRST - 1)
     page.sheet.freeze_panes(_FIRST, 2)
     facts = _head(work, page, option, bill)
     months, lengths = _calendar(work, page)
@@ -164,7 +176,7 @@ def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, F
         "cluster": figure(1.0),
     }
     if option.it_power_w is not None:
-        page.text(2, _FACTS, "equipment, USD")
+        page.text(2, _FACTS, "equipment, USD", "text")
         facts["equipment_usd"] = page.put(
             2, _FACTS + 1, bill.usd(option.target, charge="once", category=f"<>{ONE_TIME}")
         )
@@ -207,7 +219,11 @@ def _columns(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Fig
         found += [
             _Formula(title="rent while working", kind="used", month=working * facts["busy"]),
             _Formula(title="rent always", kind="kept", month=bill.usd_per_month(work, label, paid="always")),
-            _Formula(title="rent committed", kind="kept", month=bill.usd_per_month(work, label, paid="committed")),
+            _Formula(
+                title="rent committed",
+                kind="kept",
+                month=bill.usd_per_month(work, label, paid="committed") * largest(1.0, facts["busy"]),
+            ),
         ]
     return found
 
@@ -215,7 +231,9 @@ def _columns(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Fig
 def _owned(work: Workbook, facts: Mapping[str, Figure]) -> list[_Formula]:
     terms: dict[tuple[str, str], list[OwnerCost]] = {}
     for term in owner_costs():
-        if all(name in work.names for name in term.parameters):
+        # What starts after a warranty is the engine's alone: its months are not those of the sheet.
+        late = term.paid == "year_after_warranty" and "warranty_months" in work.names
+        if term.driver in facts and not late and all(name in work.names for name in term.parameters):
             terms.setdefault((term.item, term.category), []).append(term)
     return [_owner_column(work, facts, item, group) for (item, _), group in terms.items()]
 
@@ -228,11 +246,11 @@ def _owner_column(work: Workbook, facts: Mapping[str, Figure], item: str, group:
             usd *= work.names[name]
         if term.paid == "hour":
             usd *= work.names["hours_per_month"]
-        elif term.paid == "year":
+        elif term.paid in ("year", "year_after_warranty"):
             usd /= 12.0
         if term.fixed_or_variable == "variable":
             usd *= facts["busy"]
-        due[term.paid if term.paid in ("start", "end") else "month"].append(usd)
+        due[_DUE.get(term.paid, "month")].append(usd)
     first = group[0]
     kind: Class = (
         "sold" if first.category == "resale"

@@ -214,6 +214,11 @@ def whole(of: Figure) -> Figure:
     return Figure(f"INT({of.text})", _with(lambda one: float(math.floor(one)), of))
 
 
+def to_millionths(of: Figure) -> Figure:
+    """Return ROUND to six digits: what is only the rounding of sums becomes nothing."""
+    return Figure(f"ROUND({of.text},6)", _with(lambda one: round(one, 6) + 0.0, of))
+
+
 def rounded_up(of: Figure) -> Figure:
     """Return ROUNDUP to a whole number, of a number that is not negative."""
     return Figure(f"ROUNDUP({of.text},0)", _with(lambda one: float(math.ceil(one - 1e-12)), of))

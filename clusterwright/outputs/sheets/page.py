@@ -1,5 +1,6 @@
 """One sheet to write on: every figure becomes a formula with its cached value, and gives a reference to its cell."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +8,11 @@ from typing import Any
 
 from clusterwright.outputs.sheets.formula import Figure
 
-_HEAD_HEIGHT = 45  # points: three lines
+_LINE = 15.0  # points: height of a row of text
+_USUAL_WIDTH = 8.43  # characters
+#: Characters of bold text take about so much more room.
+_BOLD = 1.2
 _CELL = re.compile(r"(?<![:!\w$])\$([A-Z]{1,3})\$(\d+)(?![:\d])")
-_UNITS = {"usd": "$", "share": "%"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,11 +22,13 @@ class Page:
     Attributes:
         sheet: XlsxWriter's worksheet; formats: its formats by name.
         errors: places of figures without a value, which would show as errors; none in a sound workbook.
+        wide: widths of columns in characters.
     """
 
     sheet: Any
     formats: Mapping[str, Any]
     errors: list[str] = field(default_factory=list)
+    wide: dict[int, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -42,7 +47,7 @@ class Page:
 
     def head(self, row: int, titles: Sequence[str], *, texts: int = 1, column: int = 0) -> None:
         """Write titles of columns, the first few of them over texts, the others over numbers."""
-        self.sheet.set_row(row, _HEAD_HEIGHT)
+        self.heighten(row, {column + place: title for place, title in enumerate(titles)}, _BOLD)
         for place, title in enumerate(titles):
             self.sheet.write_string(row, column + place, title, self.formats["head" if place < texts else "right"])
 
@@ -69,9 +74,25 @@ class Page:
     def widths(self, *widths: float, rest: float = 0, columns: int = 0) -> None:
         """Set widths of the first columns, in characters, and of the rest up to a number of columns."""
         for column, width in enumerate(widths):
-            self.sheet.set_column(column, column, width)
-        if columns > len(widths):
-            self.sheet.set_column(len(widths), columns - 1, rest)
+            self._wide(column, width)
+        for column in range(len(widths), columns):
+            self._wide(column, rest)
+
+    def widths_at(self, first: int, *widths: float) -> None:
+        """Set widths of some columns from a first one on, in characters."""
+        for column, width in enumerate(widths, start=first):
+            self._wide(column, width)
+
+    def heighten(self, row: int, texts: Mapping[int, str], factor: float = 1.0) -> None:
+        """Make a row high enough for texts by column that are wrapped at their column's width."""
+        lines = [
+            math.ceil(len(text) * factor / self.wide.get(column, _USUAL_WIDTH) + 1e-9) for column, text in texts.items()
+        ]
+        self.sheet.set_row(row, _LINE * max([1, *lines]) + 1)
+
+    def _wide(self, column: int, width: float) -> None:
+        self.wide[column] = width
+        self.sheet.set_column(column, column, width)
 
     def _near(self, text: str, row: int) -> str:
         """Return a formula as people write it: no sheet of its own, and cells of the rows around it relative."""

@@ -9,14 +9,13 @@ _PARAMETERS = ("value", "counted with", "cheap end", "dear end", "unit", "basis"
 _DRAWN = ("drawn input", "lowest factor", "highest factor", "reason", "source")
 _PRICES = ("price of", "USD per unit", "cheap end", "dear end", "unit", "basis", "note", "source", "in force from")
 _WIDE = 60
+_AFTER = 4  # column right of the numbers
 
 
 def write_assumptions(work: Workbook) -> None:
     """Write every parameter, what is drawn and every price, each with source and date."""
     page = work.page("Assumptions")
-    page.title(
-        "Assumptions: values with range, reason, source and date", "Counted with: from the sheet Inputs."
-    )
+    page.title("Assumptions: values with range, reason, source and date", "Counted with: from the sheet Inputs.")
     page.widths(44, 16, 14, 14, 26, 14, _WIDE, _WIDE, 14)
     page.sheet.freeze_panes(_FIRST, 1)
     _titles(page, _FIRST - 1, _PARAMETERS, (1, 2, 3))
@@ -26,8 +25,7 @@ def write_assumptions(work: Workbook) -> None:
         page.put(row, 1, work.names[entry.key], "number")
         page.number(row, 2, entry.low)
         page.number(row, 3, entry.high)
-        for column, text in enumerate((entry.unit, entry.basis, entry.reason, entry.source, entry.date), start=4):
-            page.text(row, column, text, "text" if column == 4 else "wrapped")  # noqa: PLR2004 - right of a number
+        _texts(page, row, (entry.unit, entry.basis, entry.reason, entry.source, entry.date))
         row += 1
     row = _drawn(work, page, row + 2)
     _prices(work, page, row + 2)
@@ -48,8 +46,7 @@ def _drawn(work: Workbook, page: Page, row: int) -> int:
         page.text(row, 0, entry.key)
         page.number(row, 1, entry.low)
         page.number(row, 2, entry.high)
-        page.text(row, 6, entry.reason, "wrapped")
-        page.text(row, 7, entry.source, "wrapped")
+        _texts(page, row, ("", "", entry.reason, entry.source))
     return row + 1
 
 
@@ -75,9 +72,15 @@ def _price(page: Page, row: int, key: str, line: PricedLine) -> None:
     page.text(row, 0, f"{line.line.item} ({place}{term})")
     for column, usd in enumerate((line.unit_usd, line.unit_usd_low, line.unit_usd_high), start=1):
         page.number(row, column, usd, "unit_usd")
-    texts = (f"{line.line.unit}, {line.line.charge}", line.basis, line.note, line.source, line.price_date)
-    for column, text in enumerate(texts, start=4):
-        page.text(row, column, text, "text" if column == 4 else "wrapped")  # noqa: PLR2004
+    _texts(page, row, (f"{line.line.unit}, {line.line.charge}", line.basis, line.note, line.source, line.price_date))
+
+
+def _texts(page: Page, row: int, texts: tuple[str, ...]) -> None:
+    """Write what stands right of the numbers; the row becomes as high as its longest text."""
+    shown = dict(enumerate(texts, start=_AFTER))
+    page.heighten(row, shown)
+    for column, text in shown.items():
+        page.text(row, column, text, "text" if column == _AFTER else "wrapped")
 
 
 def write_not_counted(work: Workbook) -> None:
@@ -88,5 +91,6 @@ def write_not_counted(work: Workbook) -> None:
     page.head(3, ("item", "why"), texts=2)
     for row, text in enumerate(work.plan.not_counted, start=4):
         item, _, why = text.partition(": ")
+        page.heighten(row, {0: item, 1: why})
         page.text(row, 0, item if why else text, "wrapped")
         page.text(row, 1, why, "wrapped")

@@ -8,6 +8,7 @@ from clusterwright.outputs.sheets.formula import (
     Span,
     figure,
     item,
+    largest,
     last_above,
     last_below,
     product_sum,
@@ -46,7 +47,7 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
         "Internal rate: per year, compounded monthly. Breakeven utilisation: above it owning costs less (0: at any).",
     )
     page.widths(34, rest=17, columns=len(_COLUMNS) - 1)
-    page.sheet.set_column(len(_COLUMNS) - 1, len(_COLUMNS) - 1, 60)
+    page.sheet.set_column(len(_COLUMNS) - 1, len(_COLUMNS) - 1, 32)
     page.sheet.freeze_panes(_FIRST, 1)
     own = work.owned
     if own is None or not work.rented:
@@ -56,6 +57,8 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
     by_month.title("What owning saves by month", "Paid by renting less paid by owning; months as on Cash by option.")
     by_month.widths(9, rest=17, columns=1 + len(_BY_MONTH) * len(work.rented))
     by_month.sheet.freeze_panes(_FIRST, 1)
+    by_month.sheet.repeat_columns(0)
+    by_month.sheet.fit_to_pages(0, 1)
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
@@ -156,6 +159,6 @@ def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
     names = work.names
     by_use = bill.usd_per_month(work, label, paid="while working", category="compute") * flows.busy
     kept = bill.usd_per_month(work, label, paid="always", category="compute")
-    kept += bill.usd_per_month(work, label, paid="committed", category="compute")
+    kept += bill.usd_per_month(work, label, paid="committed", category="compute") * largest(1.0, flows.busy)
     hourly = bill.usd(label, charge="hourly", category="compute")
     return {"horizon": (by_use + kept) * names["horizon_months"], "per_gpu_hour": hourly / flows.gpus}

@@ -13,13 +13,37 @@ _COLUMNS = (
     "where", "cluster", "layout", "calendar days", "this run, USD", "horizon, USD", "present value, USD",
     "buy now, USD", "USD per GPU-hour", "priced from documents",
 )  # fmt: skip
+_SHEETS = {
+    "Options": "every target and term with a documented price, the same work for all",
+    "Returns": "owning against each rented option: NPV, internal rate, money back, breakeven",
+    "Breakeven": "cash paid so far by month, with a chart",
+    "Heat map": "what owning saves by utilisation and rental price",
+    "Uncertainty": "P10, P50, P90 and one input at a time (numbers of the engine)",
+    "Unit costs": "a run, a GPU-hour, a million tokens, a PFLOP-hour",
+    "P&L": "by year as the books show it",
+    "Tax": "depreciation by year, book value, disposal; every option after tax",
+    "Financing": "paid in cash, by a loan, by an operating or a finance lease",
+    "Inputs": "every value that may be changed, by name",
+    "Assumptions": "every value and price with range, reason, source and date",
+    "Bill": "every line of every option",
+    "Cash ...": "an option's cash by month and category",
+    "Cash by option": "all options' cash by month; the two sheets after it hold savings and cash after tax by month",
+    "Not counted": "what the dollars leave out",
+    "Checks": "identities of the books, each 0.00",
+}
 _FIRST = 4
 _FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 9
 _HOURS_A_DAY = 24.0
 
 
-def write_summary(work: Workbook, sheets: Mapping[str, CashSheet]) -> None:
-    """Write the sheet from the options' cash sheets, by target; without one the totals are unknown."""
+def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figure) -> None:
+    """Write the sheet.
+
+    Args:
+        work: the workbook.
+        sheets: the options' cash, by target; without one the totals are unknown.
+        checked: cell that says whether the books reconcile.
+    """
     page, plan = work.page("Summary"), work.plan
     page.widths(16, 46, 74, rest=18, columns=len(_COLUMNS))
     page.sheet.freeze_panes(_FIRST, 1)
@@ -39,6 +63,12 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet]) -> None:
     below = len(plan.options) + _FIRST + 1
     if plan.recommended:
         page.text(below, 0, "* cheapest run among the options that meet the goals", "note")
+    page.text(below + 1, 0, "Checks")
+    page.put(below + 1, 1, checked, "left")
+    page.text(below + 3, 0, "Sheets", "bold")
+    for row, (name, shown) in enumerate(_SHEETS.items(), start=below + 4):
+        page.text(row, 0, name)
+        page.text(row, 1, shown)
 
 
 def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:

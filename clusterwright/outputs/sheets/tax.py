@@ -25,7 +25,7 @@ from clusterwright.tco.finance import depreciation_fractions
 _FIRST = 4
 _SCHEDULE = (
     "year after the purchase", "falls due, month", "share of the method", "share with the bonus", "written off, USD",
-    "book value after it, USD", "tax it saves, USD",
+    "book value after it, USD", "tax it saves, USD", "present value of it, USD",
 )  # fmt: skip
 _OPTIONS = (
     "where and how", "before tax, USD", "present value before tax, USD", "tax on running costs, USD",
@@ -39,16 +39,17 @@ _Option = tuple[str, Flows, tuple[Figure, ...]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Books:
-    """What the owner writes off, as cells.
+    """What the owner writes off, as cells; `shield_worth` is the present value of the tax saved.
 
     Attributes:
-        due, written, shield: by year; purchase, sale, left, tax_of_disposal: sums.
+        due, written, years, shield: by year; purchase, sale, left, tax_of_disposal: sums.
     """
 
     due: Span
     written: Span
     years: tuple[Figure, ...]
     shield: Span
+    shield_worth: Figure
     purchase: Figure
     sale: Figure
     left: Figure
@@ -75,15 +76,17 @@ def write_tax(work: Workbook) -> tuple[Books | None, dict[str, Taxed]]:
         "Tax on running costs falls due with them; that of a year's depreciation at its end, counted from the "
         "purchase; that of the sale at the end of the horizon.",
     )
-    page.widths(34, rest=17, columns=max(len(_OPTIONS), 1 + len(methods())))
+    page.widths(34, rest=19, columns=max(len(_OPTIONS), 1 + len(methods())))
     books = _books(work, page) if work.owned else None
-    start = _FIRST + (_years() + 6 if books else 0)
+    start = _FIRST + (_years() + 7 if books else 0)
     page.head(start, _OPTIONS)
     by_month.title(
         "After tax by month", "Running costs before tax, cash after tax and its running sum; paid is positive."
     )
     by_month.widths(9, rest=18, columns=1 + 3 * (len(work.flows) + 1))
     by_month.sheet.freeze_panes(_FIRST, 1)
+    by_month.sheet.repeat_columns(0)
+    by_month.sheet.fit_to_pages(0, 1)
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
@@ -115,7 +118,7 @@ def _books(work: Workbook, page: Page) -> Books:
               "tax on it, USD")  # fmt: skip
     bought = page.cell(at + 1, 1, purchase.value)
     header, rows = _table_spans(work, page)
-    due, written, shields, book = [], [], [], bought
+    due, written, shields, worth, book = [], [], [], [], bought
     for place in range(_years()):
         row = _FIRST + place
         year = page.number(row, 0, float(place + 1), "count")
@@ -126,6 +129,8 @@ def _books(work: Workbook, page: Page) -> Books:
         usd = page.put(row, 4, when(month.at_most(names["horizon_months"]), bought * with_bonus, 0.0))
         book = page.put(row, 5, book - usd)
         shields.append(page.put(row, 6, names["tax_rate"] * usd))
+        factor = (1.0 + names["discount_rate"]) ** (-month / 12.0)
+        worth.append(page.put(row, 7, shields[-1] * factor))
         due.append(month)
         written.append(usd)
     for place, label in enumerate(labels, start=1):
@@ -136,14 +141,15 @@ def _books(work: Workbook, page: Page) -> Books:
     gain = page.put(at + 4, 1, sale - left)
     tax = page.put(at + 5, 1, names["tax_rate"] * gain)
     return Books(
-        due=span(due), written=span(written), years=tuple(written), shield=span(shields), purchase=bought, sale=sale,
+        due=span(due), written=span(written), years=tuple(written), shield=span(shields),
+        shield_worth=total(span(worth)), purchase=bought, sale=sale,
         left=left, tax_of_disposal=tax,
     )  # fmt: skip
 
 
 def _tables_row(work: Workbook) -> int:
     options = len(work.flows) + (1 if work.found.taxed.delivery_months else 0)
-    return _FIRST + _years() + 6 + options + 3
+    return _FIRST + _years() + 7 + options + 3
 
 
 def _table_spans(work: Workbook, page: Page) -> tuple[Span, list[Span]]:

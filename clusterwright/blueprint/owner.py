@@ -1,0 +1,180 @@
+"""What owning costs besides the bill: every value that `tco/owner_costs.csv` counts with, as one number or a band."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from clusterwright import units
+from clusterwright.blueprint.depreciation import AssetMethod
+from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.quantities import Duration
+from clusterwright.errors import UnitError
+
+_YEAR_S = 8760 * 3600.0
+_ENDS = ("low", "base", "high")
+
+
+class Band(Section):
+    """A value, and the ends between which it may lie; ends that are not given are the value."""
+
+    base: float
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe what may be written: a number with or without unit, or a section with ends."""
+        handler(_core)
+        value = {"type": ["number", "string"], "examples": [5, "5 %", "4500 USD"]}
+        band = {"type": "object", "properties": {end: {**value} for end in _ENDS}, "required": ["base"]}
+        return {"anyOf": [value, {**band, "additionalProperties": False}]}
+
+
+def _number(value: Any, kind: units.Kind, name: str) -> float:  # noqa: ANN401 - YAML holds anything
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        try:
+            return float(units.parse(value, kind))
+        except UnitError as error:
+            raise PydanticCustomError("quantity", "{text}", {"text": error.message, "help": error.help or ""}) from None
+    raise PydanticCustomError(
+        "quantity",
+        "{name}: {found} is no number",
+        {"name": name, "found": repr(value), "help": "write a number, or low, base and high"},
+    )
+
+
+def _band(kind: units.Kind, least: float, most: float) -> BeforeValidator:
+    """Read a number or `{low, base, high}`, each from `least` to `most`."""
+
+    def read(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - YAML holds anything
+        if value is None or isinstance(value, Band):
+            return value
+        name = info.field_name or "the value"
+        given = value if isinstance(value, Mapping) else {"base": value}
+        if "base" not in given or not set(given) <= set(_ENDS):
+            raise PydanticCustomError(
+                "choice",
+                "{name} is a number, or a band with base, low and high",
+                {"name": name, "help": f"write {name}: 5, or {name}: {{low: 4, base: 5, high: 6}}"},
+            )
+        found = {end: _number(given[end], kind, name) for end in _ENDS if given.get(end) is not None}
+        for number in found.values():
+            if not least <= number <= most:
+                raise PydanticCustomError(
+                    "choice",
+                    "{name}: {found} is not from {least} to {most}",
+                    {
+                        "name": name,
+                        "found": f"{number:g}",
+                        "least": f"{least:g}",
+                        "most": f"{most:g}",
+                        "help": f"write a value from {least:g} to {most:g}",
+                    },
+                )
+        if not found.get("low", found["base"]) <= found["base"] <= found.get("high", found["base"]):
+            raise PydanticCustomError(
+                "choice", "{name}: low, base and high are not in order", {"name": name, "help": "low <= base <= high"}
+            )
+        base = found["base"]
+        return Band(base=base, low=found.get("low", base), high=found.get("high", base))
+
+    return BeforeValidator(read)
+
+
+#: A share from 0 to 1; USD; a plain number.
+Share = Annotated[Band, _band(units.FRACTION, 0.0, 1.0)]
+Usd = Annotated[Band, _band(units.MONEY, 0.0, 1e12)]
+Number = Annotated[Band, _band(units.COUNT, 0.0, 1e9)]
+_Time = Annotated[Duration, Field(ge=0, le=40 * _YEAR_S)]
+
+
+class Owner(Section):
+    """What owning costs besides the bill. Values that are not given are as in tco/assumptions.csv, or not counted."""
+
+    load_power_fraction: Share | None = Field(None, description="draw while working, share of nameplate")
+    idle_power_fraction: Share | None = Field(None, description="draw while waiting, share of nameplate")
+    tariff: str | None = Field(
+        None, description="price of electricity by region and kind, for example us-va/industrial; not with power_price"
+    )
+    demand_usd_per_kw_month: Usd | None = Field(None, description="charge for the highest draw, per kW and month")
+    demand_power_fraction: Share | None = Field(
+        None, description="highest draw of a month, share of nameplate; 100 % by default; times PUE"
+    )
+    demand_ratchet_fraction: Share | None = Field(
+        None, description="least share of nameplate times PUE that is charged in any month, for example 80 %"
+    )
+    demand_reserved_kw: Number | None = Field(None, description="kW reserved at the meter, charged in their place")
+    colocation_usd_per_kw_month: Usd | None = Field(None, description="space and cooling per kW of IT load and month")
+    building_usd_per_kw: Usd | None = Field(
+        None, description="a building of one's own, paid once per kW of IT load; no colocation price unless given"
+    )
+    building_life: Annotated[Duration, Field(ge=_YEAR_S, le=60 * _YEAR_S)] = Field(
+        20 * _YEAR_S, description="over which the building loses its value in a straight line, for example 20 years"
+    )
+    building_depreciation: AssetMethod = Field(
+        "straight_line_20", description="how the building is written off for the tax"
+    )
+    building_upkeep_fraction_per_year: Share | None = Field(None, description="of the building's cost, each year")
+    installation_fraction: Share | None = Field(None, description="of the equipment, at the start")
+    spares_fraction: Share | None = Field(None, description="of the equipment, at the start")
+    freight_fraction: Share | None = Field(None, description="freight and its insurance, share of the equipment")
+    duty_fraction: Share | None = Field(None, description="customs duty, share of the equipment")
+    sales_tax_fraction: Share | None = Field(None, description="tax on the purchase, share of the equipment")
+    contingency_fraction: Share | None = Field(None, description="reserve for the unforeseen, share of the equipment")
+    support_fraction_per_year: Share | None = Field(None, description="hardware support, share of the equipment a year")
+    warranty: _Time = Field(0.0, description="in which support and replaced GPUs cost nothing, for example 3 years")
+    gpu_failures_per_year: Share | None = Field(None, description="share of the GPUs that fail in a year")
+    gpu_replacement_usd: Usd | None = Field(None, description="price of one GPU to replace")
+    gpu_replacement_paid_fraction: Share | None = Field(
+        None, description="share of replaced GPUs that no contract covers, after the warranty; 100 % by default"
+    )
+    staff_fte_per_gpu: Number | None = Field(None, description="full-time posts per GPU")
+    staff_usd_per_fte_year: Usd | None = Field(None, description="salary with overheads of one post")
+    ai_enterprise: Literal["subscription", "perpetual"] | None = Field(
+        None, description="NVIDIA AI Enterprise for every GPU at the documented list price"
+    )
+    software_usd_per_gpu_year: Usd | None = Field(None, description="software licences per GPU and year")
+    software_usd_per_gpu: Usd | None = Field(None, description="perpetual software licences per GPU, paid once")
+    insurance_fraction_per_year: Share | None = Field(None, description="of the equipment's price, each year")
+    property_tax_fraction_per_year: Share | None = Field(None, description="of the equipment's price, each year")
+    transit_usd_per_month: Usd | None = Field(None, description="network transit")
+    cross_connect_usd_per_month: Usd | None = Field(None, description="cross connects")
+    decommission_usd_per_server: Usd | None = Field(None, description="to take out and erase one server, at the end")
+    decommission_fraction: Share | None = Field(None, description="the same as a share of the equipment's price")
+    wind_down: _Time = Field(0.0, description="space and staff after the horizon, paid at its end, as 2 months")
+    resale_fraction: Share | None = Field(None, description="what equipment brings at the end of the horizon")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Owner":
+        software = "software_usd_per_gpu" if self.ai_enterprise == "perpetual" else "software_usd_per_gpu_year"
+        for one, other in (
+            ("ai_enterprise", software),
+            ("demand_reserved_kw", "demand_power_fraction"),
+            ("demand_reserved_kw", "demand_ratchet_fraction"),
+        ):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise PydanticCustomError(
+                    "choice",
+                    "{one} and {other} say the same thing twice",
+                    {"one": one, "other": other, "help": f"keep one of {one} and {other}"},
+                )
+        for wanted, given in (
+            ("demand_usd_per_kw_month", "demand_reserved_kw"),
+            ("demand_usd_per_kw_month", "demand_power_fraction"),
+            ("demand_usd_per_kw_month", "demand_ratchet_fraction"),
+            ("gpu_failures_per_year", "gpu_replacement_usd"),
+            ("gpu_replacement_usd", "gpu_failures_per_year"),
+            ("building_usd_per_kw", "building_upkeep_fraction_per_year"),
+        ):
+            if getattr(self, given) is not None and getattr(self, wanted) is None:
+                raise PydanticCustomError(
+                    "choice",
+                    "{given} is counted with {wanted}, which is missing",
+                    {"given": given, "wanted": wanted, "help": f"add {wanted}, or remove {given}"},
+                )
+        return self

@@ -1,0 +1,114 @@
+"""The comparison of renting and owning as Markdown for a pull request: answer, table, assumptions, what to mind."""
+
+from clusterwright.outputs.markdown import cell, markdown_table
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, money, percent
+from clusterwright.tco.records import PricedLine
+
+#: So many of the dearest assumed prices are named; the report has all.
+_MOST = 6
+
+
+def comparison_markdown(plan: Plan) -> str:
+    """Return the comparison; every name is escaped, since anybody's blueprint may hold it."""
+    months = f"{plan.economics.horizon_months:g} months"
+    lines = [
+        f"### {cell(plan.name)}: renting and owning",
+        "",
+        *(f"- {cell(line[:1].upper() + line[1:])}" for line in answer_lines(plan)),
+        "",
+        *markdown_table(
+            ("Where", "cluster", "days", "this run", months, "band", "buy now", "priced from documents"),
+            [_row(option) for option in plan.options],
+            words=2,
+        ),
+        "",
+        (
+            f"The same work for all: {plan.options[0].runs_in_horizon:,.1f} runs in {months} at "
+            f"{percent(plan.economics.utilisation)} utilisation, prices as of {plan.as_of}."
+        ),
+        *_breakevens(plan),
+        *_section("Assumptions that matter", _assumptions(plan)),
+        *_section("To mind", _caveats(plan)),
+    ]
+    return "\n".join(lines)
+
+
+def _row(option: Option) -> list[str]:
+    low, high = option.horizon_usd_low, option.horizon_usd_high
+    return [
+        NAME_OF_TARGET[option.target],
+        f"{option.nodes:,} × {option.instance}",
+        f"{option.calendar_days:.1f}{'' if option.meets_goal else ' (misses the goal)'}",
+        money(option.run_usd),
+        money(option.horizon_usd),
+        "" if low is None or high is None or money(low) == money(high) else f"{money(low)} to {money(high)}",
+        money(option.capex_usd) if option.capex_usd != 0 else "–",
+        percent(option.horizon_priced_share),
+    ]
+
+
+def _breakevens(plan: Plan) -> list[str]:
+    lines = []
+    for pair in plan.breakevens:
+        against = NAME_OF_TARGET[pair.rented_key.partition("/")[0]]
+        when = f"month {pair.months:.1f}" if pair.months is not None else f"none ({pair.reason})"
+        above = f", above {percent(pair.utilisation)} utilisation" if pair.utilisation is not None else ""
+        lines.append(f"- Breakeven against {cell(against)}: {cell(when)}{above}")
+    return ["", *lines] if lines else []
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return ["", f"**{title}**", "", *(f"- {line}" for line in lines)] if lines else []
+
+
+def _assumptions(plan: Plan) -> list[str]:
+    priced = [
+        (usd, option, line)
+        for option in plan.options
+        for line in option.lines
+        if line.basis == "assumed" and (usd := _horizon_usd(plan, option, line))
+    ]
+    dearest = sorted(priced, key=lambda entry: (-entry[0], entry[2].line.sku))[:_MOST]
+    prices = [
+        f"{cell(line.line.item)} ({cell(NAME_OF_TARGET[option.target])}): {cell(money(line.unit_usd))} "
+        f"{_per(line)}, {money(usd)} of the horizon"
+        for usd, option, line in dearest
+    ]
+    values = [
+        f"{cell(entry.key.replace('_', ' '))}: {entry.value:g} {cell(entry.unit)} ({entry.low:g} to {entry.high:g})"
+        for entry in plan.parameters
+        if entry.basis == "assumed"
+    ]
+    return prices + values
+
+
+def _per(line: PricedLine) -> str:
+    unit = "each" if line.line.unit == "each" else f"per {cell(line.line.unit)}"
+    return unit if line.line.charge == "once" else f"{unit} and {line.line.charge.removesuffix('ly')}"
+
+
+def _horizon_usd(plan: Plan, option: Option, line: PricedLine) -> float:
+    """Return about what a line costs in the horizon, to say which assumptions weigh most."""
+    usd = line.usd_per_period or 0.0
+    if line.line.charge == "once":
+        return usd
+    months = plan.economics.horizon_months * (option.busy_fraction if line.line.scales_with == "nodes" else 1.0)
+    return usd * months * (plan.economics.hours_per_month if line.line.charge == "hourly" else 1.0)
+
+
+def _caveats(plan: Plan) -> list[str]:
+    late = [
+        f"{cell(NAME_OF_TARGET[option.target])} misses the goal of {days_text(plan.goals.finish_within_days)}"
+        for option in plan.options
+        if not option.meets_goal and plan.goals.finish_within_days is not None
+    ]
+    unpriced = [
+        f"{cell(NAME_OF_TARGET[option.target])} is unknown: no price of "
+        f"{cell(', '.join(entry.sku for entry in option.missing))}"
+        for option in plan.options
+        if option.missing
+    ]
+    warned = [f"`{entry.id}` {cell(entry.message)}" for entry in (*plan.findings, *plan.warnings)]
+    left_out = ", ".join(entry.partition(":")[0].lower() for entry in plan.not_counted)
+    return [*late, *unpriced, *warned, *([f"Not counted: {cell(left_out)}"] if left_out else [])]

@@ -1,0 +1,87 @@
+"""The sheet Unit costs: what a run, a GPU-hour, a million tokens and a PFLOP-hour cost on every option."""
+
+from collections.abc import Mapping
+
+from clusterwright.outputs.sheets.annuity import payment
+from clusterwright.outputs.sheets.bill import Bill
+from clusterwright.outputs.sheets.by_option import sums
+from clusterwright.outputs.sheets.cash import CashSheet
+from clusterwright.outputs.sheets.formula import Figure, figure, largest, product_sum, span
+from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
+
+_FIRST = 9
+_COLUMNS = (
+    "where and how", "goodput", "this run, USD", "USD per GPU-hour", "levelised, USD per useful GPU-hour",
+    "USD per million tokens", "USD per effective PFLOP-hour",
+)  # fmt: skip
+_NAMES = ("run", "gpu_hour", "levelised", "tokens", "pflop_hour")
+
+
+def write_units(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> dict[str, dict[str, Figure]]:
+    """Write the sheet; return the cells of every option's figures, by key and name."""
+    page, plan = work.page("Unit costs"), work.plan
+    page.title(
+        "What work costs",
+        "Levelised: (purchases less the present value of resale) x annuity over the horizon + running costs of a year, "
+        "over GPU-hours worked x goodput.",
+    )
+    page.widths(34, rest=18, columns=len(_COLUMNS))
+    page.sheet.freeze_panes(_FIRST, 1)
+    page.text(3, 0, "tokens of a run")
+    tokens = page.number(3, 1, plan.workload.tokens, "input")
+    page.text(4, 0, "model FLOP per token")
+    flop = page.number(4, 1, plan.workload.flop_per_token, "input")
+    page.text(5, 0, "annuity a year")
+    years = work.names["horizon_months"] / 12.0
+    annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
+    page.head(_FIRST - 1, _COLUMNS)
+    found: dict[str, dict[str, Figure]] = {}
+    goodputs = {option.target: option.goodput for option in plan.options}
+    for row, flows in enumerate(work.flows.values(), start=_FIRST):
+        page.text(row, 0, flows.label)
+        option = option_of(plan, flows.cost)
+        run = page.put(
+            row,
+            2,
+            sheets[option.target].run_figure() if option and option.target in sheets else _run(work, bill, flows),
+        )
+        if flows.cost.target in goodputs:
+            goodput = page.number(row, 1, goodputs[flows.cost.target], "share_input")
+            levelised = _levelised(work, flows, annuity, goodput).or_else("none")
+        else:
+            levelised = Figure('"unknown"', "unknown")
+        figures = (
+            run,
+            run / (flows.gpus * flows.days * 24.0),
+            levelised,
+            run / tokens * 1e6,
+            run / (tokens * flop / 1e15 / 3600.0),
+        )
+        cells = [run] + [
+            page.put(row, 3 + place, usd.or_else("unknown"), "unit_usd") for place, usd in enumerate(figures[1:])
+        ]
+        found[flows.key] = dict(zip(_NAMES, cells, strict=True))
+    return found
+
+
+def _run(work: Workbook, bill: Bill, flows: Flows) -> Figure:
+    """Return the cost of one run of a rented option: by use over the runs, the rest by its share of the hours.
+
+    What is committed is paid while the nodes wait for work, too: a run takes its share of the hours worked.
+    """
+    names = work.names
+    parts = sums(flows)
+    share = flows.days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
+    committed = bill.usd_per_month(work, flows.key, paid="committed") * largest(1.0, flows.busy)
+    committed *= names["horizon_months"]
+    rest = parts["kept"] - committed + parts["bought"] + parts["sold"]
+    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"]
+
+
+def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -> Figure:
+    names = work.names
+    parts = sums(flows)
+    sold = product_sum(span(flows.sold), span(work.factors)) if flows.sold else figure(0.0)
+    yearly = (parts["used"] + parts["kept"]) / (names["horizon_months"] / 12.0)
+    hours = flows.gpus * names["hours_per_month"] * 12.0 * flows.busy * goodput
+    return ((parts["bought"] + sold) * annuity + yearly) / hours

@@ -1,0 +1,172 @@
+"""The owner's side of a blueprint as parameters of the cash flow: given values, tariffs, licences."""
+
+import datetime as dt
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.owner import Band, Owner
+from clusterwright.errors import InputError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import PriceInForce
+from clusterwright.tco.assumptions import assumptions, optional_parameters
+from clusterwright.tco.stages import Pace
+from clusterwright.tco.values import Parameter
+
+_MONTH_S = 730 * 3600.0
+_YEAR_S = 8760 * 3600.0
+_ELECTRICITY = "electricity/"
+#: What lowers the cost when it rises.
+_INCOME = ("resale_fraction", "building_value_fraction")
+
+
+def pace_of(section: TcoSection) -> Pace:
+    """Return how the work grows and equipment is replaced."""
+    return Pace(
+        growth_per_year=section.growth,
+        refresh_months=None if section.refresh is None else float(max(1, round(section.refresh / _MONTH_S))),
+        price_change_per_year=section.purchase_price_change,
+    )
+
+
+def parameters_of(
+    section: TcoSection, book: PriceBook, *, as_of: dt.date, horizon_months: float, power_price_given: bool
+) -> tuple[Parameter, ...]:
+    """Return the parameters that a blueprint gives for owning.
+
+    Args:
+        section: `tco` of the blueprint.
+        book: for tariffs and licences.
+        as_of: day whose prices hold.
+        horizon_months: a building keeps the value that the straight line over its life leaves after it.
+        power_price_given: whether the blueprint says what a kWh costs.
+
+    Raises:
+        InputError: a tariff or a licence is unknown on that day, or the price of electricity is given twice.
+    """
+    owner = section.owner
+    found = {key: _given(key, band) for key, band in _bands(owner)}
+    if owner.demand_usd_per_kw_month is not None and owner.demand_ratchet_fraction is not None:
+        found["demand_power_fraction"] = _demand(owner)
+    if owner.warranty:
+        found["warranty_months"] = _given("warranty_months", Band(base=owner.warranty / _MONTH_S))
+    if owner.wind_down:
+        found["wind_down_months"] = _given("wind_down_months", Band(base=owner.wind_down / _MONTH_S))
+    if owner.building_usd_per_kw is not None:
+        left = max(0.0, 1.0 - horizon_months / 12.0 / (owner.building_life / _YEAR_S))
+        found["building_value_fraction"] = _given("building_value_fraction", Band(base=left))
+        if owner.colocation_usd_per_kw_month is None:
+            found["colocation_usd_per_kw_month"] = _given(
+                "colocation_usd_per_kw_month", Band(base=0.0), "the building is one's own"
+            )
+    if owner.tariff is not None:
+        found["power_price_usd_per_kwh"] = _tariff(owner.tariff, book, as_of, power_price_given)
+    if owner.ai_enterprise is not None:
+        entry = _licence(owner.ai_enterprise, book, as_of)
+        found[entry.key] = entry
+    return tuple(found.values())
+
+
+def _bands(owner: Owner) -> Iterator[tuple[str, Band]]:
+    for key in type(owner).model_fields:
+        value = getattr(owner, key)
+        if isinstance(value, Band) and key != "demand_ratchet_fraction":
+            yield key, value
+
+
+def _given(key: str, band: Band, reason: str = "given by the user") -> Parameter:
+    low = band.base if band.low is None else band.low
+    high = band.base if band.high is None else band.high
+    ends = (high, low) if key in _INCOME else (low, high)
+    return Parameter(
+        key=key, value=band.base, low=ends[0], high=ends[1], unit=_unit(key), basis="given", reason=reason,
+        source="blueprint",
+    )  # fmt: skip
+
+
+def _unit(key: str) -> str:
+    optional = optional_parameters()
+    if key in optional:
+        return optional[key].unit
+    return assumptions()[key].unit if key in assumptions() else "share of purchase"
+
+
+def _demand(owner: Owner) -> Parameter:
+    """Return the share of nameplate that is charged: the month's highest draw, or the ratchet's share if that is more.
+
+    billing demand = max(highest draw of the month, ratchet x highest draw of the year), the year's being nameplate.
+    """
+    peak = owner.demand_power_fraction or Band(base=1.0)
+    ratchet = owner.demand_ratchet_fraction or Band(base=0.0)
+
+    def end(name: str) -> float:
+        one, other = getattr(peak, name), getattr(ratchet, name)
+        return max(peak.base if one is None else one, ratchet.base if other is None else other)
+
+    return _given(
+        "demand_power_fraction",
+        Band(low=end("low"), base=end("base"), high=end("high")),
+        "the larger of the month's highest draw and the ratchet's share of the year's",
+    )
+
+
+def _tariff(name: str, book: PriceBook, as_of: dt.date, power_price_given: bool) -> Parameter:
+    path = ("tco", "owner", "tariff")
+    if power_price_given:
+        raise InputError(
+            "the price of electricity is given twice: site.power_price and tco.owner.tariff",
+            help="keep one of them",
+            path=path,
+        )
+    region, _, kind = name.partition("/")
+    known = sorted(
+        {
+            f"{product.region}/{product.sku.removeprefix(_ELECTRICITY)}"
+            for product in book.products()
+            if product.sku.startswith(_ELECTRICITY)
+        }
+    )
+    if name not in known:
+        close = get_close_matches(name, known, n=3, cutoff=0.5)
+        raise InputError(
+            f"there is no tariff {name!r}",
+            help=f"did you mean {', '.join(close)}?" if close else f"known are {', '.join(known)}",
+            path=path,
+        )
+    price = book.price(f"{_ELECTRICITY}{kind}", region=region, as_of=as_of)
+    if price is None:
+        raise InputError(
+            f"tariff {name} has no price in force on {as_of}",
+            help="give site.power_price, or a later economics.as_of",
+            path=path,
+        )
+    return _priced("power_price_usd_per_kwh", price, price.point.usd, f"tariff {name}")
+
+
+def _licence(kind: str, book: PriceBook, as_of: dt.date) -> Parameter:
+    yearly = kind == "subscription"
+    price = book.price("nvidia-ai-enterprise", term="subscription_1y" if yearly else "purchase", as_of=as_of)
+    if price is None:
+        raise InputError(
+            f"NVIDIA AI Enterprise ({kind}) has no price in force on {as_of}",
+            help="give software_usd_per_gpu_year or software_usd_per_gpu in its place",
+            path=("tco", "owner", "ai_enterprise"),
+        )
+    key = "software_usd_per_gpu_year" if yearly else "software_usd_per_gpu"
+    usd = price.point.usd * (12.0 if yearly else 1.0)
+    return _priced(key, price, usd, f"NVIDIA AI Enterprise, {kind}")
+
+
+def _priced(key: str, price: PriceInForce, usd: float, reason: str) -> Parameter:
+    note = f", {price.point.locator}" if price.point.locator else ""
+    return Parameter(
+        key=key,
+        value=usd,
+        low=usd,
+        high=usd,
+        unit=_unit(key),
+        basis="documented",
+        reason=reason,
+        source=f"{price.source_title}{note}",
+        date=price.point.effective_from.isoformat(),
+    )

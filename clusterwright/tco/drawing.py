@@ -1,0 +1,157 @@
+"""Every option in every draw of the uncertain inputs: what it costs, and what came out over all draws."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.taxes import Taxes, tax_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+#: Draws whose costs are handed out one by one: tornado and heat map are small sets of chosen draws.
+MOST_ROWS = 1000
+#: Draws that are valued at once, which bounds the memory.
+_BLOCK = 20_000
+#: Names of columns of a draw that come from the cash flow, before the key of what they are of.
+_COMMITTED = "committed_hours/"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawnOption:
+    """An option over all draws; a cost is positive. None where it can do the work of no draw.
+
+    Attributes:
+        key: of the option.
+        npv_usd_p10, npv_usd_p50, npv_usd_p90: quantiles of the present value of its cost.
+        npv_usd_dearest_tenth: mean of the dearest tenth of the draws (conditional value at risk).
+        regret_usd: mean of what it costs above the cheapest of each draw.
+        probability_cheapest: share of the draws in which it costs least.
+        *_after_tax*: the same after tax; equal to those before it where no tax is counted.
+        probability_too_slow: share of the draws whose work an owned cluster cannot do in the horizon; the other figures
+            leave these draws out.
+    """
+
+    key: str
+    npv_usd_p10: float | None
+    npv_usd_p50: float | None
+    npv_usd_p90: float | None
+    npv_usd_dearest_tenth: float | None
+    regret_usd: float | None
+    probability_cheapest: float
+    npv_after_tax_usd_p10: float | None
+    npv_after_tax_usd_p50: float | None
+    npv_after_tax_usd_p90: float | None
+    npv_after_tax_usd_dearest_tenth: float | None
+    regret_after_tax_usd: float | None
+    probability_cheapest_after_tax: float
+    probability_too_slow: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawnRegret:
+    """What it costs to have chosen one option where another one was right, before tax.
+
+    Attributes:
+        key: what was chosen; right_key: what was the cheapest.
+        probability: share of the draws in which `right_key` was the cheapest.
+        regret_usd: what `key` cost more in them on average; None where it could do the work of none.
+    """
+
+    key: str
+    right_key: str
+    probability: float
+    regret_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawnCost:
+    """The present value of an option's cost in one draw, before and after tax."""
+
+    number: int
+    key: str
+    npv_usd: float
+    npv_after_tax_usd: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawn:
+    """All options over all draws, what a wrong choice costs, and the costs of the first draws one by one."""
+
+    options: tuple[DrawnOption, ...]
+    regrets: tuple[DrawnRegret, ...]
+    costs: tuple[DrawnCost, ...]
+
+
+def drawn(ledger: Ledger, draws: "Mapping[str, Column]", *, taxes: Taxes | None = None) -> Drawn:
+    """Return the present value of every option in every draw of the uncertain inputs.
+
+    The cash flow is a sum of products of inputs, so that a draw scales the present value of the terms that are products
+    of the same inputs; draws never meet months. Taxes are linear in the cash flow, and so scale with it.
+
+    Args:
+        ledger: the cash flow.
+        draws: a column of factors (1 is the base) per input, and `number`; inputs without a column stay at 1.
+        taxes: None counts before tax alone.
+    """
+    ledger.create("taxed_term", "tco/sql/stg_taxed_term.sql", {})
+    if taxes is not None:
+        tax_terms(ledger, taxes)
+    ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
+    columns = dict(draws) | _derived(ledger, draws)
+    numbers = {"number": draws["number"], "work": _work(draws)}
+    for first in range(0, len(draws["number"]), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        with (
+            ledger.holding("draw", {name: column[part] for name, column in columns.items()}),
+            ledger.holding("draw_number", {name: column[part] for name, column in numbers.items()}),
+        ):
+            ledger.create("drawn_factor", "tco/sql/drawn_factor.sql", {})
+            ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
+    return Drawn(
+        options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option.sql", {})),
+        regrets=tuple(DrawnRegret(**row) for row in ledger.query("tco/sql/drawn_regret.sql", {})),
+        costs=tuple(DrawnCost(**row) for row in ledger.query("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
+    )
+
+
+def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
+    """Return the present value that each option pays at prices agreed at the start of each month.
+
+    Returns:
+        Names of columns of a draw (one per term whose price is agreed anew), and for each a column of USD with one row
+        per month (row 0 is paid at today's price) and one more for the end of the horizon.
+    """
+    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+
+    rows: list[dict[str, Any]] = ledger.query("tco/sql/price_weight.sql", {})
+    names = tuple(sorted({row["price_path"] for row in rows}))
+    weights = np.zeros((math.ceil(ledger.economics.horizon_months) + 1, len(names)))
+    for row in rows:
+        weights[row["agreed_month"], names.index(row["price_path"])] += row["usd"]
+    return names, weights
+
+
+def _work(draws: "Mapping[str, Column]") -> "Column":
+    """Return the hours worked in each draw over those of the base."""
+    import numpy as np  # noqa: PLC0415
+
+    one = np.ones(len(draws["number"]))
+    work: Column = draws.get("utilisation", one) * draws.get("run_time", one)
+    return work
+
+
+def _derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
+    """Return the hours of committed nodes: all of them, or more where the work of a draw takes more."""
+    import numpy as np  # noqa: PLC0415
+
+    work = _work(draws)
+    return {
+        _COMMITTED + row["key"]: np.maximum(1.0, row["busy_fraction"] * work) / max(1.0, row["busy_fraction"])
+        for row in ledger.query("tco/sql/rented_work.sql", {})
+    }

@@ -1,0 +1,37 @@
+"""The comparison as Markdown: the plan's own figures, and names that are no markup."""
+
+import dataclasses
+
+from clusterwright import assets
+from clusterwright.cli.answer import load_and_decide
+from clusterwright.outputs.comparison import comparison_markdown
+from clusterwright.plan.words import money
+
+
+def test_comparison() -> None:
+    """Answer, a row per target, breakeven, the dearest assumptions, what to mind; a name is not markup."""
+    path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+    plan = load_and_decide(path, ["targets.azure=null", "targets.gcp=null", "goals.finish_within=20 days"])[1]
+    text = comparison_markdown(dataclasses.replace(plan, name="a|b<img>@all https://x"))
+    assert text.splitlines()[0] == "### a\\|b\\<img\\>\\@all https\\://x: renting and owning"
+    for option in plan.options:
+        (row,) = (line for line in text.splitlines() if f"× {option.instance} |" in line)
+        assert money(option.run_usd) in row
+        assert money(option.horizon_usd) in row
+        assert row.count("|") == 9
+    assert "Breakeven against AWS: month" in text
+    assert "- All-flash data box VAST DF-3015V2, 338 TB raw (on premises): $250,000 each" in text
+    assert "resale fraction: 0.3" in text
+    assert "`TCO002`" in text
+    assert "Not counted: egress" in text
+
+
+def test_unknown_and_late() -> None:
+    """A target without a price, and one that misses the goal, are told."""
+    path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+    plan = load_and_decide(path, ["targets.azure=null", "targets.gcp=null", "targets.aws.capacity=spot"])[1]
+    late = tuple(dataclasses.replace(option, meets_goal=False) for option in plan.options)
+    text = comparison_markdown(dataclasses.replace(plan, options=late))
+    assert "AWS is unknown: no price of aws/p5.48xlarge" in text
+    assert "on premises misses the goal of 30 days" in text
+    assert "| unknown |" in text

@@ -1,0 +1,192 @@
+"""Draws against the engine itself, after tax, along price paths, and the figures over all draws by hand."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.drawing import Drawn, drawn, price_weights
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.price_paths import MarketHistory, PathRule, drawn_paths
+from clusterwright.tco.records import Candidate, Economics, Surcharge
+from clusterwright.tco.taxes import Taxes, after_tax
+from clusterwright.tco.uncertainty import uncertain_inputs
+
+from .examples import bought, candidate, line, p5, stored, with_overrides
+
+PLAIN = Economics(horizon_months=40.0, utilisation=0.5, reference_days=30.0)
+MACRS5 = (0.2, 0.32, 0.192, 0.1152, 0.1152, 0.0576)
+P5_USD, STORAGE_USD, SERVER_USD = 55.04, 0.145, 300_000.0
+PRICES = {"aws/p5.48xlarge": P5_USD, "aws/fsx-lustre-ssd-125": STORAGE_USD, "dgx-h100": SERVER_USD}
+
+
+def _candidates(run_time: float = 1.0) -> tuple[Candidate, ...]:
+    storage = stored("aws/fsx-lustre-ssd-125", 1000.0, "us-east-1")
+    support = Surcharge(category="support", item="plan", fraction=0.05, of_categories=("compute", "energy"))
+    days = 30.0 * run_time
+    return (
+        candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0, calendar_days=days, surcharges=(support,)),
+        candidate(
+            "aws/rented", line("aws/p5.48xlarge", region="us-east-1"), storage, calendar_days=days,
+            surcharges=(support,),
+        ),
+        p5(key="aws/reserved", term="reserved_3y", calendar_days=days * 1.5),
+    )  # fmt: skip
+
+
+def _ledger(book: PriceBook, economics: Economics = PLAIN, *, run_time: float = 1.0, **prices: float) -> Ledger:
+    given = {sku.replace("-", "__"): usd for sku, usd in (PRICES | prices).items() if sku != "aws/p5.48xlarge"}
+    rented = {"aws/p5.48xlarge": (PRICES | prices)["aws/p5.48xlarge"]}
+    return Ledger(_candidates(run_time), with_overrides(economics, **given, **rented), book)
+
+
+def _npv(found: Drawn) -> dict[str, float]:
+    return {entry.key: entry.npv_usd for entry in found.costs if entry.number == 0}
+
+
+def _draw(**factors: float) -> dict[str, np.ndarray]:
+    return {"number": np.zeros(1)} | {key: np.array([factor]) for key, factor in factors.items()}
+
+
+FACTOR = st.floats(0.2, 1.9)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(factors=st.lists(FACTOR, min_size=20, max_size=20), work=st.floats(0.3, 1.9), run_time=st.floats(0.4, 1.05))
+def test_a_draw_of_everything_equals_the_engine(
+    book: PriceBook, factors: list[float], work: float, run_time: float
+) -> None:
+    """A draw that moves every input at once is worth what a cash flow made anew with these values is worth."""
+    ledger = _ledger(book)
+    keys = [entry.key for entry in uncertain_inputs(ledger.parameters, utilisation=0.5)]
+    moved = dict(zip(keys, factors, strict=False)) | {"utilisation": work}
+    moved |= {"run_time": run_time, "cloud_price": factors[0], "purchase_price": factors[1]}
+    # Load and idle power keep their order, so that both stay shares of the nameplate.
+    moved |= {"load_power_fraction": 1.2, "idle_power_fraction": 0.7}
+    values = {entry.key: entry.value * moved[entry.key] for entry in ledger.parameters}
+    economics = with_overrides(dataclasses.replace(PLAIN, utilisation=0.5 * work), **values)
+    anew = _ledger(
+        book, economics, run_time=run_time,
+        **{"aws/p5.48xlarge": P5_USD * factors[0], "dgx-h100": SERVER_USD * factors[1]},
+    )  # fmt: skip
+    expected = {entry.key: entry.npv_usd for entry in anew.costs()}
+    found = _npv(drawn(ledger, _draw(**moved)))
+    for key in ("onprem/one", "aws/rented"):
+        assert found[key] == pytest.approx(expected[key], rel=1e-9)
+    # The commitment keeps its price; its hours grow with the work alone.
+    committed = {entry.key: entry.npv_usd for entry in ledger.costs()}["aws/reserved"]
+    assert committed is not None
+    hours = max(1.0, 0.75 * work * run_time)
+    assert found["aws/reserved"] == pytest.approx(committed * hours, rel=1e-9)
+
+
+def _taxes(rate: float = 0.21) -> Taxes:
+    return Taxes(tax_rate=rate, depreciation=MACRS5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.21, 0.6])
+def test_after_tax_draws_equal_the_taxed_cash_flow(book: PriceBook, rate: float) -> None:
+    """The base draw after tax is what the cash flow after tax is worth, and so is a draw that moves many inputs."""
+    ledger = _ledger(book)
+    base = {entry.key: entry.npv_after_tax_usd for entry in drawn(ledger, _draw(), taxes=_taxes(rate)).costs}
+    expected, _ = after_tax(ledger, _taxes(rate))
+    assert base == {entry.key: pytest.approx(entry.npv_after_tax_usd, rel=1e-9) for entry in expected}
+    moved = {"purchase_price": 1.3, "resale_fraction": 0.5, "utilisation": 1.2, "pue": 0.9, "cloud_price": 0.8}
+    values = {entry.key: entry.value * moved.get(entry.key, 1.0) for entry in ledger.parameters}
+    anew = _ledger(
+        book, with_overrides(dataclasses.replace(PLAIN, utilisation=0.6), **values),
+        **{"aws/p5.48xlarge": P5_USD * 0.8, "dgx-h100": SERVER_USD * 1.3},
+    )  # fmt: skip
+    found = {entry.key: entry.npv_after_tax_usd for entry in drawn(ledger, _draw(**moved), taxes=_taxes(rate)).costs}
+    taxed = {entry.key: entry.npv_after_tax_usd for entry in after_tax(anew, _taxes(rate))[0]}
+    for key in ("onprem/one", "aws/rented"):
+        assert found[key] == pytest.approx(taxed[key], rel=1e-9)
+
+
+def test_without_taxes_both_are_the_same(book: PriceBook) -> None:
+    """Where no tax is counted, and after one was, the figures after tax are those before it."""
+    ledger = _ledger(book)
+    drawn(ledger, _draw(), taxes=_taxes())
+    (cost, *_) = drawn(ledger, _draw()).costs
+    assert cost.npv_after_tax_usd == cost.npv_usd
+
+
+def test_figures_over_all_draws(book: PriceBook) -> None:
+    """Quantiles, the dearest tenth, shares and regret of 20 draws are those that NumPy counts."""
+    ledger = _ledger(book)
+    prices = np.linspace(0.2, 2.1, 20)
+    found = drawn(ledger, {"number": np.arange(20.0), "cloud_price": prices})
+    usd = {key: [cost.npv_usd for cost in found.costs if cost.key == key] for key in ("onprem/one", "aws/rented")}
+    option = {entry.key: entry for entry in found.options}["aws/rented"]
+    assert option.npv_usd_p10 == pytest.approx(np.quantile(usd["aws/rented"], 0.1))
+    assert option.npv_usd_dearest_tenth == pytest.approx(sum(sorted(usd["aws/rented"])[-2:]) / 2)
+    reserved = np.array([cost.npv_usd for cost in found.costs if cost.key == "aws/reserved"])
+    cheapest = np.minimum(np.minimum(usd["onprem/one"], usd["aws/rented"]), reserved)
+    assert option.regret_usd == pytest.approx((np.array(usd["aws/rented"]) - cheapest).mean())
+    rented_wins = np.array(usd["aws/rented"]) == cheapest
+    assert 0 < rented_wins.sum() < 20
+    assert option.probability_cheapest == pytest.approx(rented_wins.mean())
+    regret = {(entry.key, entry.right_key): entry for entry in found.regrets}
+    wrong = regret["onprem/one", "aws/rented"]
+    assert wrong.probability == pytest.approx(rented_wins.mean())
+    assert wrong.regret_usd == pytest.approx((np.array(usd["onprem/one"]) - cheapest)[rented_wins].mean())
+    assert regret["aws/rented", "aws/rented"].regret_usd == 0.0
+    for entry in found.options:
+        given_right = [each for each in found.regrets if each.key == entry.key]
+        mean = math.fsum(each.probability * (each.regret_usd or 0.0) for each in given_right)
+        assert mean == pytest.approx(entry.regret_usd)
+
+
+def test_work_that_an_owner_cannot_do(book: PriceBook) -> None:
+    """Draws with more work than hours leave the owner out, are counted, and go to the cheapest of the others."""
+    ledger = _ledger(book)
+    found = drawn(ledger, {"number": np.arange(4.0), "utilisation": np.array([1.0, 1.9, 2.1, 3.0])})
+    by_key = {entry.key: entry for entry in found.options}
+    assert by_key["onprem/one"].probability_too_slow == 0.5
+    assert by_key["aws/rented"].probability_too_slow == 0.0
+    assert by_key["onprem/one"].probability_cheapest <= 0.5
+    assert sum(entry.probability_cheapest for entry in found.options) == 1.0
+    never = drawn(ledger, {"number": np.arange(2.0), "utilisation": np.array([2.1, 3.0])})
+    owner = {entry.key: entry for entry in never.options}["onprem/one"]
+    assert (owner.npv_usd_p50, owner.npv_usd_dearest_tenth, owner.probability_too_slow) == (None, None, 1.0)
+    assert {entry.key: entry.regret_usd for entry in never.regrets}["onprem/one"] is None
+
+
+def test_one_draw(book: PriceBook) -> None:
+    """A single draw is all of its quantiles."""
+    option = drawn(_ledger(book), _draw(cloud_price=1.5)).options[0]
+    assert option.npv_usd_p10 == option.npv_usd_p90 == option.npv_usd_dearest_tenth
+
+
+def _doubling(book: PriceBook) -> tuple[Ledger, Mapping[str, float]]:
+    """Return the options with a rental price that grows by a tenth every month, and what each then costs."""
+    ledger = _ledger(book, dataclasses.replace(PLAIN, discount_rate=0.0))
+    growth = MarketHistory(
+        accelerators=("h100",), named=True, first_month=ledger.as_of, last_month=ledger.as_of,
+        log_changes=((math.log(1.1),),),
+    )  # fmt: skip
+    names, weights = price_weights(ledger)
+    paths = drawn_paths(growth, PathRule(drift="historic"), weights, draws=1, seed=1)
+    columns = _draw() | {name: paths.levels[:, place] for place, name in enumerate(names)}
+    return ledger, _npv(drawn(ledger, columns))
+
+
+def test_path_by_hand(book: PriceBook) -> None:
+    """Rent of month n follows the price at its start; a 3-year commitment keeps its price for 36 months, then renews.
+
+    The price grows by a tenth a month. Rented nodes are paid for half the hours of 40 months: the sum of 1.1^n for n
+    from 0 to 39 in place of 40 months; so is the support on them, and storage stays. The commitment pays 36 months at
+    today's price and the last 4 at 1.1^36.
+    """
+    ledger, found = _doubling(book)
+    sum_of_growth = (1.1**40 - 1) / 0.1
+    rent = P5_USD * 730 * 0.5 * sum_of_growth * 1.05
+    assert found["aws/rented"] == pytest.approx(rent + 1000 * STORAGE_USD * 40, rel=1e-9)
+    base = {entry.key: entry.npv_usd or 0.0 for entry in ledger.costs()}
+    assert found["aws/reserved"] == pytest.approx(base["aws/reserved"] / 40 * (36 + 4 * 1.1**36), rel=1e-9)
+    assert found["onprem/one"] == pytest.approx(base["onprem/one"])
