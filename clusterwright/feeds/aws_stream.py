@@ -194,8 +194,10 @@ def _streamed(document: Path, read: "Callable[[_Shallow, Any], T]") -> T:
 
 
 def _begins_in_utf16(document: Path) -> bool:
+    """Return whether a mark says so, or every other byte of the first two characters is 0."""
     with document.open("rb") as file:
-        return b"\0" in file.read(4)
+        start = file.read(4)
+    return start[:2] in (b"\xff\xfe", b"\xfe\xff") or start[0::2] == b"\0\0" or start[1::2] == b"\0\0"
 
 
 class _Shallow:

@@ -268,7 +268,7 @@ def _quietly() -> Iterator[None]:
         return
 
 
-def _unwritable(place: Path, error: Exception) -> StoreError:
+def _unwritable(place: Path | str, error: Exception) -> StoreError:
     return StoreError(
         f"{place} cannot be written: {_first_line(error)}",
         help="nothing was stored; make room or name another place with --store, and run again",

@@ -1,7 +1,7 @@
 -- One row is one hourly price of a node that is what others ask for one of its accelerators, or one price of an
 -- accelerator that is what they ask for a node: they differ by the number of accelerators, within 8 %. A price on
--- demand is held against other places and documents, else against the shipped prices, lowest to highest; a commitment,
--- which is never seven eighths off, against the price on demand of its place.
+-- demand is held against other places and documents, else against the shipped price of its place, else of all places; a
+-- commitment, which is never seven eighths off, against the price on demand of its place.
 with
 usual as (
     select
@@ -12,20 +12,13 @@ usual as (
     having count(distinct region) > 1 or max(is_stored)
 ),
 
-expected as (
+shipped as (
     select
         sku,
-        usd as low_usd,
-        usd as high_usd
-    from usual
-    union all
-    select
-        shipped_on_demand.sku,
-        min(shipped_on_demand.usd) as low_usd,
-        max(shipped_on_demand.usd) as high_usd
+        min(usd) as low_usd,
+        max(usd) as high_usd
     from shipped_on_demand
-    anti join usual on shipped_on_demand.sku = usual.sku
-    group by shipped_on_demand.sku
+    group by sku
 ),
 
 compared as (
@@ -33,10 +26,13 @@ compared as (
         incoming.row_number,
         incoming.usd,
         incoming.gpu_count,
-        expected.low_usd,
-        expected.high_usd
+        coalesce(usual.usd, shipped_on_demand.usd, shipped.low_usd) as low_usd,
+        coalesce(usual.usd, shipped_on_demand.usd, shipped.high_usd) as high_usd
     from incoming
-    inner join expected on incoming.sku = expected.sku
+    left join usual on incoming.sku = usual.sku
+    left join shipped on incoming.sku = shipped.sku
+    left join shipped_on_demand
+        on incoming.sku = shipped_on_demand.sku and incoming.region = shipped_on_demand.region
     where incoming.term = 'on_demand' and incoming.charge = 'hourly' and incoming.gpu_count >= 4
 )
 
