@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.errors import InputError
-from clusterwright.feeds import aws, azure, gcp, markets
+from clusterwright.feeds import aws, azure, gcp, markets, own_bill
 from clusterwright.feeds.download import FeedError, Fetcher
 from clusterwright.feeds.reading import Asked, Feed, Reading
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.store import PriceStore
 
-FEEDS: dict[str, Feed] = {feed.name: feed for feed in (*aws.FEEDS, azure.FEED, gcp.FEED, *markets.FEEDS)}
+FEEDS: dict[str, Feed] = {feed.name: feed for feed in (*aws.FEEDS, azure.FEED, gcp.FEED, *markets.FEEDS, own_bill.FEED)}
 
 _FOLDER = "clusterwright-prices-"
 
