@@ -5,6 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint.carbon import Carbon
+from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders
+from clusterwright.blueprint.currency import CurrencySection
+from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.owner import Owner
 from clusterwright.blueprint.quantities import Duration, Fraction
@@ -36,10 +40,11 @@ class TcoSection(Section):
     """What a finance department adds to the comparison."""
 
     tax_rate: Fraction = Field(0.0, ge=0, lt=1, description="on income; 0 counts before tax")
-    depreciation: Literal[
-        "straight_line_3", "straight_line_4", "straight_line_5", "straight_line_6", "macrs_3", "macrs_5", "macrs_7",
-        "macrs_15",
-    ] = Field("straight_line_5", description="how purchases are written off for the tax")  # fmt: skip
+    depreciation: EquipmentMethod = Field("straight_line_5", description="how purchases are written off for the tax")
+    depreciation_of: dict[str, AssetMethod] = Field(
+        default_factory=dict,
+        description="other methods by category of the cash flow, for example {rack: macrs_15, power: straight_line_15}",
+    )
     bonus_depreciation: Literal["law"] | Fraction = Field(
         0.0,
         description="share written off at once in the first year; law: what United States law allows on the as-of day",
@@ -56,7 +61,11 @@ class TcoSection(Section):
     purchase_price_change: Annotated[Fraction, Field(gt=-1, le=1)] = Field(
         0.0, description="of equipment bought later, per year, for example -10 %"
     )
+    carbon: Carbon = Field(default_factory=Carbon, description="carbon of electricity and of making the equipment")
     owner: Owner = Field(default_factory=Owner, description="what owning costs besides the bill")
+    deposit: Annotated[Fraction, Field(ge=0, le=1)] = Field(
+        1.0, description="share of the purchase paid at the order, the rest at delivery"
+    )
     loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
     lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
 
@@ -65,7 +74,19 @@ class TcoSection(Section):
         description="by input: a share by which it may differ either way (0: certain), or its band; the names are "
         "those of compare --finance --json",
     )
+    currency: CurrencySection | None = Field(
+        None, description="what compare and report tell money in, for example EUR; it is counted in USD"
+    )
     price_path: PricePath = Field(default_factory=PricePath, description="where rental prices may go")
+
+    contracts: list[CloudContract] = Field(
+        default_factory=list, description="ways to pay a cloud, ranked beside its list prices"
+    )
+    cloud: CloudExtras = Field(default_factory=CloudExtras, description="what clouds charge beside the bill")
+    hybrid: list[Hybrid] = Field(default_factory=list, description="mixes of owning and renting, ranked beside both")
+    other_providers: OtherProviders = Field(
+        "all", description="providers of which only GPU prices are known: all, none, or names such as [coreweave]"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "TcoSection":
@@ -73,6 +94,18 @@ class TcoSection(Section):
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(
                 "choice", "a bonus depreciation of {found} is no share", {"found": bonus, "help": "write 0 % to 100 %"}
+            )
+        if (self.loan is not None or self.lease is not None) and (self.refresh is not None or self.growth > 0):
+            raise PydanticCustomError(
+                "choice",
+                "a loan or a lease is of one purchase, and refresh or growth buys again",
+                {"help": "remove loan and lease, or refresh and growth"},
+            )
+        if self.deposit < 1 and self.delivery == 0:
+            raise PydanticCustomError(
+                "choice",
+                "a deposit is paid before delivery, and there is no time to it",
+                {"help": "add delivery, for example 6 months, or remove deposit"},
             )
         if self.loan is not None and self.lease is not None:
             raise PydanticCustomError(

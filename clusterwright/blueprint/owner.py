@@ -8,6 +8,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from clusterwright import units
+from clusterwright.blueprint.depreciation import AssetMethod
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import Duration
 from clusterwright.errors import UnitError
@@ -115,7 +116,7 @@ class Owner(Section):
     building_life: Annotated[Duration, Field(ge=_YEAR_S, le=60 * _YEAR_S)] = Field(
         20 * _YEAR_S, description="over which the building loses its value in a straight line, for example 20 years"
     )
-    building_depreciation: Literal["straight_line_15", "straight_line_20", "straight_line_39", "macrs_15"] = Field(
+    building_depreciation: AssetMethod = Field(
         "straight_line_20", description="how the building is written off for the tax"
     )
     building_upkeep_fraction_per_year: Share | None = Field(None, description="of the building's cost, each year")

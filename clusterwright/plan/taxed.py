@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.tco.engine import Ledger
@@ -21,7 +21,8 @@ class Taxed:
 
     Attributes:
         tax_rate, depreciation, bonus_fraction: what was counted with.
-        delivery_months: whole months until what is bought works; bridged_by: what is rented until then.
+        delivery_months: whole months until what is bought works; deposit: share paid at the order; bridged_by: what
+            is rented until then.
         options: every option after tax, cheapest present value first; books: of the one that buys.
         financed: the purchase with the loan or the lease of the blueprint, None without one.
     """
@@ -30,6 +31,7 @@ class Taxed:
     depreciation: str
     bonus_fraction: float
     delivery_months: int
+    deposit: float
     bridged_by: str
     options: tuple[AfterTax, ...]
     books: tuple[BookYear, ...]
@@ -42,11 +44,11 @@ def taxes_of(section: TcoSection, ledger: Ledger) -> Taxes:
     Raises:
         InputError: the bonus of the as-of day is unknown.
     """
-    day: dt.date = ledger.as_of
-    bonus = bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
+    bonus = _bonus(section, ledger.as_of)
     return Taxes(
         tax_rate=section.tax_rate,
         depreciation=depreciation_fractions(section.depreciation, bonus_fraction=bonus),
+        depreciation_of={category: _fractions(method, bonus) for category, method in _methods(section).items()},
     )
 
 
@@ -62,20 +64,20 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     Raises:
         InputError: delivery takes the whole horizon, or the bonus of the as-of day is unknown.
     """
-    day: dt.date = ledger.as_of
-    bonus = bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
-    owned = next((cost for cost in costs if cost.owned), None)
-    bridge = next((cost for cost in costs if not cost.owned and not cost.term.startswith("reserved")), None)
+    owned = next((cost for cost in costs if cost.owned and not cost.mixed), None)
+    bridge = next(
+        (cost for cost in costs if not cost.owned and cost.competes and not cost.term.startswith("reserved")), None
+    )
     months = math.ceil(section.delivery / _MONTH_S - 1e-9)
     delayed = months if owned is not None and bridge is not None else 0
     options, books = after_tax(
         ledger,
-        Taxes(
-            tax_rate=section.tax_rate,
-            depreciation=depreciation_fractions(section.depreciation, bonus_fraction=bonus),
+        replace(
+            taxes_of(section, ledger),
             owned_key=owned.key if owned else "",
             bridge_key=bridge.key if bridge else "",
             delivery_months=float(delayed),
+            deposit=section.deposit if delayed else 1.0,
         ),
     )
     known = {cost.key for cost in costs}
@@ -85,13 +87,29 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     return Taxed(
         tax_rate=section.tax_rate,
         depreciation=section.depreciation,
-        bonus_fraction=bonus,
+        bonus_fraction=_bonus(section, ledger.as_of),
         delivery_months=delayed,
+        deposit=section.deposit,
         bridged_by=bridge.key if bridge is not None and delayed else "",
         options=tuple(shown),
         books=tuple(year for year in books if year.key == key),
         financed=_financed(section, ledger, mine),
     )
+
+
+def _bonus(section: TcoSection, day: dt.date) -> float:
+    return bonus_fraction(day) if section.bonus_depreciation == "law" else float(section.bonus_depreciation)
+
+
+def _methods(section: TcoSection) -> dict[str, str]:
+    """Return the methods of categories that are not written off like the rest."""
+    return {"building": section.owner.building_depreciation, **section.depreciation_of}
+
+
+def _fractions(method: str, bonus: float) -> tuple[float, ...]:
+    """Return the shares of a category's method; only what is written off within 20 years by MACRS has the bonus."""
+    quick = method.startswith("macrs_") and method != "macrs_39"
+    return depreciation_fractions(method, bonus_fraction=bonus if quick else 0.0)
 
 
 def _financed(section: TcoSection, ledger: Ledger, mine: AfterTax | None) -> Financed | None:

@@ -1,11 +1,21 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
 from clusterwright import units
 from clusterwright.plan.record import Option, Plan
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Layout
 
 NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
+#: Providers of which only prices are known; another one goes by its own name.
+NAME_OF_PROVIDER = {
+    "coreweave": "CoreWeave", "crusoe": "Crusoe", "hyperstack": "Hyperstack", "lambda": "Lambda", "nebius": "Nebius",
+    "oci": "Oracle Cloud", "runpod": "RunPod", "runpod-community": "RunPod community",
+}  # fmt: skip
 #: Schedules that are told, by their names in the literature.
 SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
 _MILLION = 1e6
@@ -25,11 +35,21 @@ def term_text(key: str) -> str:
 
     >>> term_text("aws/reserved_1y"), term_text("onprem"), term_text("onprem/bridged")
     ('AWS, reserved 1y', 'on premises', 'on premises, rented until delivery')
+    >>> term_text("aws:p5en.48xlarge/reserved_3y/all_upfront+contract")
+    'AWS p5en.48xlarge, reserved 3y, all upfront and contract'
+    >>> term_text("hybrid-27-at-95/coreweave/on_demand")
+    '27 nodes owned at 95 %, rest CoreWeave, on demand'
     """
-    target, _, term = key.partition("/")
-    if term == "bridged":
-        return f"{NAME_OF_TARGET[target]}, rented until delivery"
-    return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
+    target, _, rest = key.partition("/")
+    if target.startswith("hybrid-"):
+        _, nodes, _, busy = target.split("-")
+        return f"{nodes} nodes owned at {busy} %, rest {term_text(rest)}"
+    place, _, hardware = target.partition(":")
+    name = NAME_OF_TARGET.get(place) or NAME_OF_PROVIDER.get(place, place)
+    where = f"{name} {hardware}" if hardware else name
+    if rest == "bridged":
+        return f"{where}, rented until delivery"
+    return ", ".join((where, *(part.replace("_", " ").replace("+", " and ") for part in rest.split("/") if part)))
 
 
 def capital(words: str) -> str:
@@ -41,20 +61,78 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Currency:
+    """What money is told in: its code, USD for one unit of it, the day of that rate, and who says so."""
+
+    code: str
+    usd: float
+    day: str
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The rate in words."""
+        return f"1 {self.code} = {self.usd:g} USD on {self.day} ({self.source})"
+
+
+_TOLD_IN: ContextVar[Currency | None] = ContextVar("told_in", default=None)
+
+
+@contextmanager
+def told_in(currency: Currency | None) -> Iterator[None]:
+    """Tell all money in a currency for the time of the block; None is USD."""
+    token = _TOLD_IN.set(currency)
+    try:
+        yield
+    finally:
+        _TOLD_IN.reset(token)
+
+
 def money(usd: float | None) -> str:
-    """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
+    """Return USD as text, in the currency of `told_in`: `$2.14 M`, `$12,345`, `unknown`, `EUR 11,431`.
 
     >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5)
     ('$2.14 M', '$12,345', 'unknown', '$1,500 M', '-$2.50')
+    >>> with told_in(Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB")):
+    ...     money(12_345.4), money(-2_140_000)
+    ('EUR 11,431', '-EUR 1.98 M')
     """
     if usd is None:
         return "unknown"
     if usd < 0:
         return f"-{money(-usd)}"
-    if usd >= _MILLION:
-        digits = 2 if usd < 100 * _MILLION else 0
-        return f"${usd / _MILLION:,.{digits}f} M"
-    return f"${usd:,.0f}" if usd >= _WHOLE_DOLLARS else f"${usd:,.2f}"
+    sign, amount = _sign(), told(usd)
+    if amount >= _MILLION:
+        digits = 2 if amount < 100 * _MILLION else 0
+        return f"{sign}{amount / _MILLION:,.{digits}f} M"
+    return f"{sign}{amount:,.0f}" if amount >= _WHOLE_DOLLARS else f"{sign}{amount:,.2f}"
+
+
+def small_money(usd: float | None) -> str:
+    """Return USD with four digits, in the currency of `told_in`, for the cost of one unit of work.
+
+    >>> small_money(1.72834), small_money(None)
+    ('$1.728', 'unknown')
+    """
+    return "unknown" if usd is None else f"{_sign()}{told(usd):,.4g}"
+
+
+def told(usd: float) -> float:
+    """Return an amount in the currency of `told_in`."""
+    currency = _TOLD_IN.get()
+    return usd if currency is None else usd / currency.usd
+
+
+def told_code() -> str:
+    """Return the code of the currency of `told_in`."""
+    currency = _TOLD_IN.get()
+    return "USD" if currency is None else currency.code
+
+
+def _sign() -> str:
+    code = told_code()
+    return "$" if code == "USD" else f"{code} "
 
 
 def percent(share: float | None) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 VERSION = 1
 PRICES = "observation"
 VERSIONS = "store_version"
+RATES = "exchange_rate"
 QUOTE = "'"
 _REMOTE = "s3://"
 _UNDER = "memory"
@@ -75,13 +76,13 @@ def is_lake(place: str | Path) -> bool:
 
 
 def attach_lake(connection: "DuckDBPyConnection", place: str | Path) -> None:
-    """Make the prices of a lake known to a connection as `store.observation`.
+    """Make prices and exchange rates of a lake known to a connection, as `store.observation` and `store.exchange_rate`.
 
     Raises:
         StoreError: it is no lake, is newer than this program, or cannot be reached.
     """
     connection.execute("attach ':memory:' as store")
-    _create_views(connection, place, (VERSIONS, PRICES))
+    _create_views(connection, place, (VERSIONS, PRICES, RATES))
 
 
 def lake_connection(place: str | Path) -> "DuckDBPyConnection":

@@ -1,6 +1,7 @@
 """Formulas of finance: annuities, depreciation, fixed charge rates. Rates are per period, as fractions."""
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -45,6 +46,10 @@ def loan_payment(principal_usd: float, rate_per_year: float, months: int) -> flo
     return principal_usd * capital_recovery_factor(rate_per_year / 12.0, months)
 
 
+#: Methods of the mid-quarter convention.
+_MID_QUARTER = re.compile(r"macrs_(3|5|7|15)_q[1-4]")
+
+
 @cache
 def _tables() -> Mapping[str, tuple[float, ...]]:
     found: dict[str, tuple[float, ...]] = {}
@@ -59,7 +64,8 @@ def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple
 
     Args:
         method: `straight_line_N` over N years, or a table of `tco/depreciation.csv` such as `macrs_5`
-            (half-year convention, IRS Publication 946 table A-1).
+            (half-year convention, IRS Publication 946 table A-1), or `macrs_5_q4` (mid-quarter convention, by the
+            quarter of the tax year, tables A-2 to A-5 by their rule).
         bonus_fraction: share written off at once in the first year; the method takes the rest.
 
     Raises:
@@ -77,6 +83,9 @@ def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple
     years = method.removeprefix("straight_line_")
     if years != method and years.isdecimal() and 0 < int(years) <= 50:  # noqa: PLR2004 - longest life of a building
         fractions: tuple[float, ...] = (1.0 / int(years),) * int(years)
+    elif _MID_QUARTER.fullmatch(method):
+        life, quarter = method.removeprefix("macrs_").split("_q")
+        fractions = mid_quarter_fractions(int(life), int(quarter))
     elif method in _tables():
         fractions = _tables()[method]
     else:
@@ -85,6 +94,33 @@ def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple
         )
     first, *rest = (fraction * (1.0 - bonus_fraction) for fraction in fractions)
     return (first + bonus_fraction, *rest)
+
+
+def mid_quarter_fractions(life_years: int, quarter: int) -> tuple[float, ...]:
+    """Return the shares of MACRS with the mid-quarter convention, each to 0.01 %, the last being the rest.
+
+    Declining balance (200 %, 150 % from 15 years on), from the middle of the quarter; straight line over the remaining
+    life from the year in which that is more (IRS Publication 946, chapter 4; tables A-2 to A-5).
+
+    Args:
+        life_years: 3, 5, 7 or 15.
+        quarter: of the tax year in which the asset is placed in service, 1 to 4.
+
+    >>> mid_quarter_fractions(5, 1)
+    (0.35, 0.26, 0.156, 0.1101, 0.1101, 0.0138)
+    >>> mid_quarter_fractions(5, 4)
+    (0.05, 0.38, 0.228, 0.1368, 0.1094, 0.0958)
+    """
+    rate = (1.5 if life_years >= 15 else 2.0) / life_years  # noqa: PLR2004 - as in the publication
+    first_year = 1.0 - (quarter - 0.5) / 4.0
+    left, found = 1.0, list[float]()
+    for year in range(life_years):
+        share = first_year if year == 0 else 1.0
+        life_left = life_years - (0.0 if year == 0 else first_year + year - 1.0)
+        part = max(left * rate, left / life_left) * share
+        found.append(round(part, 4))
+        left -= part
+    return (*found, round(1.0 - sum(found), 4))
 
 
 def present_value_of_depreciation(fractions: Sequence[float], rate: float) -> float:

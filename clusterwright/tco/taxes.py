@@ -3,7 +3,7 @@
 import csv
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,10 @@ from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.statements import files
 from clusterwright.tco.engine import Ledger
 
-_STATEMENTS = ("financed_flow", "written_off", "taxed_flow")
+#: The tables of a taxed cash flow after `financed_flow`, each a statement of `tco/sql` over those before it.
+TAX_TABLES = ("written_off", "taxed_flow")
+#: Has a method of its own also where none is bought.
+_MAY_BE_MISSING = ("building",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,9 +24,10 @@ class Taxes:
 
     Attributes:
         tax_rate: on income, 0 to below 1.
-        depreciation: share of the purchase written off in each year.
+        depreciation: share of the purchase written off in each year; depreciation_of: other shares by category.
         owned_key: candidate that buys; bridge_key: candidate that is rented until delivery.
-        delivery_months: from payment to work, whole months; 0 at once.
+        delivery_months: from order to work, whole months; 0 at once.
+        deposit: share of what is bought that is paid at the order; the rest is paid at delivery.
     """
 
     tax_rate: float
@@ -31,6 +35,8 @@ class Taxes:
     owned_key: str = ""
     bridge_key: str = ""
     delivery_months: float = 0.0
+    deposit: float = 1.0
+    depreciation_of: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,15 +94,11 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
             help="lengthen economics.horizon, or shorten tco.delivery",
             path=("tco", "delivery"),
         )
-    values: dict[str, Any] = {
-        "tax_rate": taxes.tax_rate,
-        "owned_key": taxes.owned_key,
-        "bridge_key": taxes.bridge_key,
-        "delivery_months": taxes.delivery_months,
-    }
-    years = [{"year": float(year), "fraction": share} for year, share in enumerate(taxes.depreciation, start=1)]
-    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": years})
-    for name in _STATEMENTS:
+    values = tax_values(ledger, taxes)
+    for name in ("financed_flow", "asset_lot"):
+        ledger.create(name, f"tco/sql/{name}.sql", values)
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, ledger)})
+    for name in TAX_TABLES:
         ledger.create(name, f"tco/sql/{name}.sql", values)
     for path in files("tco/finance_audits"):
         broken = ledger.query(f"tco/finance_audits/{path.name}", values)
@@ -106,7 +108,7 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
     books = tuple(
         BookYear(
             key=row["key"],
-            year=round(row["year"]),
+            year=round(row["book_year"]),
             depreciation_usd=row["usd"],
             book_value_usd=max(0.0, row["book_usd"]),
         )
@@ -115,17 +117,50 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
     return found, books
 
 
+def tax_values(ledger: Ledger, taxes: Taxes) -> dict[str, Any]:
+    """Return the parameters of the statements of tax, by name."""
+    return {
+        "tax_rate": taxes.tax_rate,
+        "owned_key": taxes.owned_key,
+        "bridge_key": taxes.bridge_key,
+        "delivery_months": taxes.delivery_months,
+        "deposit": taxes.deposit,
+        "refresh_months": ledger.economics.pace.refresh_months,
+    }
+
+
+def _written_off_rows(taxes: Taxes, ledger: Ledger) -> list[dict[str, Any]]:
+    """Return the share of each category that is written off in each year.
+
+    Raises:
+        InputError: a method is given for a category of which nothing is bought.
+    """
+    categories = {row["category"] for row in ledger.query("tco/sql/asset_category.sql", {})}
+    for category in taxes.depreciation_of:
+        if category not in categories and category not in _MAY_BE_MISSING:
+            raise InputError(
+                f"nothing of the category {category!r} is bought",
+                help=f"categories of what is bought: {', '.join(sorted(categories))}",
+                path=("tco", "depreciation_of", category),
+            )
+    return [
+        {"category": category, "year": float(year), "fraction": share}
+        for category in sorted(categories)
+        for year, share in enumerate(taxes.depreciation_of.get(category, taxes.depreciation), start=1)
+    ]
+
+
 def tax_terms(ledger: Ledger, taxes: Taxes) -> None:
     """Put the present value after tax of every term of every option (`drawn_flow`) into the table `taxed_term`.
 
     Taxes are linear in the cash flow and grouped by key alone: each term is taxed as an option of its own, and the
     terms of an option sum to what it costs after tax.
     """
-    values: dict[str, Any] = {"tax_rate": taxes.tax_rate}
-    years = [{"year": float(year), "fraction": share} for year, share in enumerate(taxes.depreciation, start=1)]
-    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": years})
+    values = tax_values(ledger, taxes)
     ledger.create("financed_flow", "tco/sql/taxed_term_flow.sql", {})
-    for name in _STATEMENTS[1:]:
+    ledger.create("asset_lot", "tco/sql/asset_lot.sql", values)
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, ledger)})
+    for name in TAX_TABLES:
         ledger.create(name, f"tco/sql/{name}.sql", values)
     ledger.create("taxed_term", "tco/sql/taxed_term.sql", {})
 

@@ -9,13 +9,29 @@ bought as (
     group by key
 ),
 
+booked_lot as (
+    select
+        asset_lot.key,
+        any_value(asset_lot.usd) as usd,
+        coalesce(sum(written_off.usd), 0.0) as written_off_usd,
+        coalesce(arg_max(written_off.book_usd, written_off.year), any_value(asset_lot.usd)) as book_usd,
+        coalesce(min(written_off.book_usd), 0.0) as least_book_usd
+    from asset_lot
+    left join written_off
+        on
+            asset_lot.key = written_off.key
+            and asset_lot.category = written_off.category
+            and asset_lot.bought_month = written_off.bought_month
+    group by asset_lot.key, asset_lot.category, asset_lot.bought_month
+),
+
 booked as (
     select
         key,
-        sum(usd) as written_off_usd,
-        arg_max(book_usd, year) as book_usd,
-        min(book_usd) as least_book_usd
-    from written_off
+        sum(written_off_usd) as written_off_usd,
+        sum(book_usd) as book_usd,
+        min(least_book_usd) as least_book_usd
+    from booked_lot
     group by key
 )
 

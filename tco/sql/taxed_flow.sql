@@ -1,24 +1,48 @@
 -- One row is one dated amount of one candidate before tax, or one effect of tax on income: running costs and what is
 -- written off lower it, a sale above the book value raises it (below, lowers it). Received is negative.
 with
-bought as (
+written_off_lot as (
     select
         key,
-        coalesce(sum(usd) filter (where category <> 'resale'), 0.0) as usd,
-        -coalesce(sum(usd) filter (where category = 'resale'), 0.0) as sale_usd
+        category,
+        bought_month,
+        sum(usd) as usd
+    from written_off
+    group by key, category, bought_month
+),
+
+gone as (
+    select
+        asset_lot.key,
+        asset_lot.gone_month as month_end,
+        sum(asset_lot.usd - coalesce(written_off_lot.usd, 0.0)) as book_usd
+    from asset_lot
+    left join written_off_lot
+        on
+            asset_lot.key = written_off_lot.key
+            and asset_lot.category = written_off_lot.category
+            and asset_lot.bought_month = written_off_lot.bought_month
+    group by asset_lot.key, asset_lot.gone_month
+),
+
+sold as (
+    select
+        key,
+        month_end,
+        -sum(usd) as sale_usd
     from financed_flow
-    where capex_or_opex = 'capex'
-    group by key
+    where capex_or_opex = 'capex' and category = 'resale'
+    group by key, month_end
 ),
 
 disposed as (
     select
-        bought.key,
-        bought.sale_usd,
-        bought.usd - coalesce(sum(written_off.usd), 0.0) as book_usd
-    from bought
-    left join written_off on bought.key = written_off.key
-    group by bought.key, bought.sale_usd, bought.usd
+        coalesce(sold.key, gone.key) as key,
+        coalesce(sold.month_end, gone.month_end) as month_end,
+        coalesce(sold.sale_usd, 0.0) as sale_usd,
+        coalesce(gone.book_usd, 0.0) as book_usd
+    from gone
+    full outer join sold on gone.key = sold.key and gone.month_end = sold.month_end
 )
 
 select
@@ -45,7 +69,7 @@ from written_off
 union all
 select
     key,
-    $horizon_months as month_end,
+    month_end,
     'tax_of_disposal' as kind,
     $tax_rate * (sale_usd - book_usd) as usd
 from disposed

@@ -1,25 +1,18 @@
--- One row is one year of one candidate that buys: what is written off at its end, and the value then left in the books.
--- The last year of the horizon is the last one; what is left is taken off the sale. Categories of purchase alone.
-with
-bought as (
-    select
-        key,
-        sum(usd) as usd
-    from financed_flow
-    where capex_or_opex = 'capex' and category <> 'resale'
-    group by key
-)
-
+-- One row is one year of one lot that is bought: what is written off at its end, and the value then left in the books.
+-- Years count from the month in which it is paid; the last one is the last that ends before it is given away; what is
+-- left then is taken off the sale.
 select
-    bought.key,
+    asset_lot.key,
+    asset_lot.category,
+    asset_lot.bought_month,
     depreciation_year.year,
-    depreciation_year.year * 12.0 as month_end,
-    bought.usd * depreciation_year.fraction as usd,
-    bought.usd - sum(bought.usd * depreciation_year.fraction) over (
-        partition by bought.key
+    asset_lot.bought_month + depreciation_year.year * 12.0 as month_end,
+    asset_lot.usd * depreciation_year.fraction as usd,
+    asset_lot.usd - sum(asset_lot.usd * depreciation_year.fraction) over (
+        partition by asset_lot.key, asset_lot.category, asset_lot.bought_month
         order by depreciation_year.year
         rows between unbounded preceding and current row
     ) as book_usd
-from bought
-cross join depreciation_year
-where depreciation_year.year * 12.0 <= $horizon_months
+from asset_lot
+inner join depreciation_year on asset_lot.category = depreciation_year.category
+where asset_lot.bought_month + depreciation_year.year * 12.0 <= asset_lot.gone_month

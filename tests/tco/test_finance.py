@@ -142,3 +142,35 @@ def test_payback() -> None:
     assert plain == pytest.approx(10.0)
     assert late is not None
     assert late > 10.5
+
+
+@pytest.mark.parametrize(
+    ("quarter", "printed"),
+    [
+        (1, (0.35, 0.26, 0.156, 0.1101, 0.1101, 0.0138)),
+        (2, (0.25, 0.30, 0.18, 0.1137, 0.1137, 0.0426)),
+        (3, (0.15, 0.34, 0.204, 0.1224, 0.113, 0.0706)),
+        (4, (0.05, 0.38, 0.228, 0.1368, 0.1094, 0.0958)),
+    ],
+)
+def test_mid_quarter_of_five_years(quarter: int, printed: tuple[float, ...]) -> None:
+    """The rule gives the printed tables A-2 to A-5 of the five-year class."""
+    assert depreciation_fractions(f"macrs_5_q{quarter}") == printed
+
+
+@pytest.mark.parametrize("life", [3, 5, 7, 15])
+def test_half_year_table_lies_between_the_quarters(life: int) -> None:
+    """Mid-quarter shares sum to 1; the half-year table is worth less than the first quarter, more than the last."""
+    worth = [
+        present_value_of_depreciation(depreciation_fractions(f"macrs_{life}{end}"), 0.08)
+        for end in ("_q1", "_q2", "", "_q3", "_q4")
+    ]
+    assert worth == sorted(worth, reverse=True)
+    for quarter in range(1, 5):
+        assert sum(depreciation_fractions(f"macrs_{life}_q{quarter}")) == pytest.approx(1.0)
+
+
+def test_real_property_over_39_years() -> None:
+    """Table A-7a, month 1: 40 shares that sum to 1."""
+    fractions = depreciation_fractions("macrs_39")
+    assert (len(fractions), sum(fractions)) == (40, pytest.approx(1.0))

@@ -1,5 +1,6 @@
 """A cash flow after tax: hand-made numbers, identities, limiting cases, and faults that the audits catch."""
 
+import dataclasses
 import datetime as dt
 
 import duckdb
@@ -15,6 +16,7 @@ from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import depreciation_fractions
 from clusterwright.tco.financing import schedule, with_lease, with_loan
 from clusterwright.tco.records import Economics
+from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import AfterTax, Taxes, after_tax, bonus_fraction
 
 from .examples import bare, bought, candidate, line, with_overrides
@@ -178,8 +180,12 @@ def test_books_audit(book_usd: float, written: float, caught: int) -> None:
             {"key": "a", "month_end": 0.0, "category": "compute", "capex_or_opex": "capex", "usd": 100.0},
             {"key": "a", "month_end": 12.0, "category": "resale", "capex_or_opex": "capex", "usd": -10.0},
         ],
-        "written_off": [{"key": "a", "year": 1.0, "month_end": 12.0, "usd": written, "book_usd": book_usd}],
-    }
+        "asset_lot": [{"key": "a", "category": "compute", "bought_month": 0.0, "usd": 100.0, "gone_month": 12.0}],
+        "written_off": [
+            {"key": "a", "category": "compute", "bought_month": 0.0, "year": 1.0, "month_end": 12.0, "usd": written,
+             "book_usd": book_usd}
+        ],
+    }  # fmt: skip
     assert _audit("books_not_purchase", tables) == caught
 
 
@@ -191,3 +197,62 @@ def test_views_audit(tax_usd: float, caught: int) -> None:
         "taxed_flow": [{"key": "a", "kind": "cash", "usd": 100.0}, {"key": "a", "kind": "tax", "usd": tax_usd}],
     }
     assert _audit("views_disagree", tables) == caught
+
+
+def test_classes_of_assets(book: PriceBook) -> None:
+    """A building over 20 years beside equipment over 5: each year writes off its share of both."""
+    racks = candidate("onprem/one", bought("server"), bought("rack", category="rack"), it_power_w=0.0)
+    economics = with_overrides(bare(horizon_months=36.0), server=1000.0, rack=400.0, resale_fraction=0.3)
+    ledger = Ledger((racks,), economics, book)
+    straight = {"rack": depreciation_fractions("straight_line_20")}
+    found, books = after_tax(ledger, _taxes(0.25, depreciation_of=straight))
+    assert [year.depreciation_usd for year in books] == pytest.approx([200 + 20, 320 + 20, 192 + 20])
+    assert books[-1].book_value_usd == pytest.approx(288 + 340)
+    (mine,) = found
+    assert mine.loss_on_disposal_usd == pytest.approx(288 + 340 - 0.3 * 1400)
+    with pytest.raises(InputError, match="nothing of the category 'racks'") as caught:
+        after_tax(ledger, _taxes(0.25, depreciation_of={"racks": straight["rack"]}))
+    assert caught.value.path == ("tco", "depreciation_of", "racks")
+
+
+def test_replaced_equipment_is_written_off_from_its_own_month(book: PriceBook) -> None:
+    """Bought for 1,000, sold after 24 months for 400, bought again for 900: two tables, two disposals."""
+    pace = Pace(refresh_months=24.0, price_change_per_year=0.9**0.5 - 1)
+    ledger = _ledger(book, bare(horizon_months=48.0, pace=pace), resale_fraction=0.4)
+    found, books = after_tax(ledger, _taxes(0.5))
+    mine = _of(found, "onprem/one")
+    assert [year.depreciation_usd for year in books] == pytest.approx([200, 320, 180, 288])
+    assert [year.book_value_usd for year in books] == pytest.approx([800, 900, 720, 432])
+    assert mine.before_tax_usd == pytest.approx(1000 - 400 + 900 - 360)
+    assert mine.after_tax_usd == pytest.approx(0.5 * mine.before_tax_usd)
+    assert mine.loss_on_disposal_usd == pytest.approx(480 - 400 + 432 - 360)
+    # 1,000 - shields of 100 and 160 - sale of 400 - shield of its loss, 40 + 900.
+    assert mine.peak_cash_usd == pytest.approx(1200.0)
+
+
+def test_deposit(book: PriceBook) -> None:
+    """Three tenths at the order, the rest after 6 months: later money, the same sum."""
+    ledger = _ledger(book, bare(horizon_months=36.0, discount_rate=0.1))
+    taxes = _taxes(0.0, owned_key="onprem/one", bridge_key="cloud/one", delivery_months=6.0)
+    whole = _of(after_tax(ledger, taxes)[0], "onprem/one/bridged")
+    part = _of(after_tax(ledger, dataclasses.replace(taxes, deposit=0.3))[0], "onprem/one/bridged")
+    assert part.before_tax_usd == pytest.approx(whole.before_tax_usd)
+    assert whole.npv_before_tax_usd - part.npv_before_tax_usd == pytest.approx(700 * (1 - 1.1**-0.5))
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.floats(0.0, 0.9), st.integers(3, 90), st.none() | st.integers(6, 40), st.floats(0.0, 1.0), st.floats(-0.3, 0.3)
+)
+def test_identities_with_growth_and_refresh(  # noqa: PLR0917 - hypothesis draws
+    book: PriceBook, rate: float, months: int, refresh: int | None, growth: float, change: float
+) -> None:
+    """However often is bought and sold, books, cash and tax tell the same cost."""
+    pace = Pace(refresh_months=refresh, growth_per_year=growth, price_change_per_year=change)
+    ledger = _ledger(book, bare(horizon_months=float(months), pace=pace), resale_fraction=0.3)
+    assert not ledger.audit()
+    found, _ = after_tax(ledger, _taxes(rate))
+    for entry in found:
+        booked = entry.opex_usd + entry.depreciation_usd + entry.loss_on_disposal_usd
+        assert booked == pytest.approx(entry.before_tax_usd, abs=0.005)
+        assert entry.after_tax_usd == pytest.approx((1 - rate) * entry.before_tax_usd, abs=0.01)

@@ -1,0 +1,4 @@
+-- One row is one category of what is bought.
+select distinct category
+from asset_lot
+order by category
