@@ -33,7 +33,12 @@ def import_quotes(
     with PriceStore.open(store) as opened:
         found = store_quotes(opened, quotes, source=source.strip(), at=at, is_hand_kept=hand_kept)
         place = opened.path
-    print(_json(ingested_document(found)) if as_json else ingested_text(found, place))  # noqa: T201 - the result
+    if as_json:
+        print(_json(ingested_document(found) | {"left_open": quotes.left_open}))  # noqa: T201 - the result
+    else:
+        print(ingested_text(found, place))  # noqa: T201
+        if quotes.left_open:
+            print(f"  lines without an amount and a day, left out: {quotes.left_open:,}")  # noqa: T201
     return EXIT_RULE_FAILED if found.quarantined else EXIT_FINE
 
 
@@ -45,6 +50,8 @@ def ingested_document(found: Any) -> dict[str, Any]:  # noqa: ANN401 - Ingested,
 def ingested_text(found: Any, place: str | Path) -> str:  # noqa: ANN401
     """Return what came of a document's rows in words."""
     lines = [f"{found.read:,} prices read, {found.stored:,} stored, {found.repeated:,} known, {place}"]
+    if not found.read:
+        lines.append("  nothing in it is a product that is known: see docs/prices.md for what is read")
     if found.known:
         lines = [f"this document was read before; nothing was added to {place}"]
     lines += [f"  in quarantine by {gate}: {count:,}" for gate, count in found.by_gate.items()]
