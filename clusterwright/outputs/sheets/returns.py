@@ -161,4 +161,5 @@ def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
     kept = bill.usd_per_month(work, label, paid="always", category="compute")
     kept += bill.usd_per_month(work, label, paid="committed", category="compute") * largest(1.0, flows.busy)
     hourly = bill.usd(label, charge="hourly", category="compute")
+    by_use *= names.get("mean_work", figure(1.0))
     return {"horizon": (by_use + kept) * names["horizon_months"], "per_gpu_hour": hourly / flows.gpus}

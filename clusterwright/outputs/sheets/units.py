@@ -74,8 +74,9 @@ def _run(work: Workbook, bill: Bill, flows: Flows) -> Figure:
     share = flows.days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
     committed = bill.usd_per_month(work, flows.key, paid="committed") * largest(1.0, flows.busy)
     committed *= names["horizon_months"]
+    mean = names.get("mean_work", figure(1.0))
     rest = parts["kept"] - committed + parts["bought"] + parts["sold"]
-    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"]
+    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"] / mean
 
 
 def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -> Figure:
