@@ -13,6 +13,7 @@ from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint
 from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
+from clusterwright.pricing import lake
 
 app = typer.Typer(
     name="clusterwright",
@@ -373,8 +374,16 @@ app.add_typer(without_blueprint.validate, name="validate")
 app.add_typer(prices, name="prices")
 
 
+def _reach(address: str) -> lake.Reached:
+    """Return what lies under an address of object storage: only feeds may use the network."""
+    from clusterwright.feeds import object_storage
+
+    return object_storage.reach(address)
+
+
 def run() -> None:
     """Run the command line and end with the exit code of the house."""
+    lake.reach_with(_reach)
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")

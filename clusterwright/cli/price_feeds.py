@@ -21,7 +21,7 @@ def fetch(
     files: list[Path],
     url: str,
     seen_on: str | None,
-    store: Path | None,
+    store: str | Path | None,
     as_json: bool,
 ) -> int:
     """Read a feed into the store and print what came of it; return 1 if a price is in quarantine.

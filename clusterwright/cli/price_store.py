@@ -13,7 +13,7 @@ SCHEMA_VERSION = 1
 
 
 def import_quotes(
-    path: Path, *, source: str, seen_on: str | None, hand_kept: bool, store: Path | None, as_json: bool
+    path: Path, *, source: str, seen_on: str | None, hand_kept: bool, store: str | Path | None, as_json: bool
 ) -> int:
     """Store a list of quotes and print what came of its lines; return 1 if any is in quarantine.
 
@@ -42,7 +42,7 @@ def ingested_document(found: Any) -> dict[str, Any]:  # noqa: ANN401 - Ingested,
     return asdict(found)
 
 
-def ingested_text(found: Any, place: Path) -> str:  # noqa: ANN401
+def ingested_text(found: Any, place: str | Path) -> str:  # noqa: ANN401
     """Return what came of a document's rows in words."""
     lines = [f"{found.read:,} prices read, {found.stored:,} stored, {found.repeated:,} known, {place}"]
     if found.known:
@@ -54,7 +54,7 @@ def ingested_text(found: Any, place: Path) -> str:  # noqa: ANN401
     return "\n".join(lines)
 
 
-def rate(currency: str, usd: float, *, day: str, source: str, store: Path | None) -> int:
+def rate(currency: str, usd: float, *, day: str, source: str, store: str | Path | None) -> int:
     """Store an exchange rate.
 
     Raises:
@@ -71,7 +71,7 @@ def rate(currency: str, usd: float, *, day: str, source: str, store: Path | None
     return EXIT_FINE
 
 
-def quarantine(gate: str, *, store: Path | None, as_json: bool) -> int:
+def quarantine(gate: str, *, store: str | Path | None, as_json: bool) -> int:
     """Print the prices in quarantine.
 
     Raises:
@@ -100,7 +100,7 @@ def quarantine(gate: str, *, store: Path | None, as_json: bool) -> int:
     return EXIT_FINE
 
 
-def release(numbers: list[int], *, reason: str, store: Path | None) -> int:
+def release(numbers: list[int], *, reason: str, store: str | Path | None) -> int:
     """Let prices out of quarantine.
 
     Raises:
@@ -114,7 +114,7 @@ def release(numbers: list[int], *, reason: str, store: Path | None) -> int:
     return EXIT_FINE
 
 
-def export(folder: Path, *, store: Path | None) -> int:
+def export(folder: Path, *, store: str | Path | None) -> int:
     """Write the store as Parquet files.
 
     Raises:
@@ -129,7 +129,7 @@ def export(folder: Path, *, store: Path | None) -> int:
     return EXIT_FINE
 
 
-def restore(folder: Path, *, store: Path | None) -> int:
+def restore(folder: Path, *, store: str | Path | None) -> int:
     """Read Parquet files into an empty store.
 
     Raises:

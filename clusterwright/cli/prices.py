@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from clusterwright.cli import price_ask
 from clusterwright.cli.options import AsJson
+from clusterwright.cli.price_ask import Store
 
 DEFAULT_COMMAND = "show"
 
@@ -30,7 +31,6 @@ prices = typer.Typer(
     help="Prices with day and source: list, compare, fetch.",
     rich_markup_mode=None,
 )
-Store = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="price store; the user's own by default")]
 
 
 @prices.command(DEFAULT_COMMAND)
@@ -38,7 +38,7 @@ def show(
     sku: Annotated[str | None, typer.Argument(help="for example aws/p5.48xlarge or dgx-h100")] = None,
     as_of: price_ask.AsOf = None,
     history: Annotated[bool, typer.Option("--history", help="every change of the price")] = False,
-    store: price_ask.Store = None,
+    store: Store = None,
     as_json: AsJson = False,
 ) -> None:
     """List the price book: price, day and source."""

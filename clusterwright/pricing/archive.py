@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.statements import files
-from clusterwright.pricing.store import QUOTE, VERSION, PriceStore
+from clusterwright.pricing.lake import PRICES, QUOTE, VERSION, VERSIONS, tables
+from clusterwright.pricing.store import PriceStore
 
-_PRICES = "observation"
-_VERSIONS = "store_version"
 #: Documents are kept whole in the store only; an archive has their hashes and addresses.
 _LEFT_OUT = {"document": "content"}
 
@@ -35,15 +33,17 @@ def export_archive(store: PriceStore, folder: Path) -> int:
     try:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
-        for table in _tables():
-            if table == _PRICES:
+        for table in tables():
+            if table == PRICES:
                 form = "format parquet, compression zstd, partition_by (provider)"
-                store.connection.execute(f"copy {table} to {_quoted(beside / table)} ({form})")
+                # In this order a reader skips the rows of other products.
+                ordered = f"select * from {table} order by provider, sku, region, zone, term, observed_on"  # noqa: S608
+                store.connection.execute(f"copy ({ordered}) to {_quoted(beside / table)} ({form})")
                 continue
             columns = f"* replace (null as {_LEFT_OUT[table]})" if table in _LEFT_OUT else "*"
             target = _quoted(beside / f"{table}.parquet")
             store.connection.execute(f"copy (select {columns} from {table}) to {target} (format parquet)")  # noqa: S608 - our own names
-        count = _count(store, _PRICES)
+        count = _count(store, PRICES)
         beside.rename(folder)
     except (OSError, duckdb.IOException) as error:
         shutil.rmtree(beside, ignore_errors=True)
@@ -65,18 +65,18 @@ def import_archive(store: PriceStore, folder: Path) -> int:
             f"{store.path} has prices; an archive is read into an empty store",
             help="name a new one with --store: old days in a store that is used would change its answers",
         )
-    missing = [table for table in _tables() if table != _PRICES and not (folder / f"{table}.parquet").is_file()]
+    missing = [table for table in tables() if table != PRICES and not (folder / f"{table}.parquet").is_file()]
     if missing:
         raise InputError(f"{folder} is no archive of a price store: it lacks {', '.join(missing)}")
     try:
         with store.transaction() as connection:
             version = connection.execute(
-                f"select max(version) from read_parquet({_quoted(folder / f'{_VERSIONS}.parquet')})"  # noqa: S608
+                f"select max(version) from read_parquet({_quoted(folder / f'{VERSIONS}.parquet')})"  # noqa: S608
             ).fetchall()[0][0]
             if version != VERSION:
                 raise InputError(f"{folder} has layout {version}, this program knows layout {VERSION}")
-            for table in _tables():
-                if table != _VERSIONS and (source := _source(folder, table)):
+            for table in tables():
+                if table != VERSIONS and (source := _source(folder, table)):
                     connection.execute(f"insert into {table} by name select * from {source}")  # noqa: S608
             wrong: list[dict[str, Any]] = store.rows("pricing/sql/impossible_observation.sql")
             if wrong:
@@ -87,21 +87,17 @@ def import_archive(store: PriceStore, folder: Path) -> int:
         raise InputError(
             f"{folder} is no archive of a price store: {str(error).splitlines()[0]}", help="nothing was stored"
         ) from None
-    return _count(store, _PRICES)
+    return _count(store, PRICES)
 
 
 def _source(folder: Path, table: str) -> str:
     """Return what a table is read from; empty where a store without prices wrote no folder for them."""
-    if table != _PRICES:
+    if table != PRICES:
         return f"read_parquet({_quoted(folder / f'{table}.parquet')})"
     if not list((folder / table).glob("*/*.parquet")):
         return ""
     place = _quoted(folder / table / "*" / "*.parquet")
     return f"read_parquet({place}, hive_partitioning = true, hive_types = {{'provider': varchar}})"
-
-
-def _tables() -> tuple[str, ...]:
-    return tuple(path.stem.partition("_")[2] for path in files("pricing/store"))
 
 
 def _count(store: PriceStore, table: str) -> int:

@@ -62,7 +62,7 @@ class PriceBook:
 
         Args:
             folder: holds `sources.csv` and other CSV files of price points; no store is read beside it.
-            store: another price store than `store.default_path`.
+            store: another price store, or lake, than `store.default_path`.
 
         Raises:
             MissingFactError: the folder holds no price points, or they cannot be read.
@@ -80,9 +80,7 @@ class PriceBook:
             connection.execute(f"create table shipped_price as {points}", {"files": tables})
             sources = statement("pricing/sql/stg_price_source.sql")
             connection.execute(f"create table price_source as {sources}", {"file": str(place / "sources.csv")})
-            _create_rules(
-                connection, with_store=folder is None and attach(connection, None if store is None else Path(store))
-            )
+            _create_rules(connection, with_store=folder is None and attach(connection, store))
         except duckdb.Error as error:
             raise MissingFactError(
                 f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",

@@ -12,36 +12,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import InputError
 from clusterwright.pricing.connection import without_progress_bar
+from clusterwright.pricing.lake import QUOTE, VERSION, StoreError, attach_lake, is_lake, lake_connection, place_of
 from clusterwright.pricing.statements import files, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Layout of the tables in `pricing/store`.
-VERSION = 1
 #: Seconds that a second process waits for the store.
 WAIT_S = 30.0
 _POLL_S = 0.1
-QUOTE = "'"
 STORE_VARIABLE = "CLUSTERWRIGHT_STORE"
 
 
-class StoreError(ClusterwrightError):
-    """The store cannot be used as it is: it is held by another process, damaged, newer, or cannot be written."""
-
-    exit_code = InputError.exit_code
-
-
-def default_path() -> Path:
+def default_path() -> str | Path:
     """Return where the store lies: CLUSTERWRIGHT_STORE, else `clusterwright/prices.duckdb` in the user's data folder.
 
-    The data folder is XDG_DATA_HOME, else `~/.local/share`.
+    The data folder is XDG_DATA_HOME, else `~/.local/share`. The variable may name a lake too.
     """
     named = os.environ.get(STORE_VARIABLE)
     if named:
-        return Path(named)
+        return place_of(named)
     data = os.environ.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "clusterwright" / "prices.duckdb"
 
@@ -49,16 +41,16 @@ def default_path() -> Path:
 class PriceStore:
     """An open price store. Open it with `PriceStore.open`, close it with `close` or a `with` block."""
 
-    def __init__(self, connection: "DuckDBPyConnection", path: Path) -> None:
+    def __init__(self, connection: "DuckDBPyConnection", path: str | Path) -> None:
         self.connection = connection
         self.path = path
 
     @classmethod
-    def open(cls, path: Path | None = None, *, read_only: bool = False, wait_s: float = WAIT_S) -> Self:
+    def open(cls, path: str | Path | None = None, *, read_only: bool = False, wait_s: float = WAIT_S) -> Self:
         """Open a store; one that does not exist is created unless `read_only`.
 
         Args:
-            path: of the file, `default_path` if None.
+            path: of the file, `default_path` if None; a lake (`lake.py`) can be read only.
             read_only: other processes may read at the same time; nothing can be added.
             wait_s: seconds to wait while another process holds the store.
 
@@ -66,7 +58,14 @@ class PriceStore:
             StoreError: it is held by another process for longer, is no store, is newer than this program, or cannot be
                 written.
         """
-        place = default_path() if path is None else path
+        place = default_path() if path is None else place_of(path)
+        if isinstance(place, str) or is_lake(place):
+            if not read_only:
+                raise StoreError(
+                    f"{place} is a price lake, which is read and never written",
+                    help="add prices to a store (a file, --store) and export that one",
+                )
+            return cls(lake_connection(place), place)
         if read_only and not place.is_file():
             raise StoreError(f"there is no price store at {place}", help="make one: clusterwright prices fetch --help")
         if not read_only:
@@ -173,8 +172,8 @@ class PriceStore:
         return len(quarantine_ids)
 
 
-def attach(connection: "DuckDBPyConnection", path: Path | None = None, *, wait_s: float = WAIT_S) -> bool:
-    """Attach a store, read only, as the database `store`; return whether there is one.
+def attach(connection: "DuckDBPyConnection", path: str | Path | None = None, *, wait_s: float = WAIT_S) -> bool:
+    """Attach a store or a lake, read only, as the database `store`; return whether there is one.
 
     Args:
         connection: where to.
@@ -184,7 +183,10 @@ def attach(connection: "DuckDBPyConnection", path: Path | None = None, *, wait_s
     Raises:
         StoreError: it is held by another process for longer, is none, or is newer than this program.
     """
-    place = default_path() if path is None else path
+    place = default_path() if path is None else place_of(path)
+    if isinstance(place, str) or is_lake(place):
+        attach_lake(connection, place)
+        return True
     if path is None and not place.is_file():
         return False
     PriceStore.open(place, read_only=True, wait_s=wait_s).close()

@@ -14,8 +14,9 @@ import pytest
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.ingest import Document, ingest
+from clusterwright.pricing.lake import StoreError
 from clusterwright.pricing.records import PriceRequest
-from clusterwright.pricing.store import PriceStore, StoreError
+from clusterwright.pricing.store import PriceStore
 
 from .quotes import DAY, quote, read
 
