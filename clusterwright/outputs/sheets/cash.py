@@ -136,6 +136,9 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         for column, cell in zip(columns, cells, strict=True):
             column.append(cell)
         sold = added([cell for cell, kind in zip(cells, [*kinds, *rest], strict=True) if kind == "sold"])
+        if stages is not None and sold.text != "0":
+            # Equipment that is replaced is sold for cash that comes before the end.
+            sold = when(months[row].equals(work.names["horizon_months"]), sold, 0.0)
         so_far = totals[_EXTRA[1]][-1] if row else None
         extra = _extra(page, (at, 2 + len(cells)), cells, sold, (_factor(work, months[row]), so_far))
         for title, cell in zip(_EXTRA, extra, strict=True):

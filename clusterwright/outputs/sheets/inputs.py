@@ -130,6 +130,8 @@ def _finance(work: Workbook) -> list[Input]:
             name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased
         ),
     ]
+    if found.delivery_months and found.deposit < 1:
+        rows.append(Input(name="deposit", value=found.deposit, unit="share of the purchase paid at the order"))
     if found.delivery_months:
         rows.append(Input(name="delivery_months", value=float(found.delivery_months), unit="whole months"))
     return rows
