@@ -3,7 +3,8 @@
 import datetime as dt
 from dataclasses import dataclass
 
-#: How a price is obtained. `reserved_*` covers savings plans (AWS), reservations (Azure) and committed use (GCP).
+#: How a price is obtained. `reserved_*` covers savings plans (AWS), reservations (Azure) and committed use (GCP);
+#: `contracted` is what one customer pays on demand by an own bill, and no list price.
 TERMS = (
     "on_demand",
     "spot",
@@ -13,6 +14,7 @@ TERMS = (
     "calendar",
     "flex_start",
     "subscription_1y",
+    "contracted",
     "purchase",
 )
 #: Terms whose hours are paid whether they are used or not.

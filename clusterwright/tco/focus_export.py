@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.statements import statement
+from clusterwright.tco.focus_files import name_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -126,7 +127,8 @@ def read_focus(paths: Sequence[Path], *, tag: str, value: str, cost: str, count_
     connection = in_memory()
     connection.execute("set timezone = 'UTC'")
     try:
-        connection.execute(_named(connection, paths, cost))
+        needed = {name: (name,) for name in (COSTS[cost], *_NEEDED)} | {"ProviderName": _COLUMNS["provider"]}
+        name_columns(connection, paths, {**_COLUMNS, "amount": (COSTS[cost],)}, needed)
         asked = _patterns(tag.lower()) | {"wanted": value.lower()}
         _table(connection, "tally", asked)
         _refuse_faults(connection)
@@ -177,50 +179,6 @@ def _table(connection: "DuckDBPyConnection", name: str, asked: dict[str, Any]) -
 
 def _over_charges(path: str) -> str:
     return f"with charge as (\n{statement('tco/actual/stg_charge.sql')}\n)\n{statement(path)}"
-
-
-def _named(connection: "DuckDBPyConnection", paths: Sequence[Path], cost: str) -> str:
-    """Return the statement of a view with our names over the files' columns, whatever their case and underscores."""
-    for path in paths:
-        if not path.is_file():
-            raise InputError(f"{path} cannot be read: no such file", help="give FOCUS exports as CSV or Parquet")
-    parquet = [path.suffix.lower() in (".parquet", ".pq") for path in paths]
-    if any(parquet) != all(parquet):
-        raise InputError("CSV and Parquet are mixed", help="give files of one kind")
-    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-    reader = (
-        f"read_parquet([{listed}], union_by_name = true)"
-        if all(parquet)
-        else f"read_csv([{listed}], header = true, all_varchar = true, union_by_name = true)"
-    )
-    described = connection.execute(f"describe select * from {reader}").fetchall()  # noqa: S608 - quoted above
-    known = {_plain(str(name)): (str(name), str(kind)) for name, kind, *_ in reversed(described)}
-    needed = {name: (name,) for name in (COSTS[cost], *_NEEDED)} | {"ProviderName": _COLUMNS["provider"]}
-    missing = [name for name, names in needed.items() if _column(known, names) is None]
-    if missing:
-        raise InputError(
-            f"{paths[0].name} is no FOCUS export that can be compared: it has no column {', '.join(missing)}",
-            help="export with FOCUS 1.0 or later, with tags; a report in the provider's own columns is none",
-        )
-    wanted = {**_COLUMNS, "amount": (COSTS[cost],)}
-    parts = []
-    for ours, theirs in wanted.items():
-        column = _column(known, theirs)
-        if column is None:
-            parts.append(f"cast(null as varchar) as {ours}")
-            continue
-        quoted = '"' + column[0].replace('"', '""') + '"'
-        as_text = ours == "tags" and column[1].upper() not in ("VARCHAR", "JSON")
-        parts.append(f"{f'cast(to_json({quoted}) as varchar)' if as_text else quoted} as {ours}")
-    return f"create view named as select {', '.join(parts)}, hash(export) as row_hash from {reader} as export"  # noqa: S608 - quoted
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace("_", "").replace(" ", "")
-
-
-def _column(known: dict[str, tuple[str, str]], names: Sequence[str]) -> tuple[str, str] | None:
-    return next((known[_plain(name)] for name in names if _plain(name) in known), None)
 
 
 def _rows(connection: "DuckDBPyConnection", text: str, asked: dict[str, Any] | None = None) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from price_point
 where
     term not in (
         'on_demand', 'spot', 'reserved_1y', 'reserved_3y', 'capacity_block', 'calendar', 'flex_start',
-        'subscription_1y', 'purchase'
+        'subscription_1y', 'contracted', 'purchase'
     )
     or charge not in ('hourly', 'monthly', 'once', 'metered')
     or unit not in ('node', 'each', 'GB', 'GiB', 'GPU', 'IP', 'kW', 'kWh', 'Mtoken', 'PFLOP/s', 'run')

@@ -8,7 +8,7 @@ where
     coalesce(sku, '') = ''
     or coalesce(term, '') not in (
         'on_demand', 'spot', 'reserved_1y', 'reserved_3y', 'capacity_block', 'calendar', 'flex_start',
-        'subscription_1y', 'purchase'
+        'subscription_1y', 'contracted', 'purchase'
     )
     or coalesce(charge, '') not in ('hourly', 'monthly', 'once', 'metered')
     or coalesce(unit, '') not in ('node', 'each', 'GB', 'GiB', 'GPU', 'IP', 'kWh')

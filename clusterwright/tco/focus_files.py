@@ -1,0 +1,72 @@
+"""Files of FOCUS exports as one DuckDB view with names of ours, whatever the case and underscores of their columns."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusterwright.errors import InputError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_PARQUET = (".parquet", ".pq")
+
+
+def name_columns(
+    connection: "DuckDBPyConnection",
+    paths: Sequence[Path],
+    columns: Mapping[str, Sequence[str]],
+    needed: Mapping[str, Sequence[str]],
+) -> None:
+    """Make the view `named` over files, with `row_hash` of each whole row; tags of any form become JSON text.
+
+    Args:
+        connection: where the view is made.
+        paths: CSV files (also compressed) or Parquet files, not both.
+        columns: our names, with the columns of which the first that is there is taken; null where none is.
+        needed: names for people, with the columns of which one has to be there.
+
+    Raises:
+        InputError: a file is missing, the kinds are mixed, or a column is not there.
+        duckdb.Error: a file cannot be read.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path} cannot be read: no such file", help="give FOCUS exports as CSV or Parquet")
+    parquet = [path.suffix.lower() in _PARQUET for path in paths]
+    if any(parquet) != all(parquet):
+        raise InputError("CSV and Parquet are mixed", help="give files of one kind")
+    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    reader = (
+        f"read_parquet([{listed}], union_by_name = true)"
+        if all(parquet)
+        else f"read_csv([{listed}], header = true, all_varchar = true, union_by_name = true)"
+    )
+    described = connection.execute(f"describe select * from {reader}").fetchall()  # noqa: S608 - quoted above
+    known = {_plain(str(name)): (str(name), str(kind)) for name, kind, *_ in reversed(described)}
+    missing = [name for name, names in needed.items() if _column(known, names) is None]
+    if missing:
+        raise InputError(
+            f"{paths[0].name} is no FOCUS export that can be used: it has no column {', '.join(missing)}",
+            help="export with FOCUS 1.0 or later, with tags; a report in the provider's own columns is none",
+        )
+    parts = []
+    for ours, theirs in columns.items():
+        column = _column(known, theirs)
+        if column is None:
+            parts.append(f"cast(null as varchar) as {ours}")
+            continue
+        quoted = '"' + column[0].replace('"', '""') + '"'
+        as_text = ours == "tags" and column[1].upper() not in ("VARCHAR", "JSON")
+        parts.append(f"{f'cast(to_json({quoted}) as varchar)' if as_text else quoted} as {ours}")
+    connection.execute(
+        f"create view named as select {', '.join(parts)}, hash(export) as row_hash from {reader} as export"  # noqa: S608 - quoted
+    )
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "").replace(" ", "")
+
+
+def _column(known: Mapping[str, tuple[str, str]], names: Sequence[str]) -> tuple[str, str] | None:
+    return next((known[_plain(name)] for name in names if _plain(name) in known), None)
