@@ -34,9 +34,7 @@ def compare(
     """
     if scenarios + one_node != 1 or other:
         raise InputError(
-            "give one of --scenarios, --one-node and --finance"
-            if scenarios or one_node
-            else "compare needs a blueprint",
+            "--scenarios and --one-node each stand alone" if scenarios or one_node else "compare needs a blueprint",
             help="clusterwright compare BLUEPRINT, or without one: compare --scenarios, compare --one-node",
         )
     day = day_of(as_of) if as_of is not None else _day_of(blueprint, set_values)

@@ -137,8 +137,10 @@ def _show_claims(catalogue: Any, claims: list[Any], *, conflicts: bool) -> None:
             print(f"              {claim.note}")  # noqa: T201
 
 
-def prices(sku: str | None, as_of: str | None, *, history: bool, store: str | None, as_json: bool) -> int:
-    """List the price book or one product's prices; return the exit code.
+def prices(
+    sku: str | None, as_of: str | None, *, history: bool, rejected: bool, store: str | None, as_json: bool
+) -> int:
+    """List the price book, one product's prices, or what is not used and why; return the exit code.
 
     Raises:
         InputError: the day cannot be read, or no product has that name.
@@ -149,11 +151,18 @@ def prices(sku: str | None, as_of: str | None, *, history: bool, store: str | No
 
     book = PriceBook.open(store=store)
     day = book.newest_day if as_of is None else day_of(as_of)
+    if rejected:
+        rows = book.query("pricing/sql/rejected_claim.sql", {"sku": sku or ""})
+        if as_json:
+            _print_json({"as_of": day.isoformat(), "prices": rows})
+        else:
+            _show_prices(rows, f"{len(rows):,} claims that are not used, and why")
+        return EXIT_FINE
     products = book.products()
     if sku is not None:
         products = tuple(
             entry for entry in products if sku in (entry.sku, entry.sku.rpartition("/")[2])
-        ) or _no_product(sku, products)
+        ) or _no_product(sku, products, len(book.history(sku, with_rejected=True)))
     if history:
         rows = [
             asdict(point)
@@ -188,9 +197,14 @@ def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
         )
 
 
-def _no_product(sku: str, products: tuple[Any, ...]) -> tuple[Any, ...]:
+def _no_product(sku: str, products: tuple[Any, ...], claims: int) -> tuple[Any, ...]:
     from difflib import get_close_matches
 
+    if claims:
+        raise MissingFactError(
+            f"{sku} has no documented price; claims that were rejected: {claims}",
+            help=f"see why: clusterwright prices {sku} --rejected",
+        )
     names = sorted({entry.sku for entry in products})
     close = get_close_matches(sku, names, n=3, cutoff=0.4)
     raise InputError(

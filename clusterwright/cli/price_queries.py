@@ -64,15 +64,16 @@ def answer(
     if as_json:
         print(_json(day, rows, asked.get("shown", {})))  # noqa: T201 - the result
         return EXIT_FINE
-    shown = rows[:most]
     query = QUERIES[name]
+    lines = charted(rows) if chart else table(query.columns, rows[:most])
+    left = len(lines) - most if chart else len(rows) - most
     words_of = {"day": day, "term": term or "every", "clouds": ", ".join(asked["clouds"])}
     print(query.title.format(**words_of))  # noqa: T201
     for line in asked.get("told", ()):
         print(line)  # noqa: T201
-    print("\n".join(charted(shown) if chart else table(query.columns, shown)))  # noqa: T201
-    if len(shown) < len(rows):
-        print(f"  {len(rows) - len(shown):,} more: --most {len(rows)}")  # noqa: T201
+    print("\n".join(lines[:most] if chart else lines))  # noqa: T201
+    if left > 0:
+        print(f"  {left:,} more: --most {most + left}")  # noqa: T201
     return EXIT_FINE
 
 
@@ -91,8 +92,18 @@ def coverage(
     if as_csv or as_json:
         print(template(holes) if as_csv else _json(day, rows), end="" if as_csv else "\n")  # noqa: T201
         return EXIT_FINE
+    if not rows:
+        raise MissingFactError(
+            f"nobody is known to rent {about}",
+            help="products: catalog/instances.csv, catalog/price_only_products.csv; store a quote of your own with"
+            " clusterwright prices import QUOTES.csv",
+        )
     query = QUERIES["coverage"]
-    print(f"{len(rows) - len(holes):,} of {len(rows):,} {query.title.format(day=day)}; without one:")  # noqa: T201
+    priced = f"{len(rows) - len(holes):,} of {len(rows):,} {query.title.format(day=day)}"
+    if not holes:
+        print(priced)  # noqa: T201
+        return EXIT_FINE
+    print(f"{priced}; without one:")  # noqa: T201
     print("\n".join(table(query.columns, holes)))  # noqa: T201
     print("fill them in: clusterwright prices coverage --csv > quotes.csv")  # noqa: T201
     print("then: clusterwright prices import quotes.csv --source 'offer 4711'")  # noqa: T201

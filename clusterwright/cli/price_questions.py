@@ -7,6 +7,8 @@ from typing import Any
 
 _UNKNOWN = "unknown"
 _BAR = 40
+#: Regions with the same history that a chart names.
+_NAMED = 3
 #: Words of column names that are written otherwise.
 _WORDS = {"usd": "USD", "gpu": "GPU", "pflop": "PFLOP/s", "gb": "GB", "hbm": "HBM", "sku": "product", "log": "ln"}
 #: Columns with a shorter name.
@@ -198,12 +200,18 @@ def table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[st
 
 
 def charted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return changes of prices as bars, one group for each product, region and term."""
+    """Return changes of prices as bars, one group for each product, term and history; regions alike share one."""
     highest = max(row["usd_per_gpu_hour"] for row in rows)
-    lines: list[str] = []
+    series: dict[Any, tuple[list[str], list[Mapping[str, Any]]]] = {}
     for (sku, region, term), changes in groupby(rows, key=lambda row: (row["sku"], row["region"], row["term"])):
-        lines.append(f"  {sku}  {region or 'everywhere'}  {term}")
-        for row in changes:
+        steps = list(changes)
+        alike = (sku, term, tuple((step["effective_from"], step["usd_per_gpu_hour"]) for step in steps))
+        series.setdefault(alike, ([], steps))[0].append(region or "everywhere")
+    lines: list[str] = []
+    for (sku, term, _), (regions, steps) in series.items():
+        more = f" and {len(regions) - _NAMED} more" if len(regions) > _NAMED else ""
+        lines.append(f"  {sku}  {', '.join(regions[:_NAMED])}{more}  {term}")
+        for row in steps:
             bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
             line = (
                 f"    {row['effective_from']}  {_usd(row['usd_per_gpu_hour']):>8}  {bar}  {_share(row['change_share'])}"

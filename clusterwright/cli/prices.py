@@ -35,16 +35,18 @@ prices = typer.Typer(
 
 @prices.command(DEFAULT_COMMAND)
 def show(
+    *,
     sku: Annotated[str | None, typer.Argument(help="for example aws/p5.48xlarge or dgx-h100")] = None,
     as_of: price_ask.AsOf = None,
     history: Annotated[bool, typer.Option("--history", help="every change of the price")] = False,
+    rejected: Annotated[bool, typer.Option("--rejected", help="what is not used, and why")] = False,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
     """List the price book: price, day and source."""
     from clusterwright.cli import lookups
 
-    raise typer.Exit(lookups.prices(sku, as_of, history=history, store=store, as_json=as_json))
+    raise typer.Exit(lookups.prices(sku, as_of, history=history, rejected=rejected, store=store, as_json=as_json))
 
 
 price_ask.register(prices)

@@ -88,17 +88,21 @@ def _product(
 def product_or_accelerator(catalogue: Catalogue, name: str) -> tuple[str, str]:
     """Return the price key and the accelerator that a name stands for; one of the two is empty.
 
-    A price key may be written without its provider. A name such as `h100` is an accelerator.
+    A whole price key is a product, a name such as `h200` an accelerator (though somebody may sell `runpod/h200`), and
+    what is left a price key without its provider.
 
     Raises:
         InputError: nothing has that name.
     """
-    skus = [entry.sku for entry in gpu_products(catalogue) if name in (entry.sku, entry.sku.partition("/")[2])]
-    if skus:
-        return skus[0], ""
+    skus = [entry.sku for entry in gpu_products(catalogue)]
+    if name in skus:
+        return name, ""
     try:
         return "", lookup.accelerator(catalogue, name).id
     except InputError as error:
+        short = [sku for sku in skus if sku.partition("/")[2] == name]
+        if short:
+            return short[0], ""
         raise InputError(
             f"no product and no accelerator is called {name!r}",
             help=f"{error.help}; products: clusterwright prices",
@@ -108,11 +112,19 @@ def product_or_accelerator(catalogue: Catalogue, name: str) -> tuple[str, str]:
 def products_of(catalogue: Catalogue, name: str = "") -> tuple[GpuProduct, ...]:
     """Return the products that a name stands for (`product_or_accelerator`); all of them for an empty name.
 
+    The beginning of several accelerators' names, such as `tpu`, stands for all of these.
+
     Raises:
         InputError: nothing has that name.
     """
     products = gpu_products(catalogue)
     if not name:
         return products
-    sku, accelerator = product_or_accelerator(catalogue, name)
+    try:
+        sku, accelerator = product_or_accelerator(catalogue, name)
+    except InputError:
+        family = [chip for chip in catalogue.accelerators if chip.startswith(f"{name.lower()}-")]
+        if not family:
+            raise
+        return tuple(entry for entry in products if entry.accelerator in family)
     return tuple(entry for entry in products if sku in ("", entry.sku) and accelerator in ("", entry.accelerator))

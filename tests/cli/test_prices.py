@@ -213,3 +213,24 @@ def test_holes_are_filled_by_the_file_that_coverage_prints(command: Command, quo
     filled.write_text(f"{printed[0]}\n{line.replace('node,,USD,,', 'node,30,USD,2026-11-01,mine')}\n", encoding="utf-8")
     assert command("prices", "import", filled, "--source", "own", "--seen-on", "2026-11-01").code == 0
     assert known()
+
+
+def test_rejected_claims_are_shown_with_their_reason(command: Command) -> None:
+    """A product that only rejected claims name has no price, and says where to see why."""
+    refused = command("prices", "spheron/b200-sxm-180gb")
+    assert refused.code == 3
+    assert "claims that were rejected: 2" in refused.err
+    shown = command("prices", "spheron/b200-sxm-180gb", "--rejected")
+    assert "the lowest price of a marketplace" in shown.out
+    assert "guide-2026-06" in shown.out
+    rows = json.loads(command("prices", "--rejected", "--json").out)["prices"]
+    assert {row["status"] for row in rows} == {"rejected"}
+    assert all(row["note"] for row in rows)
+
+
+def test_a_family_without_products_says_so(command: Command) -> None:
+    """Nobody rents Gaudi 3, which is no hole to fill in; every MI300X is sold under terms that are counted."""
+    told = command("prices", "coverage", "gaudi3")
+    assert told.code == 3
+    assert "nobody is known to rent gaudi3" in told.err
+    assert "of 11 products and terms have a price" in command("prices", "coverage", "mi300x").out

@@ -157,5 +157,9 @@ def test_names() -> None:
     catalogue = load()
     assert product_or_accelerator(catalogue, "p5.48xlarge") == ("aws/p5.48xlarge", "")
     assert product_or_accelerator(catalogue, "h100") == ("", "h100-sxm-80gb")
+    assert product_or_accelerator(catalogue, "h200") == ("", "h200-sxm-141gb")  # not runpod/h200 alone
+    assert product_or_accelerator(catalogue, "runpod/h200") == ("runpod/h200", "")
+    assert len({entry.provider for entry in products_of(catalogue, "h200")}) > 5
+    assert {entry.accelerator for entry in products_of(catalogue, "tpu")} >= {"tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e"}
     with pytest.raises(InputError, match="no product and no accelerator is called 'abacus'"):
         product_or_accelerator(catalogue, "abacus")
