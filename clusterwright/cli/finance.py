@@ -8,6 +8,7 @@ from typing import Any
 from clusterwright.blueprint.problems import LOOK_IT_UP, Problem
 from clusterwright.cli import chance
 from clusterwright.cli.answer import exit_code, load_and_decide
+from clusterwright.cli.answer_schemas import FINANCE_OPTION
 from clusterwright.cli.show import table
 from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, finances
@@ -42,16 +43,13 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
 
 
 def _document(plan: Plan, found: Finances) -> dict[str, Any]:
-    names = (
-        "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
-    )  # fmt: skip
     return {
         "schema": 1,
         "name": plan.name,
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
         "options": [
-            {name: getattr(cost, name) for name in names} | asdict(unit)
+            {name: getattr(cost, name) for name in FINANCE_OPTION} | asdict(unit)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
         "returns": [asdict(entry) for entry in found.returns],
