@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint.currency import CurrencySection
 from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.owner import Owner
@@ -69,6 +70,9 @@ class TcoSection(Section):
         default_factory=dict,
         description="by input: a share by which it may differ either way (0: certain), or its band; the names are "
         "those of compare --finance --json",
+    )
+    currency: CurrencySection | None = Field(
+        None, description="what compare and report tell money in, for example EUR; it is counted in USD"
     )
     price_path: PricePath = Field(default_factory=PricePath, description="where rental prices may go")
 

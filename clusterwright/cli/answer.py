@@ -98,11 +98,14 @@ def _decided(
     except ClusterwrightError as error:
         if not error.path:
             raise
-        problem = Problem(
-            path=error.path, message=error.message, help=error.help or LOOK_IT_UP, exit_code=error.exit_code
-        )
-        raise loaded.error((problem,)) from None
+        raise placed_error(loaded, error) from None
     return replace(plan, own_facts=own.facts)
+
+
+def placed_error(loaded: LoadedBlueprint, error: ClusterwrightError) -> BlueprintError:
+    """Return an error that names a path of the blueprint with its place in the file."""
+    problem = Problem(path=error.path, message=error.message, help=error.help or LOOK_IT_UP, exit_code=error.exit_code)
+    return loaded.error((problem,))
 
 
 def _own_parts(loaded: LoadedBlueprint) -> OwnParts:
@@ -214,17 +217,27 @@ def compare(path: Path, set_values: list[str] | None, *, as_json: bool, markdown
     """
     from clusterwright.cli import show
     from clusterwright.outputs.comparison import comparison_markdown
+    from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
+    from clusterwright.plan.words import told_in
+    from clusterwright.pricing.book import PriceBook
 
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
     loaded, result = load_and_decide(path, set_values)
+    try:
+        currency = report_currency(result, PriceBook.open())
+    except ClusterwrightError as error:
+        if not error.path:
+            raise
+        raise placed_error(loaded, error) from None
     if as_json:
-        print(json.dumps(show.comparison_json(result), indent=1, allow_nan=False))  # noqa: T201
-    elif markdown:
-        print(comparison_markdown(result))  # noqa: T201
+        told = currency_document(show.comparison_json(result), currency)
+        print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201
     else:
-        print(show.comparison_text(result))  # noqa: T201
+        with told_in(currency):
+            text = comparison_markdown(result) if markdown else show.comparison_text(result)
+            print("\n".join((text, *currency_note(currency))))  # noqa: T201
     return exit_code(loaded, result)
 
 

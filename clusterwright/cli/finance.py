@@ -5,16 +5,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.blueprint.problems import LOOK_IT_UP, Problem
 from clusterwright.cli import chance
-from clusterwright.cli.answer import exit_code, load_and_decide
+from clusterwright.cli.answer import exit_code, load_and_decide, placed_error
 from clusterwright.cli.answer_schemas import FINANCE_OPTION
 from clusterwright.cli.show import table
-from clusterwright.errors import InputError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.record import Plan
+from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.words import money, percent, small_money, term_text, told_in
 from clusterwright.pricing.book import PriceBook
 
 _SHOWN_SWINGS = 8
@@ -30,15 +30,19 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
     loaded, plan = load_and_decide(path, set_values)
     try:
-        found = finances(plan, PriceBook.open(), draws=draws, seed=seed)
-    except InputError as error:
+        book = PriceBook.open()
+        currency = report_currency(plan, book)
+        found = finances(plan, book, draws=draws, seed=seed)
+    except ClusterwrightError as error:
         if not error.path:
             raise
-        raise loaded.error((Problem(path=error.path, message=error.message, help=error.help or LOOK_IT_UP),)) from None
+        raise placed_error(loaded, error) from None
     if as_json:
-        print(json.dumps(_document(plan, found), indent=1, allow_nan=False))  # noqa: T201 - the result
+        told = currency_document(_document(plan, found), currency)
+        print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
-        print(_text(plan, found))  # noqa: T201
+        with told_in(currency):
+            print("\n".join((_text(plan, found), *currency_note(currency))))  # noqa: T201
     return exit_code(loaded, plan)
 
 
@@ -171,18 +175,14 @@ def _work(found: Finances) -> str:
         [
             term_text(cost.key),
             money(cost.run_usd),
-            _small(cost.usd_per_gpu_hour),
-            _small(unit.levelised_usd_per_gpu_hour),
-            _small(unit.usd_per_million_tokens),
-            _small(unit.usd_per_effective_pflop_hour),
+            small_money(cost.usd_per_gpu_hour),
+            small_money(unit.levelised_usd_per_gpu_hour),
+            small_money(unit.usd_per_million_tokens),
+            small_money(unit.usd_per_effective_pflop_hour),
         ]
         for cost, unit in zip(found.costs, found.unit_costs, strict=True)
     ]
     return table(columns, rows)
-
-
-def _small(usd: float | None) -> str:
-    return "unknown" if usd is None else f"${usd:,.4g}"
 
 
 def _returns(found: Finances) -> str:

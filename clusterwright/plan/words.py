@@ -1,5 +1,10 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
 from clusterwright import units
 from clusterwright.plan.record import Option, Plan
 from clusterwright.sizing.loading_records import DataFeed
@@ -41,20 +46,78 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Currency:
+    """What money is told in: its code, USD for one unit of it, the day of that rate, and who says so."""
+
+    code: str
+    usd: float
+    day: str
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The rate in words."""
+        return f"1 {self.code} = {self.usd:g} USD on {self.day} ({self.source})"
+
+
+_TOLD_IN: ContextVar[Currency | None] = ContextVar("told_in", default=None)
+
+
+@contextmanager
+def told_in(currency: Currency | None) -> Iterator[None]:
+    """Tell all money in a currency for the time of the block; None is USD."""
+    token = _TOLD_IN.set(currency)
+    try:
+        yield
+    finally:
+        _TOLD_IN.reset(token)
+
+
 def money(usd: float | None) -> str:
-    """Return USD as text: `$2.14 M`, `$12,345`, `unknown`.
+    """Return USD as text, in the currency of `told_in`: `$2.14 M`, `$12,345`, `unknown`, `EUR 11,431`.
 
     >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5)
     ('$2.14 M', '$12,345', 'unknown', '$1,500 M', '-$2.50')
+    >>> with told_in(Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB")):
+    ...     money(12_345.4), money(-2_140_000)
+    ('EUR 11,431', '-EUR 1.98 M')
     """
     if usd is None:
         return "unknown"
     if usd < 0:
         return f"-{money(-usd)}"
-    if usd >= _MILLION:
-        digits = 2 if usd < 100 * _MILLION else 0
-        return f"${usd / _MILLION:,.{digits}f} M"
-    return f"${usd:,.0f}" if usd >= _WHOLE_DOLLARS else f"${usd:,.2f}"
+    sign, amount = _sign(), told(usd)
+    if amount >= _MILLION:
+        digits = 2 if amount < 100 * _MILLION else 0
+        return f"{sign}{amount / _MILLION:,.{digits}f} M"
+    return f"{sign}{amount:,.0f}" if amount >= _WHOLE_DOLLARS else f"{sign}{amount:,.2f}"
+
+
+def small_money(usd: float | None) -> str:
+    """Return USD with four digits, in the currency of `told_in`, for the cost of one unit of work.
+
+    >>> small_money(1.72834), small_money(None)
+    ('$1.728', 'unknown')
+    """
+    return "unknown" if usd is None else f"{_sign()}{told(usd):,.4g}"
+
+
+def told(usd: float) -> float:
+    """Return an amount in the currency of `told_in`."""
+    currency = _TOLD_IN.get()
+    return usd if currency is None else usd / currency.usd
+
+
+def told_code() -> str:
+    """Return the code of the currency of `told_in`."""
+    currency = _TOLD_IN.get()
+    return "USD" if currency is None else currency.code
+
+
+def _sign() -> str:
+    code = told_code()
+    return "$" if code == "USD" else f"{code} "
 
 
 def percent(share: float | None) -> str:

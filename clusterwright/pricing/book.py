@@ -39,6 +39,16 @@ class AuditFinding:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ExchangeRate:
+    """USD for one unit of a currency on a day, and who says so."""
+
+    currency: str
+    day: dt.date
+    usd: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Product:
     """A product with a price: how many points its history has, from which day to which."""
 
@@ -132,6 +142,17 @@ class PriceBook:
         """Return the price of one product in force on a day, None if there is no documented one."""
         return self.in_force((PriceRequest(sku=sku, region=region, term=term),), as_of)[0]
 
+    def exchange_rate(self, currency: str, as_of: dt.date) -> ExchangeRate | None:
+        """Return the newest rate of a currency that the price store knows on or before a day, None without one."""
+        rows = self._rows("pricing/sql/rate_in_force.sql", {"currency": currency, "as_of": as_of})
+        return (
+            ExchangeRate(
+                currency=currency, day=rows[0]["day"], usd=rows[0]["usd_per_currency"], source=rows[0]["source"]
+            )
+            if rows
+            else None
+        )
+
     def history(
         self, sku: str, *, region: str = "", term: str = "", with_rejected: bool = False
     ) -> tuple[PricePoint, ...]:
@@ -186,7 +207,7 @@ def _create_rules(connection: "DuckDBPyConnection", *, with_store: bool) -> None
     places = ("files", "store") if with_store else ("files",)
     if with_store:
         connection.execute(f"create view stored_price as {statement('pricing/sql/stored_price.sql')}")
-    for rule, part in (("every_point", "price"), ("seen_price", "seen")):
+    for rule, part in (("every_point", "price"), ("seen_price", "seen"), ("known_rate", "rate")):
         joined = " union all by name ".join(f"({statement(f'pricing/sql/{part}_of_{place}.sql')})" for place in places)
         connection.execute(f"create view {rule} as {joined}")
     for rule in ("known_point", "price_point", "chosen_price"):

@@ -1,0 +1,102 @@
+"""Money in another currency, as a user asks for it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from clusterwright.assets import root
+from clusterwright.blueprint.load import load
+from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.cli import answer, finance, price_store
+from clusterwright.plan import words
+
+BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
+GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A price store of the test's own."""
+    place = tmp_path / "prices.duckdb"
+    monkeypatch.setenv("CLUSTERWRIGHT_STORE", str(place))
+    return place
+
+
+def test_every_amount_is_told_in_the_currency(capsys: pytest.CaptureFixture[str]) -> None:
+    """Amounts of the JSON are divided by the rate and say so in their names; what is no money stays."""
+    assert answer.compare(BLUEPRINT, None, as_json=True) == 0
+    usd = json.loads(capsys.readouterr().out)
+    assert finance.compare(BLUEPRINT, [GIVEN], draws=5, seed=1, as_json=True) == 0
+    assert not [name for name in json.loads(capsys.readouterr().out)["uncertainty"] if "usd" in name]
+    assert answer.compare(BLUEPRINT, [GIVEN], as_json=True) == 0
+    eur = json.loads(capsys.readouterr().out)
+    assert "currency" not in usd
+    assert eur.pop("currency") == {"code": "EUR", "usd": 1.25, "day": "2026-10-15", "source": "ECB"}
+
+    def check(one: object, other: object, money: bool) -> None:
+        if isinstance(one, dict):
+            assert isinstance(other, dict)
+            assert [re.sub("usd", "eur", name) for name in one] == list(other)
+            for (name, value), told in zip(one.items(), other.values(), strict=True):
+                check(value, told, "usd" in name.split("_"))
+        elif isinstance(one, list):
+            assert isinstance(other, list)
+            for value, told in zip(one, other, strict=True):
+                check(value, told, money)
+        elif money and isinstance(one, int | float):
+            assert other == pytest.approx(one / 1.25)
+        else:
+            assert other == one
+
+    check(usd, eur, False)
+
+
+def test_text_has_no_dollar_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal shows the currency everywhere, and the rate with its day and source."""
+    assert finance.compare(BLUEPRINT, [GIVEN, "tco.tax_rate=21 %"], draws=20, seed=1, as_json=False) == 0
+    text = capsys.readouterr().out
+    assert "$" not in text
+    assert "1 EUR = 1.25 USD on 2026-10-15 (ECB)" in text
+    assert answer.compare(BLUEPRINT, [GIVEN], as_json=False) == 0
+    assert "$" not in capsys.readouterr().out
+    assert words.money(1.0) == "$1.00"
+
+
+def test_a_stored_rate_is_the_newest_up_to_the_prices(capsys: pytest.CaptureFixture[str], store: Path) -> None:
+    """The code alone takes the rate of the store that was newest on the as-of day."""
+    for day, rate in (("2026-10-01", 1.1), ("2026-10-14", 1.2), ("2026-11-01", 1.5)):
+        price_store.rate("EUR", rate, day=day, source="bank", store=store)
+    assert answer.compare(BLUEPRINT, ["tco.currency=EUR", "economics.as_of=2026-10-16"], as_json=True) == 0
+    told = json.loads(capsys.readouterr().out.partition("{")[2].join(("{", "")))
+    assert told["currency"] == {"code": "EUR", "usd": 1.2, "day": "2026-10-14", "source": "bank"}
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "code"),
+    [
+        ("tco.currency=EUR", "no rate of EUR is known up to", 3),
+        ("tco.currency={code: EUR, usd: 1.25, day: 2999-01-01}", "younger than the prices", 2),
+    ],
+)
+def test_no_rate(value: str, message: str, code: int) -> None:
+    """Without a rate of that day nothing is told, and the way to one is."""
+    with pytest.raises(BlueprintError) as caught:
+        answer.compare(BLUEPRINT, [value], as_json=False)
+    assert message in caught.value.render()
+    assert caught.value.exit_code == code
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "euro", "{code: EUR, usd: 0, day: 2026-10-15}", "{code: EUR, usd: 1.1}", "[EUR]",
+        "{code: EUR, usd: .inf, day: 2026-10-15}",
+    ],
+)  # fmt: skip
+def test_what_is_no_currency(value: str) -> None:
+    """A currency without three letters, or a rate without a value or a day, is refused where it stands."""
+    with pytest.raises(BlueprintError) as caught:
+        load(BLUEPRINT, (f"tco.currency={value}",))
+    assert "tco.currency" in caught.value.render()
