@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint.carbon import Carbon
 from clusterwright.blueprint.currency import CurrencySection
 from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
@@ -59,6 +60,7 @@ class TcoSection(Section):
     purchase_price_change: Annotated[Fraction, Field(gt=-1, le=1)] = Field(
         0.0, description="of equipment bought later, per year, for example -10 %"
     )
+    carbon: Carbon = Field(default_factory=Carbon, description="carbon of electricity and of making the equipment")
     owner: Owner = Field(default_factory=Owner, description="what owning costs besides the bill")
     deposit: Annotated[Fraction, Field(ge=0, le=1)] = Field(
         1.0, description="share of the purchase paid at the order, the rest at delivery"

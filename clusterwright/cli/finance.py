@@ -8,6 +8,7 @@ from typing import Any
 from clusterwright.cli import chance
 from clusterwright.cli.answer import exit_code, load_and_decide, placed_error
 from clusterwright.cli.answer_schemas import FINANCE_OPTION
+from clusterwright.cli.carbon import carbon_lines
 from clusterwright.cli.show import table
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.plan.finances import Finances, finances
@@ -56,6 +57,7 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
             {name: getattr(cost, name) for name in FINANCE_OPTION} | asdict(unit)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
+        "carbon": [asdict(entry) for entry in found.carbon],
         "returns": [asdict(entry) for entry in found.returns],
         "after_tax": asdict(found.taxed),
         "uncertainty": {
@@ -85,6 +87,8 @@ def _text(plan: Plan, found: Finances) -> str:
         _options(found, months),
         "",
         _work(found),
+        "",
+        *carbon_lines(found.carbon),
         "",
         *chance.method(found),
         f"  Commitments and blocks are taken as if they could be had for all {months}.",

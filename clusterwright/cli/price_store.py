@@ -45,6 +45,8 @@ def ingested_document(found: Any) -> dict[str, Any]:  # noqa: ANN401 - Ingested,
 def ingested_text(found: Any, place: str | Path) -> str:  # noqa: ANN401
     """Return what came of a document's rows in words."""
     lines = [f"{found.read:,} prices read, {found.stored:,} stored, {found.repeated:,} known, {place}"]
+    if not found.read:
+        lines.append("  nothing in it is a product that is known: see docs/prices.md for what is read")
     if found.known:
         lines = [f"this document was read before; nothing was added to {place}"]
     lines += [f"  in quarantine by {gate}: {count:,}" for gate, count in found.by_gate.items()]

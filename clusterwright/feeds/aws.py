@@ -31,8 +31,16 @@ BLOCKS_RULE = "pricing/feeds/aws_capacity_blocks.sql"
 _OFFERS = "/offers/v1.0/aws/{}/current/region_index.json"
 _FIRST_SERVICE = "AmazonEC2"
 _PLANS = "/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/region_index.json"
-_SPOT = Shape(feed="aws ec2 describe-spot-price-history", items="SpotPriceHistory")
-_BLOCKS = Shape(feed="aws ec2 describe-capacity-block-offerings", items="CapacityBlockOfferings")
+_SPOT = Shape(
+    feed="aws ec2 describe-spot-price-history",
+    items="SpotPriceHistory",
+    fields=("AvailabilityZone", "InstanceType", "ProductDescription", "SpotPrice", "Timestamp"),
+)
+_BLOCKS = Shape(
+    feed="aws ec2 describe-capacity-block-offerings",
+    items="CapacityBlockOfferings",
+    fields=("InstanceType", "AvailabilityZone", "InstanceCount", "CapacityBlockDurationHours", "UpfrontFee"),
+)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _METADATA_LINES = 5
 

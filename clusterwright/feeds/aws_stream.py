@@ -7,6 +7,7 @@ from typing import IO, Any, TypeVar
 
 from clusterwright.feeds.download import FeedError
 from clusterwright.feeds.meters import is_metered
+from clusterwright.feeds.pages import not_utf8
 from clusterwright.pricing.offer_lines import plain_name
 
 #: What tells the one price of a type and region from those that only look like it; as in aws_offer.sql.
@@ -31,6 +32,8 @@ OFFER_COLUMNS = {
 }  # fmt: skip
 #: Those that a file with instances has to have beside: without one of them another product could not be told apart.
 INSTANCE_COLUMNS = (*_LINUX, "regioncode")
+#: Brackets that are open at once; some may stand in texts.
+_MOST_DEPTH = 2_000
 T = TypeVar("T")
 _RATES = (
     "discounted_sku", "plan_sku", "plan_name", "family", "years", "purchase_option", "currency", "amount",
@@ -52,7 +55,7 @@ def offer_table(document: Path, table: Path, *, instance_types: frozenset[str]) 
         FeedError: the document is truncated, or no offer file.
     """
 
-    def products(file: IO[bytes], ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401 - an extra without types
+    def products(file: "_Shallow", ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401 - an extra without types
         found = {}
         for sku, product in ijson.kvitems(file, "products"):
             attributes = {plain_name(name): str(value) for name, value in product["attributes"].items()}
@@ -66,7 +69,7 @@ def offer_table(document: Path, table: Path, *, instance_types: frozenset[str]) 
         writer = csv.DictWriter(lines, OFFER_COLUMNS, extrasaction="ignore")
         writer.writeheader()
 
-        def rows(file: IO[bytes], ijson: Any, kind: str) -> int:  # noqa: ANN401
+        def rows(file: "_Shallow", ijson: Any, kind: str) -> int:  # noqa: ANN401
             terms = 0
             for sku, offers in ijson.kvitems(file, f"terms.{kind}"):
                 terms += 1
@@ -122,7 +125,7 @@ def rates_table(document: Path, table: Path) -> Path:
         FeedError: the document is truncated, or no savings plan file.
     """
 
-    def products(file: IO[bytes], ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401
+    def products(file: "_Shallow", ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401
         return {
             product["sku"]: {"productFamily": product.get("productFamily", "")} | product["attributes"]
             for product in ijson.items(file, "products.item")
@@ -130,7 +133,7 @@ def rates_table(document: Path, table: Path) -> Path:
 
     known = _streamed(document, products)
 
-    def rows(file: IO[bytes], ijson: Any) -> int:  # noqa: ANN401
+    def rows(file: "_Shallow", ijson: Any) -> int:  # noqa: ANN401
         with table.open("w", encoding="utf-8", newline="") as lines:
             writer = csv.writer(lines)
             writer.writerow(_RATES)
@@ -164,7 +167,7 @@ def _rate_rows(plan: dict[str, Any], attributes: dict[str, str]) -> Iterator[tup
         )
 
 
-def _streamed(document: Path, read: Callable[[IO[bytes], Any], T]) -> T:
+def _streamed(document: Path, read: "Callable[[_Shallow, Any], T]") -> T:
     """Run a reader over a document; whatever is wrong with it becomes one message."""
     try:
         import ijson  # noqa: PLC0415 - an extra
@@ -174,16 +177,46 @@ def _streamed(document: Path, read: Callable[[IO[bytes], Any], T]) -> T:
         ) from None
     try:
         with document.open("rb") as file:
-            return read(file, ijson)
+            return read(_Shallow(file, document), ijson)
     except ijson.JSONError as error:
+        said = error.args[0] if error.args else ""
+        text = (said.decode(errors="replace") if isinstance(said, bytes) else str(said)).partition("\n")[0]
+        if "UTF8" in text or _begins_in_utf16(document):
+            raise not_utf8(document) from None
         raise FeedError(
-            f"{document.name} is no whole JSON, it may be truncated: {str(error).splitlines()[0][:60]}",
+            f"{document.name} is no whole JSON, it may be truncated: {text[:60]}",
             help="fetch it again; nothing was stored",
         ) from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _not_it(document, str(error)) from None
     except OSError as error:
         raise FeedError(f"{document} cannot be read: {error.strerror}", help="fetch it again") from None
+
+
+def _begins_in_utf16(document: Path) -> bool:
+    """Return whether a mark says so, or every other byte of the first two characters is 0."""
+    with document.open("rb") as file:
+        start = file.read(4)
+    return start[:2] in (b"\xff\xfe", b"\xfe\xff") or start[0::2] == b"\0\0" or start[1::2] == b"\0\0"
+
+
+class _Shallow:
+    """A file of JSON that is nested no deeper than price lists are: a parser takes memory with the square of that."""
+
+    def __init__(self, file: IO[bytes], document: Path) -> None:
+        self._file, self._document, self._depth = file, document, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            FeedError: brackets are open that no price list has.
+        """
+        block = self._file.read(size)
+        self._depth += sum(map(block.count, (b"[", b"{"))) - sum(map(block.count, (b"]", b"}")))
+        if self._depth > _MOST_DEPTH:
+            raise _not_it(self._document, f"it is nested deeper than {_MOST_DEPTH:,}")
+        return block
 
 
 def _not_it(document: Path, said: str) -> FeedError:

@@ -20,7 +20,11 @@ URL = "https://prices.azure.com/api/retail/prices"
 RULE = "pricing/feeds/azure_retail.sql"
 NAME = "azure"
 _VERSION = "2023-01-01-preview"
-_SHAPE = Shape(feed="Azure Retail Prices", items="Items", count="Count")
+_FIELDS = (
+    "armRegionName", "armSkuName", "currencyCode", "effectiveStartDate", "isPrimaryMeterRegion", "meterId", "meterName",
+    "productName", "retailPrice", "serviceName", "skuName", "type", "unitOfMeasure",
+)  # fmt: skip
+_SHAPE = Shape(feed="Azure Retail Prices", items="Items", count="Count", fields=_FIELDS)
 #: Sizes named in one question: an address of some 2,000 characters is safe everywhere.
 _SIZES_AT_ONCE = 12
 

@@ -146,6 +146,9 @@ class Fetcher:
                 said, wait_s = str(error), error.wait_s
             except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
                 raise FeedError(f"{request.url!r} is no address: {error}", help="correct --url") from None
+            except FeedError:
+                part.path.unlink(missing_ok=True)
+                raise
             except httpx.TransportError as error:
                 said, wait_s = str(error) or type(error).__name__, None
             else:

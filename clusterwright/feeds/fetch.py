@@ -3,7 +3,8 @@
 import datetime as dt
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +56,8 @@ def read_files(store: PriceStore, feed: Feed, paths: Sequence[Path], *, at: dt.d
         InputError: a file cannot be read.
         StoreError: the store cannot be written.
     """
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
-        return tuple(_stored(store, reading, at=at) for reading in feed.read(paths, Path(folder)))
+    with _folder() as folder:
+        return tuple(_stored(store, reading, at=at) for reading in feed.read(paths, folder))
 
 
 def fetch_feed(
@@ -96,13 +97,24 @@ def fetch_feed(
     keys = {feed.key: os.environ[feed.key]} if feed.key and os.environ.get(feed.key) else {}
     if feed.key and not keys:
         raise InputError(f"{feed.name} needs a key", help=f"set the environment variable {feed.key}")
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
-        asked = Asked(
-            regions=tuple(regions), services=tuple(services), url=url or feed.url, keys=keys, folder=Path(folder)
-        )
+    with _folder() as folder:
+        asked = Asked(regions=tuple(regions), services=tuple(services), url=url or feed.url, keys=keys, folder=folder)
         readings = feed.fetch(fetcher, asked)
         now = dt.datetime.now(dt.UTC)
         return tuple(_stored(store, reading, at=now) for reading in readings)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Give a folder that is gone afterwards; a disk that is full is told."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise FeedError(
+            f"{error.filename or tempfile.gettempdir()}: {error.strerror or error}",
+            help="nothing was stored; make room, or name another folder for temporary files with TMPDIR",
+        ) from None
 
 
 def _stored(store: PriceStore, reading: Reading, *, at: dt.datetime) -> Fetched:

@@ -22,7 +22,8 @@ _COMPUTE = "6F81-5844-456A"
 URL = f"https://cloudbilling.googleapis.com/v1/services/{_COMPUTE}/skus"
 RULE = "pricing/feeds/gcp_skus.sql"
 KEY = "GOOGLE_API_KEY"
-_SHAPE = Shape(feed="the Cloud Billing Catalog", items="skus")
+_FIELDS = ("skuId", "description", "category", "serviceRegions", "pricingInfo")
+_SHAPE = Shape(feed="the Cloud Billing Catalog", items="skus", fields=_FIELDS)
 _PAGE_SIZE = 5000
 _GIB = 2.0**30
 

@@ -10,10 +10,13 @@ from clusterwright import assets
 from clusterwright.catalog.price_only import price_only_products
 from clusterwright.errors import ClusterwrightError
 from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
-from clusterwright.feeds.pages import Shape, read_page
+from clusterwright.feeds.pages import Shape, check_utf8, read_page
 from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 
 _GPU_QUERY = {"query": "{ gpuTypes { id displayName secureCloud securePrice secureSpotPrice } }"}
+_ORACLE = Shape(
+    feed="Oracle", items="items", fields=("partNumber", "metricName", "currencyCodeLocalizations")
+)  # fmt: skip
 #: Clouds whose instance types are in the catalogue.
 _CLOUDS = ("aws", "azure", "gcp")
 
@@ -97,6 +100,7 @@ def _skypilot(paths: Sequence[Path], _folder: Path) -> Sequence[Reading]:
     readings = []
     for path in paths:
         cloud = _cloud_of(path)
+        check_utf8(path)
         parameters = {"wanted": wanted_instances(cloud), "cloud": cloud}
         readings.append(
             Reading(
@@ -125,7 +129,7 @@ def _fetch_skypilot(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
 FEEDS = (
     _json_feed(
         name="oci", title="Oracle's public list", url="https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/",
-        request=lambda asked: json_request(f"{asked.url}?currencyCode=USD"), shape=Shape(feed="Oracle", items="items"),
+        request=lambda asked: json_request(f"{asked.url}?currencyCode=USD"), shape=_ORACLE,
         inside=("items",), rule="pricing/feeds/oci_list.sql",
     ),
     _json_feed(

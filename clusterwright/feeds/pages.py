@@ -1,5 +1,6 @@
 """JSON documents of one page or many, checked before anything reads them."""
 
+import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,12 @@ from clusterwright.feeds.download import FeedError, Fetcher, Request
 
 #: Times that a page which is no whole JSON is asked for again.
 _DAMAGED_ATTEMPTS = 3
+#: No page is larger: it is held in memory.
+MOST_PAGE_BYTES = 256 * 2**20
 #: No price list has more pages; a server that always names a next one never ends.
 MOST_PAGES = 20_000
 _SHOWN = 60
+_BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,11 +28,13 @@ class Shape:
     Attributes:
         feed: whose it is, for messages.
         items: name of the list of prices; empty where the page itself is the list or anything goes.
+        fields: of items that rules read; a list none of whose items has one of them has changed.
         count: name of the number of items that the page says it has; empty where it says none.
     """
 
     feed: str
     items: str = ""
+    fields: tuple[str, ...] = ()
     count: str = ""
 
 
@@ -43,6 +49,11 @@ def read_page(path: Path, shape: Shape) -> Any:  # noqa: ANN401 - JSON
         FeedError: it is truncated, in another encoding, or of another shape; what is wrong is told.
     """
     try:
+        if path.stat().st_size > MOST_PAGE_BYTES:
+            raise FeedError(
+                f"{path.name} is larger than {MOST_PAGE_BYTES / 2**20:.0f} MiB, so it is no page of {shape.feed}",
+                help="nothing was stored; give the pages as they were fetched, each with --from",
+            )
         content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise FeedError(f"{path} cannot be read: {error.strerror}", help="give the file of a price list") from None
@@ -53,6 +64,12 @@ def read_page(path: Path, shape: Shape) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(items, list):
         raise FeedError(
             f"{path.name} has no list {shape.items!r}: it is not what {shape.feed} gives",
+            help="nothing was stored; if the provider changed the format, the rule has to follow",
+        )
+    lost = [name for name in shape.fields if items and not any(isinstance(it, dict) and name in it for it in items)]
+    if lost:
+        raise FeedError(
+            f"{path.name} has {shape.items} without {', '.join(lost)}: it is not what {shape.feed} gives",
             help="nothing was stored; if the provider changed the format, the rule has to follow",
         )
     said = page.get(shape.count) if shape.count else None
@@ -71,13 +88,36 @@ def _parsed(path: Path, content: bytes) -> Any:  # noqa: ANN401 - JSON
         said = str(error)[:_SHOWN]
     try:
         content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FeedError(
-            f"{path.name} is not UTF-8: byte {error.start}",
-            help="save it as UTF-8, for example: iconv -f UTF-16 -t UTF-8; nothing was stored",
-        ) from None
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
     raise FeedError(
         f"{path.name} is no whole JSON, it may be truncated: {said}", help="fetch it again; nothing was stored"
+    )
+
+
+def check_utf8(path: Path) -> None:
+    """Refuse a text file in another encoding than UTF-8, with advice.
+
+    Raises:
+        FeedError: it is in another encoding, or cannot be read.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
+    except OSError as error:
+        raise FeedError(f"{path} cannot be read: {error.strerror}", help="give the file of a price list") from None
+
+
+def not_utf8(path: Path) -> FeedError:
+    """Return what is said of a file in another encoding."""
+    return FeedError(
+        f"{path.name} is not UTF-8",
+        help="save it as UTF-8, for example: iconv -f UTF-16 -t UTF-8 (or -f WINDOWS-1252); nothing was stored",
     )
 
 

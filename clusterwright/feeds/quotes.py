@@ -28,6 +28,8 @@ WORDS = {
 }
 NUMBERS = ("amount", "gpu_count", "tier_start")
 DAYS = ("effective_from", "effective_to")
+#: No list that people keep is larger: it is held in memory.
+MOST_BYTES = 64 * 2**20
 #: Errors told at once; a file of another kind has one in every line.
 MOST_ERRORS = 20
 
@@ -47,6 +49,8 @@ def read_quotes(path: Path) -> Quotes:
         InputError: the file cannot be read, lacks columns, or has wrong cells; every one is told with line and column.
     """
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path.name} is larger than {MOST_BYTES / 2**20:.0f} MiB, so it is no list of quotes")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", help="give a CSV file of quotes") from None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
@@ -106,7 +107,7 @@ class Finances:
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
-        unit_costs: of every option, in the order of `costs`.
+        unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key.
     """
 
@@ -124,6 +125,7 @@ class Finances:
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
+    carbon: tuple[Emissions, ...]
     rows: Mapping[str, tuple[CashFlowRow, ...]]
 
 
@@ -143,6 +145,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
     costs = sorted(
         (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
     )
+    carbon = emissions(plan, ledger, costs)
     chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
     known = {cost.key for cost in costs}
     rented = [cost.key for cost in costs if not cost.owned]
@@ -164,6 +167,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs),
+        carbon=carbon,
         rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
     )
 

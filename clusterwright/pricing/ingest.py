@@ -27,6 +27,9 @@ COLUMNS = (
 #: Documents up to this size are kept whole, larger ones by their hash.
 KEPT_BYTES = 4 * 2**20
 _BLOCK_BYTES = 2**20
+_TEMPORARY = (
+    "extracted", "incoming", "refused", "repeated", "reference_on_demand", "shipped_price", "shipped_on_demand",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,7 +161,7 @@ def ingest(store: PriceStore, document: Document, *, rule: str, parameters: dict
                 "rows_quarantined": counts["rows_refused"],
             },
         )
-        for table in ("extracted", "incoming", "refused", "repeated", "reference_on_demand"):
+        for table in _TEMPORARY:
             connection.execute(f"drop table if exists temp.{table}")
     return Ingested(
         read=counts["rows_read"],
@@ -183,6 +186,11 @@ def _extract(connection: "DuckDBPyConnection", document: Document, rule: str, pa
         ) from error
     _temporary(connection, "incoming", "pricing/sql/incoming.sql", {"observed_on": document.observed_on})
     _temporary(connection, "reference_on_demand", "pricing/sql/reference_on_demand.sql", {})
+    shipped = [str(path) for path in files("pricing", "*.csv") if path.name != "sources.csv"]
+    _temporary(connection, "shipped_price", "pricing/sql/stg_price_point.sql", {"files": shipped})
+    _temporary(
+        connection, "shipped_on_demand", "pricing/sql/shipped_on_demand.sql", {"observed_on": document.observed_on}
+    )
 
 
 def _refuse(connection: "DuckDBPyConnection", document: Document) -> dict[str, int]:

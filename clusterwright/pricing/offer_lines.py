@@ -60,7 +60,7 @@ def write_lines(
         InputError: the document is empty, in another encoding, truncated, or lacks columns that it has to have.
     """
     header, is_quoted = _header(document, first_line)
-    _check_end(document, header)
+    _check_end(document, header, is_quoted=is_quoted)
     found = {plain_name(name): name for name in reversed(header)}
     needed = {name for name, is_needed in columns.items() if is_needed}
     needed |= set(together) if any(name in found for name in together) else set()
@@ -117,7 +117,10 @@ def _run(connection: "DuckDBPyConnection", document: Path, text: str) -> None:
     try:
         connection.execute(text)
     except _wrong() as error:
-        raise _not_it(document, str(error).splitlines()[0]) from None
+        said = str(error)
+        if "unicode" in said.lower() or "utf-8" in said.lower():
+            raise _not_utf8(document) from None
+        raise _not_it(document, said.splitlines()[0]) from None
     except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
         raise InputError(f"{document.name} cannot be read: {str(error).splitlines()[0]}", help="make room") from None
 
@@ -155,10 +158,7 @@ def _header(document: Path, first_line: int) -> tuple[list[str], bool]:
     except OSError as error:
         raise InputError(f"{document} cannot be read: {error.strerror}", help="give the file of a price list") from None
     if start.startswith(_UTF16) or b"\0" in start:
-        raise InputError(
-            f"{document.name} is UTF-16 or binary, not UTF-8",
-            help="save it as CSV UTF-8, for example: iconv -f UTF-16 -t UTF-8; nothing was stored",
-        )
+        raise _not_utf8(document)
     if not start.strip():
         raise InputError(f"{document.name} is empty", help="fetch it again; nothing was stored")
     lines = start.splitlines()
@@ -171,7 +171,7 @@ def _header(document: Path, first_line: int) -> tuple[list[str], bool]:
         raise _not_it(document, "its header cannot be read") from None
 
 
-def _check_end(document: Path, header: Sequence[str]) -> None:
+def _check_end(document: Path, header: Sequence[str], *, is_quoted: bool) -> None:
     """Refuse a file whose last line breaks off: what is missing behind it nobody knows."""
     with document.open("rb") as file:
         file.seek(0, 2)
@@ -181,9 +181,10 @@ def _check_end(document: Path, header: Sequence[str]) -> None:
         cells = next(csv.reader([last.decode("utf-8")], strict=True), [])
     except (UnicodeDecodeError, csv.Error):
         cells = []
-    if len(cells) != len(header):
+    if len(cells) != len(header) or (is_quoted and not last.endswith(_QUOTED.encode())):
+        said = f"has {len(cells)} of {len(header)} columns" if 0 < len(cells) < len(header) else "is not whole"
         raise InputError(
-            f"{document.name} breaks off: its last line has {len(cells)} of {len(header)} columns",
+            f"{document.name} breaks off: its last line {said}",
             help="it may be truncated: fetch it again; nothing was stored",
         )
 
@@ -204,6 +205,13 @@ def _text(value: Path | str) -> str:
 
 def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _not_utf8(document: Path) -> InputError:
+    return InputError(
+        f"{document.name} is not UTF-8",
+        help="save it as CSV UTF-8, for example: iconv -f UTF-16 -t UTF-8 (or -f WINDOWS-1252); nothing was stored",
+    )
 
 
 def _not_it(document: Path, said: str) -> InputError:

@@ -26,6 +26,6 @@ def with_rules(path: str) -> str:
     return "\n\n".join(parts)
 
 
-def files(folder: str) -> tuple[Path, ...]:
-    """Return the statements of a folder, for example `pricing/audits`, by name."""
-    return tuple(sorted((root() / folder).glob("*.sql")))
+def files(folder: str, pattern: str = "*.sql") -> tuple[Path, ...]:
+    """Return the statements of a folder, for example `pricing/audits`, or other files of it, by name."""
+    return tuple(sorted((root() / folder).glob(pattern)))

@@ -74,12 +74,17 @@ class PriceStore:
             except OSError as error:
                 raise StoreError(f"{place.parent} cannot be made: {error.strerror}", help="name one: --store") from None
         connection = _connected(place, read_only=read_only, wait_s=wait_s)
+        import duckdb  # noqa: PLC0415
+
         try:
             if not read_only:
                 _prepared(connection)
             _check_version(connection, place)
-        except BaseException:
-            connection.close()
+        except BaseException as error:
+            with _quietly():
+                connection.close()
+            if isinstance(error, duckdb.IOException | duckdb.TransactionException | duckdb.FatalException):
+                raise _unwritable(place, error) from error
             raise
         return cls(connection, place)
 
@@ -111,11 +116,15 @@ class PriceStore:
         except BaseException as error:
             with _quietly():
                 self.connection.rollback()
-            if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
-                raise StoreError(
-                    f"{self.path} cannot be written: {_first_line(error)}",
-                    help="nothing was stored; make room or name another place with --store, and run again",
-                ) from error
+            # A log that cannot be written fails the commit; a disk that fails later invalidates the open database.
+            failures = (
+                duckdb.IOException,
+                duckdb.OutOfMemoryException,
+                duckdb.TransactionException,
+                duckdb.FatalException,
+            )
+            if isinstance(error, failures):
+                raise _unwritable(self.path, error) from error
             raise
 
     def rows(self, path: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -257,6 +266,13 @@ def _quietly() -> Iterator[None]:
         yield
     except duckdb.Error:
         return
+
+
+def _unwritable(place: Path | str, error: Exception) -> StoreError:
+    return StoreError(
+        f"{place} cannot be written: {_first_line(error)}",
+        help="nothing was stored; make room or name another place with --store, and run again",
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -1,17 +1,26 @@
--- One row is one price more than 3 times above or below the last one stored for the same product, place and term, seen
--- on one day only. The same new price on a second day (within 5 %) is believed.
+-- One row is one price more than 3 times above or below the last one stored for the same product, place and term that
+-- was seen no later than it, seen on one day only. The same new price on a second day (within 5 %) is believed.
 with
+today as (
+    select max(incoming.observed_on) as observed_on
+    from incoming
+),
+
 before as (
     select
-        sku,
-        region,
-        zone,
-        term,
-        payment,
-        tier_start,
-        arg_max(usd, (observed_on, effective_from)) as usd
+        observation.sku,
+        observation.region,
+        observation.zone,
+        observation.term,
+        observation.payment,
+        observation.tier_start,
+        arg_max(observation.usd, (observation.observed_on, observation.effective_from)) as usd
     from observation
-    group by sku, region, zone, term, payment, tier_start
+    cross join today
+    where observation.observed_on <= today.observed_on
+    group by
+        observation.sku, observation.region, observation.zone, observation.term, observation.payment,
+        observation.tier_start
 ),
 
 jump as (

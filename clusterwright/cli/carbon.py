@@ -1,0 +1,45 @@
+"""Energy and carbon of every option as a table for a terminal."""
+
+from collections.abc import Sequence
+
+from clusterwright.cli.show import table
+from clusterwright.plan.carbon import Emissions
+from clusterwright.plan.words import term_text
+
+_UNKNOWN = "unknown"
+_WHOLE = 1000  # from here on without decimals
+
+
+def carbon_lines(found: Sequence[Emissions]) -> list[str]:
+    """Return the lines of the table and what its figures leave out, each remark once."""
+    columns = [
+        ("Energy and carbon", "left"), ("MWh", ""), ("t CO2e, grid", ""), ("t CO2e, market", ""), ("embodied", ""),
+        ("t CO2e of this run", ""), ("g per million tokens", ""),
+    ]  # fmt: skip
+    rows = [
+        [
+            term_text(entry.key),
+            _thousands(entry.kwh),
+            _thousands(entry.location_kg),
+            _thousands(entry.market_kg),
+            _thousands(entry.embodied_kg),
+            _thousands(entry.run_kg),
+            _UNKNOWN if entry.grams_per_million_tokens is None else f"{entry.grams_per_million_tokens:,.4g}",
+        ]
+        for entry in found
+    ]
+    remarks = dict.fromkeys(part for entry in found for part in entry.note.split("; ") if part)
+    return [
+        table(columns, rows),
+        "  grid: mean of the grid; market: by contracts and certificates; a run bears grid and embodied share",
+        "  rented: GPU nodes alone, at the nameplate of a system with that accelerator; owned: everything in the racks",
+        *(f"  {remark}" for remark in remarks),
+    ]
+
+
+def _thousands(value: float | None) -> str:
+    """Return kWh as MWh, or kg as t: whole ones, small amounts to four digits."""
+    if value is None:
+        return _UNKNOWN
+    shown = value / 1000.0
+    return f"{shown:,.0f}" if shown >= _WHOLE else f"{shown:,.4g}"
