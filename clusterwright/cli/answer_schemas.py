@@ -5,13 +5,12 @@ A newer version may add keys; the number in `schema` changes when one goes or ch
 
 from typing import Any, Literal, get_type_hints
 
+from clusterwright.cli.finance import OPTION
 from clusterwright.cli.show import COMPARED
 from clusterwright.errors import InputError
 
-#: Of the records of costs, what `compare --finance` prints for each option.
-FINANCE_OPTION = (
-    "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
-)  # fmt: skip
+#: What an option says of its hardware.
+_WORDS = ("instance", "accelerator", "note")
 _UNCERTAINTY = {"options": "drawn", "tornado": "swings", "heat_map": "heat"}
 _UNCERTAIN = (
     "draws", "seed", "inputs", "price_paths", "options", "regrets", "compared_with", "base_saving_usd", "tornado",
@@ -60,7 +59,9 @@ def _finance() -> Any:  # noqa: ANN401
 
     found, plan, cost = get_type_hints(Finances), get_type_hints(Plan), get_type_hints(CandidateCost)
     option = _model(
-        "FinanceOption", {name: cost[name] for name in FINANCE_OPTION} | get_type_hints(UnitCost), versioned=False
+        "FinanceOption",
+        {name: cost[name] for name in OPTION} | get_type_hints(UnitCost) | dict.fromkeys(_WORDS, str),
+        versioned=False,
     )
     uncertainty = _model(
         "Uncertainty", {name: found[_UNCERTAINTY.get(name, name)] for name in _UNCERTAIN}, versioned=False
@@ -71,7 +72,9 @@ def _finance() -> Any:  # noqa: ANN401
         told
         | {
             "options": list[option],  # type: ignore[valid-type]
+            "carbon": found["carbon"],
             "returns": found["returns"],
+            "hybrid_returns": found["hybrid_returns"],
             "after_tax": found["taxed"],
             "uncertainty": uncertainty,
         },

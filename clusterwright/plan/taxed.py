@@ -64,8 +64,10 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     Raises:
         InputError: delivery takes the whole horizon, or the bonus of the as-of day is unknown.
     """
-    owned = next((cost for cost in costs if cost.owned), None)
-    bridge = next((cost for cost in costs if not cost.owned and not cost.term.startswith("reserved")), None)
+    owned = next((cost for cost in costs if cost.owned and not cost.mixed), None)
+    bridge = next(
+        (cost for cost in costs if not cost.owned and cost.competes and not cost.term.startswith("reserved")), None
+    )
     months = math.ceil(section.delivery / _MONTH_S - 1e-9)
     delayed = months if owned is not None and bridge is not None else 0
     options, books = after_tax(
