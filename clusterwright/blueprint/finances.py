@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.carbon import Carbon
+from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders
 from clusterwright.blueprint.currency import CurrencySection
 from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
@@ -77,6 +78,15 @@ class TcoSection(Section):
         None, description="what compare and report tell money in, for example EUR; it is counted in USD"
     )
     price_path: PricePath = Field(default_factory=PricePath, description="where rental prices may go")
+
+    contracts: list[CloudContract] = Field(
+        default_factory=list, description="ways to pay a cloud, ranked beside its list prices"
+    )
+    cloud: CloudExtras = Field(default_factory=CloudExtras, description="what clouds charge beside the bill")
+    hybrid: list[Hybrid] = Field(default_factory=list, description="mixes of owning and renting, ranked beside both")
+    other_providers: OtherProviders = Field(
+        "all", description="providers of which only GPU prices are known: all, none, or names such as [coreweave]"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "TcoSection":

@@ -1,6 +1,7 @@
 """compare --finance: every target and term, returns, and how sure the ranking is, for a terminal and as JSON."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from clusterwright.cli.answer import exit_code, load_and_decide, placed_error
 from clusterwright.cli.carbon import carbon_lines
 from clusterwright.cli.show import table
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.finances import Finances, Return, finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
 from clusterwright.plan.taxed import Taxed
@@ -32,7 +33,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
     try:
         book = PriceBook.open()
         currency = report_currency(plan, book)
-        found = finances(plan, book, draws=draws, seed=seed)
+        found = finances(plan, book, draws=draws, seed=seed, everything=True)
     except ClusterwrightError as error:
         if not error.path:
             raise
@@ -49,6 +50,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
 def _document(plan: Plan, found: Finances) -> dict[str, Any]:
     names = (
         "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
+        "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
     )  # fmt: skip
     return {
         "schema": 1,
@@ -56,11 +58,12 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
         "options": [
-            {name: getattr(cost, name) for name in names} | asdict(unit)
+            {name: getattr(cost, name) for name in names} | asdict(unit) | _described(found, cost.key)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
         "carbon": [asdict(entry) for entry in found.carbon],
         "returns": [asdict(entry) for entry in found.returns],
+        "hybrid_returns": [asdict(entry) for entry in found.hybrid_returns],
         "after_tax": asdict(found.taxed),
         "uncertainty": {
             "draws": found.draws,
@@ -75,6 +78,14 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
             "heat_map": [asdict(entry) for entry in found.heat],
         },
     }
+
+
+def _described(found: Finances, key: str) -> dict[str, Any]:
+    """Return the hardware of an option and what is assumed of it; a mix has no hardware of its own."""
+    offer = found.offers.get(key)
+    if offer is None:
+        return {"instance": "", "accelerator": "", "note": ""}
+    return {"instance": offer.instance, "accelerator": offer.accelerator, "note": offer.note}
 
 
 def _text(plan: Plan, found: Finances) -> str:
@@ -94,12 +105,16 @@ def _text(plan: Plan, found: Finances) -> str:
         "",
         *chance.method(found),
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
+        *_notes(found),
     ]
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
         lines += ["", *_taxed(found, found.taxed)]
     lines += chance.wrong_choices(found)
     if found.returns:
-        lines += ["", "Owning as an investment, against", _returns(found)]
+        lines += ["", "Owning as an investment, against", _returns(found.returns)]
+    for key in dict.fromkeys(entry.owned_key for entry in found.hybrid_returns):
+        mixed = [entry for entry in found.hybrid_returns if entry.owned_key == key]
+        lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed)]
     if found.swings:
         lines += ["", *_sensitivity(found)]
     return "\n".join(lines)
@@ -120,12 +135,27 @@ def _options(found: Finances, months: str) -> str:
             money(drawn[cost.key].npv_usd_p50),
             money(drawn[cost.key].npv_usd_p90),
             money(drawn[cost.key].npv_usd_dearest_tenth),
-            percent(drawn[cost.key].probability_cheapest),
-            money(drawn[cost.key].regret_usd),
+            percent(drawn[cost.key].probability_cheapest) if cost.competes else "–",
+            money(drawn[cost.key].regret_usd) if cost.competes else "–",
         ]
         for cost in found.costs
     ]
     return table(columns, rows)
+
+
+def _notes(found: Finances) -> list[str]:
+    """Return what is assumed of options, each sentence once, with the options that it is of."""
+    of_note: dict[str, list[str]] = {}
+    for cost in found.costs:
+        offer = found.offers.get(cost.key)
+        if offer is not None and offer.note:
+            of_note.setdefault(offer.note, []).append(term_text(cost.key))
+    if not of_note:
+        return []
+    return [
+        "  – is not called the cheapest: only a part of it is priced, or nobody can count on it all the time.",
+        *(f"  {'; '.join(names)}: {note}." for note, names in of_note.items()),
+    ]
 
 
 def _taxed(of: Finances, found: Taxed) -> list[str]:
@@ -191,10 +221,10 @@ def _work(found: Finances) -> str:
     return table(columns, rows)
 
 
-def _returns(found: Finances) -> str:
+def _returns(found: Sequence[Return]) -> str:
     columns = [
         ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""), ("utilisation", ""),
-        ("node price", ""), ("", "left"),
+        ("node price", ""), ("per GPU-hour", ""), ("", "left"),
     ]  # fmt: skip
     rows = [
         [
@@ -205,13 +235,14 @@ def _returns(found: Finances) -> str:
             _month(entry.discounted_payback_months),
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
             "none" if entry.breakeven_rent_factor is None else percent(entry.breakeven_rent_factor),
+            "none" if entry.breakeven_usd_per_gpu_hour is None else small_money(entry.breakeven_usd_per_gpu_hour),
             entry.reason,
         ]
-        for entry in found.returns
+        for entry in found
     ]
     note = (
         "  utilisation: above it owning costs less (0 %: at any)\n"
-        "  node price: share of the rented nodes' price at which both cost the same"
+        "  node price: share of the rented nodes' price at which both cost the same, and what a GPU-hour then costs"
     )
     return table(columns, rows) + "\n" + note
 

@@ -104,7 +104,11 @@ def coverage(
         print(priced)  # noqa: T201
         return EXIT_FINE
     print(f"{priced}; without one:")  # noqa: T201
-    print("\n".join(table(query.columns, holes)))  # noqa: T201
+    by_product: dict[str, dict[str, Any]] = {}
+    for hole in holes:
+        terms = by_product.setdefault(hole["sku"], hole | {"term": ""})
+        terms["term"] += f"{', ' if terms['term'] else ''}{hole['term']}"
+    print("\n".join(table(query.columns, list(by_product.values()))))  # noqa: T201
     print("fill them in: clusterwright prices coverage --csv > quotes.csv")  # noqa: T201
     print("then: clusterwright prices import quotes.csv --source 'offer 4711'")  # noqa: T201
     return EXIT_FINE

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from clusterwright.evidence.tco_case import BILLED, Option, TcoCase, units_of
+from clusterwright.evidence.tco_case import BILLED, Option, TcoCase
+from clusterwright.evidence.tco_fields import units_of
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.tco.contracts import Surcharge
 from clusterwright.tco.finance import loan_payment

@@ -3,57 +3,16 @@
 Every field's description is what an editor shows on hover, and what `docs/tco-cases.md` lists.
 """
 
-import keyword
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic.json_schema import WithJsonSchema
+from pydantic import Field, model_validator
 
 from clusterwright.blueprint.fields import Day, Section
 from clusterwright.blueprint.quantities import Fraction
+from clusterwright.evidence.tco_fields import Amount, Charge, Name, Number, Per, Positive, Share, Text, one_of, units_of
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Share = Annotated[Fraction, Field(ge=0, le=1)]
-Charge = Annotated[Fraction, Field(ge=0, le=10)]
-
-
-def _text(value: Any) -> Any:  # noqa: ANN401 - YAML holds anything
-    """Return a bare number as the text it stands for, as in `date: 2026`."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str | float)]
-
-_PERIODS = ("once", "hour", "used_hour", "month", "year")
-#: What a cost line may be counted per: of the whole option, of a GPU, a server or a kW of nameplate load.
-Per = Literal[
-    "once", "hour", "used_hour", "month", "year",
-    "gpu", "gpu_hour", "gpu_used_hour", "gpu_month", "gpu_year",
-    "server", "server_hour", "server_used_hour", "server_month", "server_year",
-    "kw", "kw_hour", "kw_used_hour", "kw_month", "kw_year",
-]  # fmt: skip
 #: What a provider's support plan is a share of, unless the case says otherwise.
 BILLED = ("gpu", "storage", "network", "cpu", "egress")
-_NAME = r"[a-z][a-z0-9_]{0,39}"
-_PURCHASE = "usd_per_gpu, usd_per_server or usd"
-
-
-def _name(text: str) -> str:
-    import re  # noqa: PLC0415 - only cases need it
-
-    if not re.fullmatch(_NAME, text) or keyword.iskeyword(text) or text == "vs":
-        raise ValueError(f"{text!r} cannot be a name: lower-case letters, digits and _, a letter first, up to 40")
-    return text
-
-
-Name = Annotated[str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{_NAME}$"})]
-
-
-def _one_of(section: Section, names: tuple[str, ...]) -> None:
-    if all(getattr(section, name) is None for name in names):
-        raise ValueError(f"one of {', '.join(names)} is needed")
 
 
 class Purchase(Section):
@@ -72,7 +31,7 @@ class Purchase(Section):
 
     @model_validator(mode="after")
     def _priced(self) -> "Purchase":
-        _one_of(self, ("usd_per_gpu", "usd_per_server", "usd"))
+        one_of(self, ("usd_per_gpu", "usd_per_server", "usd"))
         return self
 
 
@@ -92,7 +51,7 @@ class Power(Section):
 
     @model_validator(mode="after")
     def _loaded(self) -> "Power":
-        _one_of(self, ("kw_per_gpu", "kw_per_server", "kw"))
+        one_of(self, ("kw_per_gpu", "kw_per_server", "kw"))
         if self.idle_fraction is not None and self.idle_fraction > self.load_fraction:
             raise ValueError("idle_fraction is above load_fraction: waiting draws no more than work")
         return self
@@ -128,7 +87,7 @@ class Rent(Section):
     @model_validator(mode="after")
     def _priced(self) -> "Rent":
         names = ("usd_per_gpu_hour", "usd_per_server_hour", "usd_per_hour", "usd_per_gpu_month", "usd_per_month")
-        _one_of(self, (*names, "price_of"))
+        one_of(self, (*names, "price_of"))
         if self.price_of is not None and any(getattr(self, name) is not None for name in names):
             raise ValueError("price_of brings the price: leave out the other ones")
         if self.price_of is None and (self.region or self.term != "on_demand"):
@@ -313,23 +272,8 @@ class TcoCase(Section):
     )
 
 
-def units_of(per: str) -> tuple[str, str]:
-    """Return what a cost line counts (`gpu`, `server`, `kw`, or empty for the option) and its period.
-
-    >>> units_of("gpu_used_hour"), units_of("server"), units_of("month")
-    (('gpu', 'used_hour'), ('server', 'once'), ('', 'month'))
-    """
-    if per in _PERIODS:
-        return "", per
-    counted, _, period = per.partition("_")
-    return counted, period or "once"
-
-
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a case file (draft 2020-12)."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | TcoCase.model_json_schema() | {
         "title": "Clusterwright TCO case"
     }  # fmt: skip
-
-
-assert set(get_args(Per)) >= set(_PERIODS)  # noqa: S101 - the two lists stand side by side

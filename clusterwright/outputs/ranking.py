@@ -36,8 +36,8 @@ def ranking_table(found: Finances) -> Table:
                     money(drawn[cost.key].npv_usd_p10),
                     money(drawn[cost.key].npv_usd_p50),
                     money(drawn[cost.key].npv_usd_p90),
-                    percent(drawn[cost.key].probability_cheapest),
-                    money(drawn[cost.key].regret_usd),
+                    percent(drawn[cost.key].probability_cheapest) if cost.competes else "–",
+                    money(drawn[cost.key].regret_usd) if cost.competes else "–",
                 )
             )
             for cost in found.costs

@@ -14,6 +14,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates import Choice, days, key_of
 from clusterwright.plan.deployed import existing_ids, state_backend
+from clusterwright.plan.hardware import rented_goodputs
 from clusterwright.plan.offload import update_assumption
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
@@ -145,6 +146,7 @@ def option(
         traffic: of the point's layout.
     """
     target, point = choice.resolved, choice.point
+    kept, spot = rented_goodputs(blueprint, choice, job)
     asked = getattr(blueprint.targets, target.target)
     shared = {field.name for field in fields(CandidateCost)} & {field.name for field in fields(Option)}
     described = {"target", "nodes", "gpus", "calendar_days"}
@@ -206,6 +208,8 @@ def option(
             for other in front
         ),
         considered=considered,
+        kept_goodput=kept,
+        spot_goodput=spot,
         constraints=_constraints(blueprint, target.target),
         **{name: getattr(cost, name) for name in shared - described},
     )

@@ -98,7 +98,7 @@ def decide(
             front,
             costs,
             job=job,
-            considered=hardware(blueprint, choice, several, costs, refused),
+            considered=hardware(blueprint, choice, several, costs, refused, job=job),
             traffic=traffic_of(job, choice.resolved.node, choice.point.layout, load_calibration()),
         )
         for (choice, front), several in zip(chosen, targets, strict=True)

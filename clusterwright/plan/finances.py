@@ -1,27 +1,30 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from clusterwright.plan.carbon import Emissions, emissions
+from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
+from clusterwright.plan.hybrids import mixes
+from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.records import TERMS
 from clusterwright.tco import returns
+from clusterwright.tco.contracts import Mix
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow
+from clusterwright.tco.records import CandidateCost, CashFlowRow
 from clusterwright.tco.uncertainty import grid, one_at_a_time
 
-#: Terms that change more than the price: spot capacity is taken back, so that a run takes longer on it.
-_NOT_A_PRICE = ("spot", "purchase")
 OWNED = "onprem"
+#: Categories of what rented nodes cost; what they were paid in advance for later work is part of it.
+_OF_NODES = ("compute", "unused_term")
 HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
 
 
@@ -35,6 +38,7 @@ class Return:
         irr_per_year: internal rate of return, None if there is none or several; `reason` says why.
         payback_months, discounted_payback_months: when the money is back, resale left out of neither.
         breakeven_months, breakeven_utilisation: as in `tco.records.Breakeven`.
+        breakeven_usd_per_gpu_hour: that price of a rented GPU and hour at which both cost the same, None as below.
         breakeven_rent_factor: share of the rented option's price of GPU nodes at which both cost the same, None where
             its other costs alone are above.
     """
@@ -47,6 +51,7 @@ class Return:
     discounted_payback_months: float | None
     breakeven_months: float | None
     breakeven_utilisation: float | None
+    breakeven_usd_per_gpu_hour: float | None
     breakeven_rent_factor: float | None
     reason: str
 
@@ -109,6 +114,8 @@ class Finances:
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key.
+        offers: by key of an option; a mix has none.
+        hybrid_returns: of owning a part, against each rented option.
     """
 
     costs: tuple[CandidateCost, ...]
@@ -127,9 +134,11 @@ class Finances:
     unit_costs: tuple[UnitCost, ...]
     carbon: tuple[Emissions, ...]
     rows: Mapping[str, tuple[CashFlowRow, ...]]
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    hybrid_returns: tuple[Return, ...] = ()
 
 
-def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
+def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: bool = False) -> Finances:
     """Return a plan in the terms of finance, on its own bill, prices and as-of day.
 
     Args:
@@ -137,24 +146,29 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         book: documented prices.
         draws: of the uncertain inputs, 1 to a million.
         seed: of the draws.
+        everything: also options that are never called the cheapest: spot nodes that nobody asked for, and providers of
+            which only GPU prices are known. They change no other figure.
 
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    ledger = Ledger(_by_term(candidates_of(plan)), economics_of_plan(plan, book), book)
-    costs = sorted(
-        (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
-    )
+    found = _shown(plan, offers(plan, book), everything=everything)
+    ledger = _ledger(plan, found, book)
+    costs = _known(ledger)
+    if plan.tco.hybrid:
+        ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
+        costs = _known(ledger)
     carbon = emissions(plan, ledger, costs)
     chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
     known = {cost.key for cost in costs}
-    rented = [cost.key for cost in costs if not cost.owned]
-    owned = any(cost.owned for cost in costs)
-    against = rented[0] if owned and rented else ""
+    rented = [cost for cost in costs if not cost.owned]
+    owned = [cost for cost in costs if cost.owned]
+    against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
     return Finances(
         costs=tuple(costs),
-        returns=tuple(_return(ledger, costs, key) for key in rented) if owned else (),
+        returns=tuple(_return(ledger, mine, theirs) for mine in owned if not mine.mixed for theirs in rented),
+        hybrid_returns=tuple(_return(ledger, mine, theirs) for mine in owned if mine.mixed for theirs in rented),
         draws=draws,
         seed=seed,
         inputs=chance.inputs,
@@ -166,25 +180,57 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int) -> Finances:
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
-        unit_costs=_unit_costs(plan, ledger, costs),
+        unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
         carbon=carbon,
         rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
+        offers={offer.candidate.key: offer for offer in found},
     )
 
 
-def _unit_costs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UnitCost, ...]:
+def _shown(plan: Plan, found: Sequence[Offer], *, everything: bool) -> tuple[Offer, ...]:
+    """Return what is compared: what may be called the cheapest or is named in a mix, or everything."""
+    named = {hybrid.burst for hybrid in plan.tco.hybrid}
+    return tuple(offer for offer in found if everything or offer.candidate.competes or offer.candidate.key in named)
+
+
+def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixed: Sequence[Mix] = ()) -> Ledger:
+    """Return the cash flow of every way to do the work; as much of it as the plan's own options do."""
+    own = candidates_of(plan)
+    paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
+    economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
+    return Ledger([offer.candidate for offer in found], economics, book, mixed)
+
+
+def _known(ledger: Ledger) -> list[CandidateCost]:
+    """Return the costs that are known, cheapest present value first."""
+    return sorted(
+        (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
+    )
+
+
+def _goodputs(found: Sequence[Offer], ledger: Ledger) -> dict[str, float]:
+    """Return the productive share of the hours of every option; of a mix by the shares of its work."""
+    by_key = {offer.candidate.key: offer.goodput for offer in found}
+    return by_key | {
+        mix.key: sum(by_key[part.key] * part.variable_share for part in mix.parts)
+        / (sum(part.variable_share for part in mix.parts) or 1.0)
+        for mix in ledger.mixes
+    }
+
+
+def _unit_costs(
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], goodputs: Mapping[str, float]
+) -> tuple[UnitCost, ...]:
     economics = ledger.economics
-    goodputs = {option.target: option.goodput for option in plan.options}
     charge = capital_recovery_factor(economics.discount_rate, economics.horizon_months / 12.0)
     levelised = ledger.levelised(
         {
             cost.key: Levelisation(
                 fixed_charge_rate=charge,
-                useful_gpu_hours_per_year=cost.gpus
-                * economics.hours_per_month
-                * 12.0
-                * cost.busy_fraction
-                * goodputs[cost.target],
+                useful_gpu_hours_per_year=cost.gpu_hours_per_run
+                * cost.runs_in_horizon
+                / (economics.horizon_months / 12.0)
+                * goodputs[cost.key],
             )
             for cost in costs
         }
@@ -201,34 +247,18 @@ def _unit_costs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> t
     )
 
 
-def _by_term(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, the rented ones once per term; a term without a price has no cost."""
-    return [
-        priced
-        for candidate in candidates
-        for priced in (
-            [candidate]
-            if candidate.owned
-            else [
-                replace(candidate, key=f"{candidate.key}/{term}", term=term)
-                for term in TERMS
-                if term not in _NOT_A_PRICE or term == candidate.term
-            ]
-        )
-    ]
-
-
-def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> Return:
-    mine = next(cost for cost in costs if cost.owned)
-    theirs = next(cost for cost in costs if cost.key == rented_key)
+def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Return:
+    rented_key = theirs.key
     flows = ledger.net_flow(mine.key, rented_key)
     rates = returns.internal_rates(flows)
     breakeven = next(
         (pair for pair in ledger.breakevens() if (pair.owned_key, pair.rented_key) == (mine.key, rented_key)), None
     )
-    nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category == "compute")
+    nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category in _OF_NODES)
     left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
+    factor = left / nodes if nodes and left >= 0 else None
+    listed = node_usd_per_gpu_hour(ledger, theirs)
     return Return(
         owned_key=mine.key,
         rented_key=rented_key,
@@ -238,7 +268,8 @@ def _return(ledger: Ledger, costs: Sequence[CandidateCost], rented_key: str) -> 
         discounted_payback_months=returns.payback_month(flows, rate),
         breakeven_months=breakeven.months if breakeven else None,
         breakeven_utilisation=breakeven.utilisation if breakeven else None,
-        breakeven_rent_factor=left / nodes if nodes and left >= 0 else None,
+        breakeven_usd_per_gpu_hour=None if factor is None or listed is None else factor * listed,
+        breakeven_rent_factor=factor,
         reason="; ".join(filter(None, (rates.reason, breakeven.reason if breakeven else ""))),
     )
 

@@ -6,6 +6,8 @@ from clusterwright.blueprint.hardware import Unusable, is_choice
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.plan.candidates import Choice, Considered
 from clusterwright.plan.record import Hardware
+from clusterwright.plan.reliability import goodputs_by_capacity
+from clusterwright.sizing.records import TrainingJob
 from clusterwright.tco.records import CandidateCost
 
 
@@ -26,6 +28,8 @@ def hardware(
     several: Sequence[Considered],
     costs: Mapping[str, CandidateCost],
     refused: Sequence[Unusable],
+    *,
+    job: TrainingJob,
 ) -> tuple[Hardware, ...]:
     """Return everything that a target left to choose from, the chosen one first; nothing where it named one.
 
@@ -35,12 +39,13 @@ def hardware(
         several: what was considered, one for each hardware.
         costs: of the sizes that were billed, by key.
         refused: hardware that could not be used, of this target and of others.
+        job: the training run.
     """
     target = chosen.resolved.target
     if not is_choice(getattr(blueprint.targets, target)):
         return ()
     best = [chosen if chosen in entry.choices else _cheapest(entry.choices, costs) for entry in several]
-    known = sorted((_record(entry, chosen, costs) for entry in best), key=_order)
+    known = sorted((_record(blueprint, job, entry, chosen, costs) for entry in best), key=_order)
     return (*known, *sorted((_refused(entry) for entry in refused if entry.target == target), key=_order))
 
 
@@ -53,8 +58,19 @@ def _paid(choice: Choice, costs: Mapping[str, CandidateCost]) -> float:
     return float("inf") if usd is None else usd
 
 
-def _record(choice: Choice, chosen: Choice, costs: Mapping[str, CandidateCost]) -> Hardware:
+def rented_goodputs(blueprint: Blueprint, choice: Choice, job: TrainingJob) -> tuple[float | None, float | None]:
+    """Return the goodput of a choice on nodes that are kept and on spot nodes; None twice for owned ones."""
+    if choice.resolved.system is not None:
+        return None, None
+    return goodputs_by_capacity(blueprint, model=job.model, point=choice.point)
+
+
+def _record(
+    blueprint: Blueprint, job: TrainingJob, choice: Choice, chosen: Choice, costs: Mapping[str, CandidateCost]
+) -> Hardware:
     point = choice.point
+    other = choice is not chosen
+    kept, spot = rented_goodputs(blueprint, choice, job) if other else (None, None)
     return Hardware(
         name=point.node.id,
         accelerator=point.node.accelerator.id,
@@ -64,7 +80,12 @@ def _record(choice: Choice, chosen: Choice, costs: Mapping[str, CandidateCost]) 
         calendar_days_high=point.calendar_days_high,
         meets_goal=choice.meets_goal,
         usd=chosen_by_usd(costs[choice.key]),
-        reason="" if choice is chosen else _why_not(choice, chosen, costs),
+        reason=_why_not(choice, chosen, costs) if other else "",
+        bill=choice.bill if other else None,
+        gpus_per_node=point.node.gpus if other else None,
+        goodput=point.goodput.fraction if other else None,
+        kept_goodput=kept,
+        spot_goodput=spot,
     )
 
 

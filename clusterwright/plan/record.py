@@ -103,6 +103,8 @@ class Hardware:
         usd: what the choice was made by: the cost of one run where it is rented, of the horizon's work, as many runs
             for all that were compared, where it is owned; None where it is unknown.
         reason: why it was not chosen; empty for the chosen one.
+        bill: of that size; gpus_per_node: of it; goodput, kept_goodput, spot_goodput: as in `Option`. None where there
+            is no size, and for the chosen one, which stands in the option itself.
     """
 
     name: str
@@ -114,6 +116,11 @@ class Hardware:
     meets_goal: bool | None
     usd: float | None
     reason: str
+    bill: Bill | None = None
+    gpus_per_node: int | None = None
+    goodput: float | None = None
+    kept_goodput: float | None = None
+    spot_goodput: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,6 +161,8 @@ class Option:
         offload: what lies outside the accelerators, None for nothing.
         considered: the hardware that the blueprint left to choose from, the chosen one first; empty where it named one.
         constraints: what the blueprint holds of this target's size and layout.
+        kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on ones that the cloud
+            takes back; `goodput` is one of them. None for owned nodes.
     """
 
     target: str
@@ -222,6 +231,8 @@ class Option:
     considered: tuple[Hardware, ...]
     constraints: tuple[Constraint, ...]
     offload: OffloadNeed | None = None
+    kept_goodput: float | None = None
+    spot_goodput: float | None = None
 
     @property
     def training_nodes(self) -> int:

@@ -5,8 +5,10 @@ from dataclasses import replace
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing.calibration import Calibration
+from clusterwright.sizing.calibration import Calibration, load_calibration
+from clusterwright.sizing.goodput import goodput
 from clusterwright.sizing.optimizers import OPTIMIZERS, checkpoint_bytes_per_parameter
+from clusterwright.sizing.records import SizedPoint
 from clusterwright.sizing.reliability import Reliability, ReliabilityNumbers
 from clusterwright.sizing.shapes import shape_of
 from clusterwright.tco.records import Parameter
@@ -53,6 +55,32 @@ def with_reliability(
         spot=spot,
     )
     return replace(calibration, job=job)
+
+
+def goodputs_by_capacity(blueprint: Blueprint, *, model: Model, point: SizedPoint) -> tuple[float, float]:
+    """Return the goodput of a rented size on nodes that are kept, and on ones that the cloud takes back.
+
+    Calendar time is training time over goodput, so that the same size takes `kept / spot` times as long on spot nodes:
+    lost work, restarts and the checkpoints that are worth their time at that rate.
+
+    Args:
+        blueprint: its section `reliability`.
+        model: sizes the checkpoint.
+        point: the size, as it was planned for either capacity.
+    """
+
+    def of(*, spot: bool) -> float:
+        reliability = with_reliability(
+            load_calibration(), blueprint, model=model, node=point.node, spot=spot
+        ).reliability()
+        return goodput(
+            reliability.with_restart(point.data.restart_s),
+            nodes=point.nodes - point.goodput.spare_nodes,
+            parameters=float(parameters(model)),
+            elastic_nodes=point.goodput.elastic_nodes,
+        ).fraction
+
+    return of(spot=False), of(spot=True)
 
 
 def _checkpoint_bytes(blueprint: Blueprint, model: Model, *, numbers: ReliabilityNumbers) -> float:

@@ -10,7 +10,7 @@ from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import depreciation_fractions
 from clusterwright.tco.financing import Financed, with_lease, with_loan
 from clusterwright.tco.records import CandidateCost
-from clusterwright.tco.taxes import AfterTax, BookYear, Taxes, after_tax, bonus_fraction
+from clusterwright.tco.taxes import AfterTax, BookMonth, BookYear, Taxes, after_tax, bonus_fraction, book_months
 
 _MONTH_S = 730 * 3600.0
 
@@ -24,6 +24,7 @@ class Taxed:
         delivery_months: whole months until what is bought works; deposit: share paid at the order; bridged_by: what
             is rented until then.
         options: every option after tax, cheapest present value first; books: of the one that buys.
+        months: the same books by month, of every option that buys.
         financed: the purchase with the loan or the lease of the blueprint, None without one.
     """
 
@@ -35,6 +36,7 @@ class Taxed:
     bridged_by: str
     options: tuple[AfterTax, ...]
     books: tuple[BookYear, ...]
+    months: tuple[BookMonth, ...]
     financed: Financed | None
 
 
@@ -64,8 +66,10 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     Raises:
         InputError: delivery takes the whole horizon, or the bonus of the as-of day is unknown.
     """
-    owned = next((cost for cost in costs if cost.owned), None)
-    bridge = next((cost for cost in costs if not cost.owned and not cost.term.startswith("reserved")), None)
+    owned = next((cost for cost in costs if cost.owned and not cost.mixed), None)
+    bridge = next(
+        (cost for cost in costs if not cost.owned and cost.competes and not cost.term.startswith("reserved")), None
+    )
     months = math.ceil(section.delivery / _MONTH_S - 1e-9)
     delayed = months if owned is not None and bridge is not None else 0
     options, books = after_tax(
@@ -91,6 +95,7 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
         bridged_by=bridge.key if bridge is not None and delayed else "",
         options=tuple(shown),
         books=tuple(year for year in books if year.key == key),
+        months=book_months(ledger),
         financed=_financed(section, ledger, mine),
     )
 

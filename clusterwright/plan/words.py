@@ -11,6 +11,11 @@ from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Layout
 
 NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
+#: Providers of which only prices are known; another one goes by its own name.
+NAME_OF_PROVIDER = {
+    "coreweave": "CoreWeave", "crusoe": "Crusoe", "hyperstack": "Hyperstack", "lambda": "Lambda", "nebius": "Nebius",
+    "oci": "Oracle Cloud", "runpod": "RunPod", "runpod-community": "RunPod community",
+}  # fmt: skip
 #: Schedules that are told, by their names in the literature.
 SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
 _MILLION = 1e6
@@ -30,11 +35,21 @@ def term_text(key: str) -> str:
 
     >>> term_text("aws/reserved_1y"), term_text("onprem"), term_text("onprem/bridged")
     ('AWS, reserved 1y', 'on premises', 'on premises, rented until delivery')
+    >>> term_text("aws:p5en.48xlarge/reserved_3y/all_upfront+contract")
+    'AWS p5en.48xlarge, reserved 3y, all upfront and contract'
+    >>> term_text("hybrid-27-at-95/coreweave/on_demand")
+    '27 nodes owned at 95 %, rest CoreWeave, on demand'
     """
-    target, _, term = key.partition("/")
-    if term == "bridged":
-        return f"{NAME_OF_TARGET[target]}, rented until delivery"
-    return NAME_OF_TARGET[target] + (f", {term.replace('_', ' ')}" if term else "")
+    target, _, rest = key.partition("/")
+    if target.startswith("hybrid-"):
+        _, nodes, _, busy = target.split("-")
+        return f"{nodes} nodes owned at {busy} %, rest {term_text(rest)}"
+    place, _, hardware = target.partition(":")
+    name = NAME_OF_TARGET.get(place) or NAME_OF_PROVIDER.get(place, place)
+    where = f"{name} {hardware}" if hardware else name
+    if rest == "bridged":
+        return f"{where}, rented until delivery"
+    return ", ".join((where, *(part.replace("_", " ").replace("+", " and ") for part in rest.split("/") if part)))
 
 
 def capital(words: str) -> str:

@@ -88,12 +88,13 @@ class SupportPlan:
         item: the name people read.
         tiers: marginal shares, lowest first.
         minimum_usd: per month.
-        source, price_date, confidence: of the shares.
+        basis, source, price_date, confidence: of the shares.
     """
 
     item: str
     tiers: tuple[Tier, ...]
     minimum_usd: float = 0.0
+    basis: str = "given"
     source: str = "blueprint"
     price_date: str = ""
     confidence: str = "high"

@@ -47,6 +47,7 @@ def _tiers(candidate: Candidate) -> list[Row]:
             "to_usd": end,
             "fraction": tier.fraction,
             "minimum_usd": plan.minimum_usd,
+            "basis": plan.basis,
             "source": plan.source,
             "price_date": plan.price_date,
             "confidence": plan.confidence,
@@ -67,7 +68,7 @@ def as_candidate(mix: Mix, candidates: Sequence[Candidate]) -> Candidate:
         nodes=mix.nodes,
         gpus=mix.gpus,
         calendar_days=sum(entry.calendar_days * part.variable_share for entry, part in parts) / work,
-        complete=all(entry.complete for entry, _ in parts),
+        competes=all(entry.competes for entry, _ in parts),
     )
 
 
@@ -77,7 +78,7 @@ def candidate_row(candidate: Candidate, priced: bool) -> Row:
         "key": candidate.key,
         "owned": candidate.owned,
         "priced": priced,
-        "complete": candidate.complete,
+        "competes": candidate.competes,
         "nodes": float(candidate.nodes),
         "gpus": float(candidate.gpus),
         "calendar_days": candidate.calendar_days,

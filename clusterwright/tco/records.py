@@ -65,7 +65,8 @@ class Candidate:
         contract: how its compute nodes are paid; None by the month, at list price.
         charges: amounts beside the bill; support: plan of the provider's support, None for none.
         rates: prices agreed with a provider, as (sku, USD per unit and charge period), in the place of list prices.
-        complete: whether the bill holds all that the work needs, or only what a price is known of.
+        competes: whether it may be called the cheapest: not where the bill holds only what a price is known of, or
+            where capacity is not assured for the horizon.
     """
 
     key: str
@@ -81,7 +82,7 @@ class Candidate:
     charges: tuple[Charge, ...] = ()
     support: SupportPlan | None = None
     rates: tuple[tuple[str, float], ...] = ()
-    complete: bool = True
+    competes: bool = True
 
     @property
     def owned(self) -> bool:
@@ -187,7 +188,7 @@ class CandidateCost:
         missing: lines without any price; while there are some, totals are None.
         lines: all bill lines with their prices.
         run_breakdown, horizon_breakdown: by category, largest first; empty while the total is None.
-        mixed: whether the work is done on several candidates; complete: as in the candidate.
+        mixed: whether the work is done on several candidates; competes: as in the candidate.
         gpu_hours_per_run: GPUs times calendar hours of a run, over all parts of a mix.
     """
 
@@ -221,7 +222,7 @@ class CandidateCost:
     run_breakdown: tuple[CategoryCost, ...] = ()
     horizon_breakdown: tuple[CategoryCost, ...] = ()
     mixed: bool = False
-    complete: bool = True
+    competes: bool = True
     gpu_hours_per_run: float = 0.0
 
 

@@ -99,7 +99,7 @@ def _candidate_cost(
         run_breakdown=_breakdown(categories, "run"),
         horizon_breakdown=_breakdown(categories, "horizon") if feasible else (),
         mixed=mixed,
-        complete=candidate.complete,
+        competes=candidate.competes,
         gpu_hours_per_run=work["gpu_hours_per_run"],
     )
 

@@ -6,7 +6,7 @@ with
 compared as (
     select
         drawn_cost.*,
-        option_work.complete and drawn_cost.fits as eligible
+        option_work.competes and drawn_cost.fits as eligible
     from drawn_cost
     inner join option_work on drawn_cost.key = option_work.key
 ),

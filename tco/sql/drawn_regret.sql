@@ -8,7 +8,7 @@ eligible as (
         drawn_cost.npv_usd
     from drawn_cost
     inner join option_work on drawn_cost.key = option_work.key
-    where drawn_cost.fits and option_work.complete
+    where drawn_cost.fits and option_work.competes
 ),
 
 cheapest as (
@@ -34,6 +34,6 @@ from drawn_cost
 inner join cheapest on drawn_cost.number = cheapest.number
 inner join option_work on drawn_cost.key = option_work.key
 cross join drawn_count
-where option_work.complete
+where option_work.competes
 group by drawn_cost.key, cheapest.key
 order by drawn_cost.key, cheapest.key

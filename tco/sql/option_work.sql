@@ -3,7 +3,7 @@ select
     key,
     owned,
     priced,
-    complete,
+    competes,
     false as mixed,
     runs,
     busy_fraction,
@@ -14,7 +14,7 @@ select
     mix_part.key,
     bool_or(work.owned and mix_part.fixed_share > 0) as is_owned,
     bool_and(work.priced) as priced,
-    bool_and(work.complete) as complete,
+    bool_and(work.competes) as competes,
     true as mixed,
     max(work.runs) as runs,
     sum(

@@ -6,7 +6,7 @@ select
                 key varchar,
                 owned boolean,
                 priced boolean,
-                complete boolean,
+                competes boolean,
                 nodes double,
                 gpus double,
                 calendar_days double,

@@ -9,6 +9,7 @@ select
                 to_usd double,
                 fraction double,
                 minimum_usd double,
+                basis varchar,
                 source varchar,
                 price_date varchar,
                 confidence varchar

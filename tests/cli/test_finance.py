@@ -31,7 +31,7 @@ def test_finance_json(capsys: pytest.CaptureFixture[str]) -> None:
     npv = {option["key"]: option["npv_usd"] for option in told["options"]}
     for key, entry in saved.items():
         assert entry["npv_usd"] == pytest.approx(npv[key] - npv["onprem"], rel=1e-9)
-        assert entry["irr_per_year"] is None or entry["irr_per_year"] > 0.08
+        assert entry["irr_per_year"] is None or (entry["irr_per_year"] > 0.08) == (entry["npv_usd"] > 0)
     assert told["uncertainty"]["base_saving_usd"] == pytest.approx(
         saved[told["uncertainty"]["compared_with"]]["npv_usd"]
     )

@@ -35,7 +35,7 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
         "key": key,
         "owned": owned,
         "priced": True,
-        "complete": True,
+        "competes": True,
         "nodes": 1.0,
         "gpus": 8.0,
         "it_power_w": 1000.0 if owned else None,
@@ -90,7 +90,7 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "complete": True, "nodes": 1.0, "gpus": 8.0,
+        "key": key, "owned": owned, "priced": True, "competes": True, "nodes": 1.0, "gpus": 8.0,
         "calendar_days": days, "it_power_w": 1000.0,
     }  # fmt: skip
 
