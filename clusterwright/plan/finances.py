@@ -251,10 +251,9 @@ def _unit_costs(
 def _return(
     ledger: Ledger, mine: CandidateCost, theirs: CandidateCost, pairs: Mapping[tuple[str, str], Breakeven]
 ) -> Return:
-    rented_key = theirs.key
-    flows = ledger.net_flow(mine.key, rented_key)
+    flows = ledger.net_flow(mine.key, theirs.key)
     rates = returns.internal_rates(flows)
-    breakeven = pairs.get((mine.key, rented_key))
+    breakeven = pairs.get((mine.key, theirs.key))
     nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category in _OF_NODES)
     left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
@@ -262,7 +261,7 @@ def _return(
     listed = node_usd_per_gpu_hour(ledger, theirs)
     return Return(
         owned_key=mine.key,
-        rented_key=rented_key,
+        rented_key=theirs.key,
         npv_usd=returns.present_value(flows, rate),
         irr_per_year=rates.per_year,
         payback_months=returns.payback_month(flows),
