@@ -33,7 +33,12 @@ def import_quotes(
     with PriceStore.open(store) as opened:
         found = store_quotes(opened, quotes, source=source.strip(), at=at, is_hand_kept=hand_kept)
         place = opened.path
-    print(_json(ingested_document(found)) if as_json else ingested_text(found, place))  # noqa: T201 - the result
+    if as_json:
+        print(_json(ingested_document(found) | {"left_open": quotes.left_open}))  # noqa: T201 - the result
+    else:
+        print(ingested_text(found, place))  # noqa: T201
+        if quotes.left_open:
+            print(f"  lines without an amount and a day, left out: {quotes.left_open:,}")  # noqa: T201
     return EXIT_RULE_FAILED if found.quarantined else EXIT_FINE
 
 

@@ -36,14 +36,15 @@ MOST_ERRORS = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quotes:
-    """The lines of a list of quotes, each with its line number as `line`."""
+    """The lines of a list of quotes, each with its line number as `line`; left_open: lines that nobody filled in."""
 
     path: Path
     rows: tuple[dict[str, str], ...]
+    left_open: int = 0
 
 
 def read_quotes(path: Path) -> Quotes:
-    """Return the lines of a list of quotes.
+    """Return the lines of a list of quotes, without those that nobody filled in: no amount and no day.
 
     Raises:
         InputError: the file cannot be read, lacks columns, or has wrong cells; every one is told with line and column.
@@ -62,7 +63,7 @@ def read_quotes(path: Path) -> Quotes:
     header = [name.strip() for name in reader.fieldnames or ()]
     _check_header(path, header)
     reader.fieldnames = header
-    rows, wrong = [], []
+    rows, wrong, left_open = [], [], 0
     for cells in reader:
         line = reader.line_num
         if None in cells or None in cells.values():
@@ -71,6 +72,9 @@ def read_quotes(path: Path) -> Quotes:
         row = {name: (value or "").strip() for name, value in cells.items()}
         if not any(row.values()):
             continue
+        if not row["amount"] and not row["effective_from"]:
+            left_open += 1
+            continue
         wrong += [f"{path.name}:{line}: column {name}: {said}" for name, said in _wrong_cells(row)]
         rows.append({**dict.fromkeys(OPTIONAL, ""), **row, "line": str(line)})
     if wrong:
@@ -78,7 +82,7 @@ def read_quotes(path: Path) -> Quotes:
         raise InputError("\n".join([*wrong[:MOST_ERRORS], *more]), help="correct these lines; nothing was stored")
     if not rows:
         raise InputError(f"{path.name} has no quote", help="write one price per line below the header")
-    return Quotes(path=path, rows=tuple(rows))
+    return Quotes(path=path, rows=tuple(rows), left_open=left_open)
 
 
 def store_quotes(store: PriceStore, quotes: Quotes, *, source: str, at: dt.datetime, is_hand_kept: bool) -> Ingested:

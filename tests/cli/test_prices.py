@@ -234,3 +234,20 @@ def test_a_family_without_products_says_so(command: Command) -> None:
     assert told.code == 3
     assert "nobody is known to rent gaudi3" in told.err
     assert "of 11 products and terms have a price" in command("prices", "coverage", "mi300x").out
+
+
+def test_holes_may_be_filled_one_by_one(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the list of holes, the lines that somebody filled in are stored, and the others stay holes."""
+    monkeypatch.setenv("CLUSTERWRIGHT_STORE", str(tmp_path / "prices.duckdb"))
+    lines = command("prices", "coverage", "b300", "--csv").out.splitlines()
+    hole = "aws/p6-b300.48xlarge,,spot,hourly,node,,USD,,"
+    assert hole in lines
+    filled = [hole.replace(",,USD,,", ",60.5,USD,2026-10-01,console") if line == hole else line for line in lines]
+    path = tmp_path / "filled.csv"
+    path.write_text("\n".join(filled), encoding="utf-8")
+    ended = command("prices", "import", path, "--source", "console", "--seen-on", "2026-10-02")
+    assert ended.code == 0
+    assert f"left out: {len(lines) - 2}" in ended.out
+    assert hole not in command("prices", "coverage", "b300", "--csv").out
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert "has no quote" in command("prices", "import", path, "--source", "console").err
