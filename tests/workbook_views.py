@@ -90,7 +90,12 @@ def _tax(book: Workbook, found: Finances) -> int:
             _same(lines["written off"], entry.depreciation_usd, label)
             _same(lines["loss on the sale (gain negative)"], entry.loss_on_disposal_usd, label)
     schedule = list(rows_of(book, "Tax", "year after the purchase"))
+    owner = found.taxed.books[0].key if found.taxed.books else ""
+    at = next((place for place, line in enumerate(profit) if owner and line[0] == label_of(owner)), 0)
     for year in found.taxed.books:
+        _same(profit[at + 2][year.year], year.depreciation_usd, f"P&L, year {year.year}")
+        if not schedule:
+            continue
         _same(schedule[year.year - 1][4], year.depreciation_usd, f"year {year.year}")
         _same(schedule[year.year - 1][5], year.book_value_usd, f"year {year.year}")
     return 8 * len(found.taxed.options) + 2 * len(found.taxed.books)

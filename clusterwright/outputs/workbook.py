@@ -21,6 +21,7 @@ from clusterwright.outputs.sheets.profit import write_profit
 from clusterwright.outputs.sheets.register import write_assumptions, write_not_counted
 from clusterwright.outputs.sheets.returns import write_returns
 from clusterwright.outputs.sheets.shared import Workbook, option_of
+from clusterwright.outputs.sheets.stages import staged, write_stages
 from clusterwright.outputs.sheets.summary import write_summary
 from clusterwright.outputs.sheets.tax import write_tax
 from clusterwright.outputs.sheets.units import write_units
@@ -52,8 +53,9 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None) -> bytes:
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
     work = Workbook(book=book, formats=_formats(book), plan=plan, found=found or ranking.ranked(plan, PriceBook.open()))
+    stages = ("Stages",) if staged(work) else ()
     known = [option for option in plan.options if not option.missing]
-    for name in (*_VIEWS, *_FOUNDATIONS, *(f"Cash {option.target}" for option in known), *_BY_MONTH, *_LAST):
+    for name in (*_VIEWS, *_FOUNDATIONS, *(f"Cash {option.target}" for option in known), *_BY_MONTH, *stages, *_LAST):
         work.pages[name] = Page(sheet=book.add_worksheet(name), formats=work.formats)
     for page in work.pages.values():
         page.sheet.set_landscape()
@@ -69,22 +71,24 @@ def _fill(work: Workbook, known: list[Option]) -> None:
     write_inputs(work)
     bill = write_bill(work)
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
+    stages = write_stages(work) if staged(work) else None
     sheets: dict[str, CashSheet] = {
-        option.target: write_cash(work, option, bill, keys.get(option.target, option.target)) for option in known
+        option.target: write_cash(work, option, bill, stages, keys.get(option.target, option.target))
+        for option in known
     }
-    write_by_option(work, bill, sheets)
+    write_by_option(work, bill, sheets, stages)
     options = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)
     write_heat_map(work)
     write_uncertainty(work)
     write_units(work, bill, sheets)
-    books, taxed = write_tax(work)
-    profit = write_profit(work, taxed, books)
-    write_financing(work, taxed, books)
+    taxed = write_tax(work)
+    profit = write_profit(work, taxed)
+    write_financing(work, taxed)
     write_assumptions(work)
     write_not_counted(work)
-    add_checks(work, sheets, options, (taxed, books))
+    add_checks(work, sheets, options, taxed)
     add_profit_checks(work, profit, taxed)
     write_summary(work, sheets, write_checks(work))
 

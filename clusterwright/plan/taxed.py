@@ -10,7 +10,7 @@ from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import depreciation_fractions
 from clusterwright.tco.financing import Financed, with_lease, with_loan
 from clusterwright.tco.records import CandidateCost
-from clusterwright.tco.taxes import AfterTax, BookYear, Taxes, after_tax, bonus_fraction
+from clusterwright.tco.taxes import AfterTax, BookMonth, BookYear, Taxes, after_tax, bonus_fraction, book_months
 
 _MONTH_S = 730 * 3600.0
 
@@ -24,6 +24,7 @@ class Taxed:
         delivery_months: whole months until what is bought works; deposit: share paid at the order; bridged_by: what
             is rented until then.
         options: every option after tax, cheapest present value first; books: of the one that buys.
+        months: the same books by month, of every option that buys.
         financed: the purchase with the loan or the lease of the blueprint, None without one.
     """
 
@@ -35,6 +36,7 @@ class Taxed:
     bridged_by: str
     options: tuple[AfterTax, ...]
     books: tuple[BookYear, ...]
+    months: tuple[BookMonth, ...]
     financed: Financed | None
 
 
@@ -93,6 +95,7 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
         bridged_by=bridge.key if bridge is not None and delayed else "",
         options=tuple(shown),
         books=tuple(year for year in books if year.key == key),
+        months=book_months(ledger),
         financed=_financed(section, ledger, mine),
     )
 

@@ -71,6 +71,22 @@ class BookYear:
     book_value_usd: float
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BookMonth:
+    """What is written off at the end of a month, and what the books still show for what leaves then, in USD."""
+
+    key: str
+    month: float
+    written_off_usd: float
+    left_usd: float
+
+
+def book_months(ledger: Ledger) -> tuple[BookMonth, ...]:
+    """Return the months in which anything is written off or leaves, of every candidate that buys; after `after_tax`."""
+    rows = ledger.query("tco/sql/book_month.sql", {})
+    return tuple(BookMonth(month=row.pop("month_end"), **row) for row in rows)
+
+
 def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple[BookYear, ...]]:
     """Return every candidate after tax, cheapest first, and the books of those that buy.
 

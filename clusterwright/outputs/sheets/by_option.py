@@ -8,6 +8,7 @@ from clusterwright.outputs.sheets.engine_rows import Class, by_class
 from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, span, total
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Flows, Workbook, label_of, option_of
+from clusterwright.outputs.sheets.stages import Stages
 from clusterwright.tco.records import CandidateCost
 
 _FIRST = 6  # row of month 0
@@ -18,13 +19,14 @@ _TITLES: Mapping[Class, str] = {
 }  # fmt: skip
 
 
-def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> None:
+def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet], stages: Stages | None) -> None:
     """Write the sheet and fill the workbook's calendar and flows.
 
     Args:
         work: the workbook.
         bill: the bill's lines.
         sheets: of the plan's options, by target.
+        stages: what is done in each month; None where nothing grows.
     """
     page = work.page("Cash by option")
     page.title(
@@ -41,7 +43,7 @@ def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet])
         page.text(row, 0, title)
     for cost in work.found.costs:
         option = option_of(work.plan, cost)
-        flows = _one(work, bill, sheets.get(option.target) if option else None, cost, column)
+        flows = _one(work, (bill, stages), sheets.get(option.target) if option else None, cost, column)
         work.flows[cost.key] = flows
         column += 2 + 2 * bool(flows.bought or flows.sold)
 
@@ -59,7 +61,9 @@ def _calendar(work: Workbook, page: Page) -> None:
     work.factors, work.years = tuple(factors), tuple(years)
 
 
-def _one(work: Workbook, bill: Bill, sheet: CashSheet | None, cost: CandidateCost, column: int) -> Flows:
+def _one(
+    work: Workbook, rules: tuple[Bill, Stages | None], sheet: CashSheet | None, cost: CandidateCost, column: int
+) -> Flows:
     page = work.page("Cash by option")
     page.text(1, column, label_of(cost.key), "bold")
     names = work.names
@@ -71,9 +75,15 @@ def _one(work: Workbook, bill: Bill, sheet: CashSheet | None, cost: CandidateCos
     else:
         days = page.number(2, column, cost.calendar_days, "input")
         gpus = page.number(3, column, float(cost.gpus), "input")
-        share = names["runs_in_horizon"] * days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
+        share = (
+            names["runs_in_horizon"]
+            / names.get("mean_work", figure(1.0))
+            * days
+            * 24.0
+            / (names["horizon_months"] * names["hours_per_month"])
+        )
         busy = page.put(4, column, share, "number")
-        formulas = _rented(work, bill, cost.key, busy)
+        formulas = _rented(work, *rules, cost.key, busy)
     formulas = _with_rest(work, cost.key, formulas) if sheet is None else formulas
     kinds: list[Class] = ["used", "kept"]
     kinds += ["bought", "sold"] if formulas["bought"] or formulas["sold"] else []
@@ -99,13 +109,19 @@ def _one(work: Workbook, bill: Bill, sheet: CashSheet | None, cost: CandidateCos
     )
 
 
-def _rented(work: Workbook, bill: Bill, label: str, busy: Figure) -> dict[Class, tuple[Figure, ...]]:
+def _rented(
+    work: Workbook, bill: Bill, stages: Stages | None, label: str, busy: Figure
+) -> dict[Class, tuple[Figure, ...]]:
     used = bill.usd_per_month(work, label, paid="while working") * busy
-    committed = bill.usd_per_month(work, label, paid="committed") * largest(1.0, busy)
-    kept = bill.usd_per_month(work, label, paid="always") + committed
+    always = bill.usd_per_month(work, label, paid="always")
+    committed = bill.usd_per_month(work, label, paid="committed")
+    done = stages.factors["work"] if stages else (figure(1.0),) * work.rows
     return {
-        "used": tuple(used * length for length in work.lengths),
-        "kept": tuple(kept * length for length in work.lengths),
+        "used": tuple(used * factor * length for factor, length in zip(done, work.lengths, strict=True)),
+        "kept": tuple(
+            (always + committed * largest(1.0, busy * factor)) * length
+            for factor, length in zip(done, work.lengths, strict=True)
+        ),
         "bought": (),
         "sold": (),
     }

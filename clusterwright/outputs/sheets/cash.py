@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
+from clusterwright.outputs.sheets.cash_columns import Month, amount_of, columns_of
 from clusterwright.outputs.sheets.engine_rows import Class, by_class
 from clusterwright.outputs.sheets.formula import (
     Figure,
     added,
-    both,
     either,
     figure,
-    largest,
     smallest,
     span,
     total,
@@ -23,16 +22,14 @@ from clusterwright.outputs.sheets.formula import (
 )
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.outputs.sheets.stages import Stages
 from clusterwright.plan.record import Option
 from clusterwright.plan.words import NAME_OF_TARGET
-from clusterwright.tco.owner_costs import OwnerCost, owner_costs
 
 _FIRST = 10  # row of month 0, counted from zero
 _FACTS = 2  # column after the facts above the table
 _EXTRA = ("total", "cumulative before resale", "discount factor", "present value")
 _FROM_ENGINE = "from the engine, "
-#: Where nothing grows and nothing is replaced, equipment leaves once, at the end.
-_DUE = {"start": "start", "sale": "end", "end": "end", "close": "end"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,13 +97,14 @@ class CashSheet:
         return when(either(too_long, self.busy.above(1 + 1e-9)) if feasible else too_long, "unknown", counted)
 
 
-def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashSheet:
+def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None, key: str) -> CashSheet:
     """Write the sheet of one option.
 
     Args:
         work: the workbook.
         option: of the plan, with known prices.
         bill: the bill's lines.
+        stages: what stands in each month; None where nothing grows and nothing is replaced.
         key: of the option in the comparison, whose rows the engine found.
     """
     page = work.page(f"Cash {option.target}")
@@ -115,9 +113,12 @@ def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashShee
     page.sheet.freeze_panes(_FIRST, 2)
     facts = _head(work, page, option, bill)
     months, lengths = _calendar(work, page)
-    formulas = _columns(work, option, bill, facts)
+    formulas = columns_of(work, option, bill, facts)
     rows = [
-        [_amount(work, column, months[row], lengths[row], first=row == 0) for column in formulas]
+        [
+            amount_of(work, stages, column, Month(row=row, end=months[row], length=lengths[row], busy=facts["busy"]))
+            for column in formulas
+        ]
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
@@ -135,6 +136,9 @@ def write_cash(work: Workbook, option: Option, bill: Bill, key: str) -> CashShee
         for column, cell in zip(columns, cells, strict=True):
             column.append(cell)
         sold = added([cell for cell, kind in zip(cells, [*kinds, *rest], strict=True) if kind == "sold"])
+        if stages is not None and sold.text != "0":
+            # Equipment that is replaced is sold for cash that comes before the end.
+            sold = when(months[row].equals(work.names["horizon_months"]), sold, 0.0)
         so_far = totals[_EXTRA[1]][-1] if row else None
         extra = _extra(page, (at, 2 + len(cells)), cells, sold, (_factor(work, months[row]), so_far))
         for title, cell in zip(_EXTRA, extra, strict=True):
@@ -164,13 +168,14 @@ def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, F
         start=2,
     ):  # fmt: skip
         page.text(row, 0, title)
+    mean = names.get("mean_work", figure(1.0))
     days = page.number(4, 1, option.calendar_days, "input")
     facts = {
         "gpus": page.number(2, 1, float(option.gpus), "input"),
         "it_power_w": page.number(3, 1, option.it_power_w or 0.0, "input"),
         "days": days,
-        "busy": page.put(5, 1, names["runs_in_horizon"] * days * 24.0 / hours, "number"),
-        "held": page.put(6, 1, days * 24.0 / (hours * names["utilisation"]), "number"),
+        "busy": page.put(5, 1, names["runs_in_horizon"] / mean * days * 24.0 / hours, "number"),
+        "held": page.put(6, 1, days * 24.0 / (hours * names["utilisation"] * mean), "number"),
         "running": page.put(7, 1, days * 24.0 / hours, "number"),
         "servers": page.number(8, 1, float(option.nodes), "input"),
         "cluster": figure(1.0),
@@ -192,85 +197,6 @@ def _calendar(work: Workbook, page: Page) -> tuple[list[Figure], list[Figure]]:
         length = months[row] - months[row - 1] if row else figure(0.0)
         lengths.append(page.put(_FIRST + row, 1, length, "number"))
     return months, lengths
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Formula:
-    """Amounts of one column: due at the start, at the end, and in every month of full length."""
-
-    title: str
-    kind: Class
-    start: Figure | None = None
-    end: Figure | None = None
-    month: Figure | None = None
-
-
-def _columns(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Figure]) -> list[_Formula]:
-    """Return the option's columns: what is bought, the owner's costs, what is rented."""
-    label = option.target
-    charges = {line.line.charge for line in option.lines}
-    found = []
-    if "once" in charges:
-        found.append(_Formula(title="purchase", kind="bought", start=bill.usd(label, charge="once")))
-    if option.it_power_w is not None:
-        found += _owned(work, facts)
-    if option.it_power_w is None or charges & {"hourly", "monthly"}:
-        working = bill.usd_per_month(work, label, paid="while working")
-        found += [
-            _Formula(title="rent while working", kind="used", month=working * facts["busy"]),
-            _Formula(title="rent always", kind="kept", month=bill.usd_per_month(work, label, paid="always")),
-            _Formula(
-                title="rent committed",
-                kind="kept",
-                month=bill.usd_per_month(work, label, paid="committed") * largest(1.0, facts["busy"]),
-            ),
-        ]
-    return found
-
-
-def _owned(work: Workbook, facts: Mapping[str, Figure]) -> list[_Formula]:
-    terms: dict[tuple[str, str], list[OwnerCost]] = {}
-    for term in owner_costs():
-        # What starts after a warranty is the engine's alone: its months are not those of the sheet.
-        late = term.paid == "year_after_warranty" and "warranty_months" in work.names
-        if term.driver in facts and not late and all(name in work.names for name in term.parameters):
-            terms.setdefault((term.item, term.category), []).append(term)
-    return [_owner_column(work, facts, item, group) for (item, _), group in terms.items()]
-
-
-def _owner_column(work: Workbook, facts: Mapping[str, Figure], item: str, group: list[OwnerCost]) -> _Formula:
-    due: dict[str, list[Figure]] = {"start": [], "end": [], "month": []}
-    for term in group:
-        usd = facts[term.driver] * term.multiplier if term.multiplier != 1 else facts[term.driver]
-        for name in term.parameters:
-            usd *= work.names[name]
-        if term.paid == "hour":
-            usd *= work.names["hours_per_month"]
-        elif term.paid in ("year", "year_after_warranty"):
-            usd /= 12.0
-        if term.fixed_or_variable == "variable":
-            usd *= facts["busy"]
-        due[_DUE.get(term.paid, "month")].append(usd)
-    first = group[0]
-    kind: Class = (
-        "sold" if first.category == "resale"
-        else "bought" if first.capex_or_opex == "capex"
-        else "used" if first.fixed_or_variable == "variable" else "kept"
-    )  # fmt: skip
-    parts = {when_paid: added(amounts) for when_paid, amounts in due.items() if amounts}
-    return _Formula(title=item, kind=kind, start=parts.get("start"), end=parts.get("end"), month=parts.get("month"))
-
-
-def _amount(work: Workbook, column: _Formula, month: Figure, length: Figure, *, first: bool) -> Figure:
-    parts = []
-    if column.start is not None:
-        parts.append(column.start if first else figure(0.0))
-    if column.month is not None:
-        parts.append(column.month * length)
-    if column.end is not None:
-        last = both(month.equals(work.names["horizon_months"]), length.above(0.0))
-        parts.append(when(last, column.end, 0.0))
-    return added(parts)
 
 
 def _factor(work: Workbook, month: Figure) -> Figure:

@@ -6,7 +6,7 @@ from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.formula import Figure, added, size, span, to_millionths, total, when
 from clusterwright.outputs.sheets.shared import Workbook
-from clusterwright.outputs.sheets.tax import Books, Taxed
+from clusterwright.outputs.sheets.tax import Taxed
 
 _FIRST = 5
 _CENT = 0.005
@@ -17,10 +17,9 @@ def add_checks(
     work: Workbook,
     sheets: Mapping[str, CashSheet],
     options: Mapping[str, Mapping[str, Figure]],
-    after_tax: tuple[Mapping[str, Taxed], Books | None],
+    taxed: Mapping[str, Taxed],
 ) -> None:
     """Add the identities between the sheets: cash, options, and what is after tax with the owner's books."""
-    taxed, books = after_tax
     for target, sheet in sheets.items():
         columns = added([total(span(column.cells)) for column in sheet.columns])
         page = sheet.work.page(f"Cash {target}").name
@@ -30,18 +29,16 @@ def add_checks(
         together = added(list(parts.values()))
         shown = added([options[key][name] for name in ("bought", "used", "kept", "sold")])
         work.checks.append((f"{flows.label}: categories add up to the horizon", together - shown))
-    if books is not None:
-        written = total(books.written)
-        work.checks.append(("written off + book value at the sale = purchase", written + books.left - books.purchase))
-        tax = work.names["tax_rate"] * (written + books.left - books.sale)
-        saved = total(books.shield) - books.tax_of_disposal
-        work.checks.append(("tax saved by writing off and sale = rate x (purchase - sale)", tax - saved))
     for option in taxed.values():
         found = option.figures
         share = 1.0 - work.names["tax_rate"]
         work.checks.append(
             (f"{option.label}: cash after tax = (1 - tax) x cash before", found["after"] - share * found["before"])
         )
+        if option.buys:
+            written = total(span(option.written)) + total(span(option.left))
+            text = f"{option.label}: written off + book value of what leaves = bought"
+            work.checks.append((text, written - total(span(option.bought))))
         with_tax = found["before"] + found["tax_running"] + found["tax_capital"]
         work.checks.append((f"{option.label}: before tax + taxes = after tax", with_tax - found["after"]))
 

@@ -17,7 +17,7 @@ from clusterwright.outputs.sheets.formula import (
 )
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
-from clusterwright.outputs.sheets.tax import Books, Taxed
+from clusterwright.outputs.sheets.tax import Taxed
 
 _FIRST = 16
 _KINDS = ("cash", "loan", "operating lease", "finance lease")
@@ -45,7 +45,7 @@ class _Schedule:
     cash: tuple[tuple[Figure, ...], ...]
 
 
-def write_financing(work: Workbook, taxed: dict[str, Taxed], books: Books | None) -> dict[str, dict[str, Figure]]:
+def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[str, Figure]]:
     """Write the sheet; return the cells of every way to pay, by name."""
     page = work.page("Financing")
     page.title(
@@ -55,7 +55,7 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed], books: Books | None
     )
     page.widths(34, rest=18, columns=12)
     owned = work.owned
-    if owned is None or books is None:
+    if owned is None:
         page.text(3, 0, "Nothing is bought in this plan.", "note")
         return {}
     paid = taxed.get(f"{owned.key}/bridged", taxed[owned.key])
@@ -69,14 +69,15 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed], books: Books | None
     page.text(10, 2, note, "text_right")
     for column, kind in ((3, "operating"), (4, "finance")):
         page.text(10, column, "in the blueprint" if lease and lease.kind == kind else "example", "text_right")
-    cost = books.purchase
+    cost = page.put(11, 1, total(span(paid.bought)))
+    page.text(11, 0, "purchase, USD")
     worth = paid.figures["npv_after"]
     principal = work.names["loan_share"] * cost
     loan = _loan(work, page, principal)
     leased = _lease(work, page, cost)
     factors = span(work.factors)
-    capital = _capital_worth(work, books)
-    purchase = product_sum(span(owned.bought), factors)
+    capital = added([product_sum(span(cells), factors) for cells in (paid.bought, paid.sold, paid.capital_tax)])
+    purchase = product_sum(span(paid.bought), factors)
     residual = work.names["lease_residual"] * cost
     months = _lease_months(work)
     rate = work.names["lease_rate"] / 12.0
@@ -161,13 +162,3 @@ def _lease(work: Workbook, page: Page, cost: Figure) -> _Schedule:
         interests.append(interest)
     cash = (tuple(operating), tuple(finance))
     return _Schedule(monthly=monthly, interest=total(span(interests)), unpaid=owed - left, cash=cash)
-
-
-def _capital_worth(work: Workbook, books: Books) -> Figure:
-    """Return the present value of what comes with owning: purchase, sale, and the tax effects of both."""
-    owned = work.owned
-    assert owned is not None  # noqa: S101 - the caller has looked
-    factors = span(work.factors)
-    horizon = (1.0 + work.names["discount_rate"]) ** (-work.names["horizon_months"] / 12.0)
-    parts = [product_sum(span(cells), factors) for cells in (owned.bought, owned.sold) if cells]
-    return added(parts) - books.shield_worth + books.tax_of_disposal * horizon

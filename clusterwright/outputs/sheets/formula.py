@@ -245,6 +245,8 @@ def _extreme(name: str, choose: Callable[[list[float]], float], parts: Sequence[
 
 def _binary(one: Figure, sign: str, other: Operand, level: int, calculate: Callable[[float, float], Value]) -> Figure:
     two = figure(other)
+    if two.text == "1" and sign in "*/^":
+        return one
     strict = sign in "-/^"
     left = _held(one, _ATOM if sign == "^" else level)
     right = _held(two, level - 1 if strict or level == _COMPARISON else level)

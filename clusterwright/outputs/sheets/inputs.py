@@ -7,6 +7,7 @@ from clusterwright.blueprint.finances import TcoSection
 from clusterwright.outputs.sheets.formula import Figure
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.outputs.sheets.stages import mean_work, staged
 
 _COLUMNS = ("name", "value", "unit", "basis", "reason", "source", "date")
 _FIRST = 3
@@ -42,6 +43,8 @@ def write_inputs(work: Workbook) -> None:
     last = _FIRST + len(rows)
     names = work.names
     runs = names["utilisation"] * names["horizon_months"] * names["hours_per_month"] / (names["reference_days"] * 24.0)
+    if "mean_work" in names:
+        runs *= names["mean_work"]
     page.text(last, 0, "runs_in_horizon")
     page.put(last, 1, runs, "number")
     page.text(last, _UNIT, "runs", "text")
@@ -70,8 +73,15 @@ def _name(work: Workbook, page: Page, name: str, row: int, value: object) -> Non
 
 def _economics(work: Workbook) -> list[Input]:
     economics = work.plan.economics
-    runs = work.plan.options[0].runs_in_horizon
+    runs = next((cost.runs_in_horizon for cost in work.found.costs), work.plan.options[0].runs_in_horizon)
+    runs /= mean_work(work)
     days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
+    grown = [
+        Input(
+            name="mean_work", value=mean_work(work), unit="of the first year's", basis="engine",
+            reason="mean over the horizon of the work that grows, as on the sheet Stages",
+        )
+    ] if staged(work) else []  # fmt: skip
     return [
         Input(name="horizon_months", value=economics.horizon_months, unit="months"),
         Input(
@@ -84,6 +94,7 @@ def _economics(work: Workbook) -> list[Input]:
             name="reference_days", value=days, unit="days", reason="run that the number of runs is counted with",
             source="plan",
         ),
+        *grown,
     ]  # fmt: skip
 
 
@@ -119,6 +130,8 @@ def _finance(work: Workbook) -> list[Input]:
             name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased
         ),
     ]
+    if found.delivery_months and found.deposit < 1:
+        rows.append(Input(name="deposit", value=found.deposit, unit="share of the purchase paid at the order"))
     if found.delivery_months:
         rows.append(Input(name="delivery_months", value=float(found.delivery_months), unit="whole months"))
     return rows

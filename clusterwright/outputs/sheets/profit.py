@@ -6,15 +6,12 @@ from clusterwright.outputs.sheets.formula import (
     Figure,
     added,
     figure,
-    largest,
-    rounded_up,
     span,
     total,
     total_where,
-    when,
 )
 from clusterwright.outputs.sheets.shared import Workbook
-from clusterwright.outputs.sheets.tax import Books, Taxed
+from clusterwright.outputs.sheets.tax import Taxed
 
 _FIRST = 4
 _LINES = (
@@ -26,10 +23,9 @@ _LINES = (
     "cost after tax",
 )
 _BOUGHT = ("written off", "loss on the sale (gain negative)")
-_MONTHS = 12.0
 
 
-def write_profit(work: Workbook, taxed: Mapping[str, Taxed], books: Books | None) -> dict[str, Figure]:
+def write_profit(work: Workbook, taxed: Mapping[str, Taxed]) -> dict[str, Figure]:
     """Write the sheet; return the cell of every option's cost before tax over the horizon, by key."""
     page = work.page("P&L")
     years = _years(work)
@@ -40,12 +36,11 @@ def write_profit(work: Workbook, taxed: Mapping[str, Taxed], books: Books | None
     page.widths(38, rest=18, columns=2 + years)
     page.sheet.freeze_panes(_FIRST, 1)
     page.head(_FIRST - 1, ("", *(f"year {year}" for year in range(1, years + 1)), "horizon"))
-    last = page.put(_FIRST, 0, largest(1.0, rounded_up(work.names["horizon_months"] / _MONTHS)), "hidden")
-    row = _FIRST + 1
+    row = _FIRST
     found = {}
     for key, option in taxed.items():
-        found[key] = _option(work, row, option, books if option.owned else None, last)
-        row += 2 + len(_LINES if option.owned else _LINES[:1] + _LINES[3:])
+        found[key] = _option(work, row, option)
+        row += 2 + len(_LINES if option.buys else _LINES[:1] + _LINES[3:])
     return found
 
 
@@ -53,22 +48,23 @@ def _years(work: Workbook) -> int:
     return max(1, -(-(work.rows - 1) // 12))
 
 
-def _option(work: Workbook, row: int, option: Taxed, books: Books | None, last: Figure) -> Figure:
+def _option(work: Workbook, row: int, option: Taxed) -> Figure:
     page = work.page("P&L")
     page.text(row, 0, option.label, "bold")
     years = _years(work)
     running, dated = span(option.running), span(work.years)
     lines: dict[str, list[Figure]] = {name: [] for name in _LINES}
-    order = [name for name in _LINES if books is not None or name not in _BOUGHT]
+    order = [name for name in _LINES if option.buys or name not in _BOUGHT]
     at = {name: row + 1 + place for place, name in enumerate(order)}
     for name in order:
         page.text(at[name], 0, name)
     for year in range(1, years + 1):
         spent = [page.put(at["running costs"], year, total_where(running, dated, figure(float(year))))]
         lines["running costs"].append(spent[0])
-        if books is not None:
-            written = books.years[year - 1] if year <= len(books.years) else figure(0.0)
-            loss = when(last.equals(float(year)), books.left - books.sale, 0.0)
+        if option.buys:
+            wanted = figure(float(year))
+            written = total_where(span(option.written), dated, wanted)
+            loss = total_where(span(option.left), dated, wanted) + total_where(span(option.sold), dated, wanted)
             spent += [page.put(at[name], year, usd) for name, usd in zip(_BOUGHT, (written, loss), strict=True)]
             for name, cell in zip(_BOUGHT, spent[1:], strict=True):
                 lines[name].append(cell)

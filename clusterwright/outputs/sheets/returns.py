@@ -20,6 +20,7 @@ from clusterwright.outputs.sheets.formula import (
 )
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
+from clusterwright.outputs.sheets.stages import staged
 from clusterwright.plan.finances import Return
 
 _FIRST = 4
@@ -92,6 +93,9 @@ def _by_month(work: Workbook, page: Page, own: Flows, flows: Flows, column: int)
         saved = page.put(at, column, flows.total(row) - own.total(row))
         discounted = saved * work.factors[row]
         gap = own.before_sale(row) - flows.before_sale(row)
+        if staged(work) and own.sold:
+            # Equipment that is replaced is sold for cash that comes before the end.
+            gap += when(work.months[row].equals(work.names["horizon_months"]), 0.0, own.sold[row])
         amounts = [saved, discounted, gap]
         cells[_BY_MONTH[0]].append(saved)
         for name, amount, place in zip(_BY_MONTH[1:], amounts, range(1, 4), strict=True):
@@ -157,8 +161,15 @@ def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
     option = option_of(work.plan, flows.cost)
     label = option.target if option else flows.key
     names = work.names
+    horizon = names["horizon_months"]
     by_use = bill.usd_per_month(work, label, paid="while working", category="compute") * flows.busy
-    kept = bill.usd_per_month(work, label, paid="always", category="compute")
-    kept += bill.usd_per_month(work, label, paid="committed", category="compute") * largest(1.0, flows.busy)
+    by_use *= names.get("mean_work", figure(1.0))
+    nodes = (by_use + bill.usd_per_month(work, label, paid="always", category="compute")) * horizon
+    if staged(work):
+        # Commitments grow with the work: they are what is left of the running costs without use.
+        nodes += sums(flows)["kept"] - bill.usd_per_month(work, label, paid="always") * horizon
+    else:
+        committed = bill.usd_per_month(work, label, paid="committed", category="compute")
+        nodes += committed * largest(1.0, flows.busy) * horizon
     hourly = bill.usd(label, charge="hourly", category="compute")
-    return {"horizon": (by_use + kept) * names["horizon_months"], "per_gpu_hour": hourly / flows.gpus}
+    return {"horizon": nodes, "per_gpu_hour": hourly / flows.gpus}

@@ -19,7 +19,8 @@ from clusterwright.outputs.sheets.formula import (
 )
 from clusterwright.outputs.sheets.inputs import methods
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Flows, Workbook, label_of
+from clusterwright.outputs.sheets.shared import Workbook, label_of
+from clusterwright.outputs.sheets.stages import staged
 from clusterwright.tco.finance import depreciation_fractions
 
 _FIRST = 4
@@ -33,43 +34,50 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-#: An option's key, its cash, and its running costs by month.
-_Option = tuple[str, Flows, tuple[Figure, ...]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Books:
-    """What the owner writes off, as cells; `shield_worth` is the present value of the tax saved.
-
-    Attributes:
-        due, written, years, shield: by year; purchase, sale, left, tax_of_disposal: sums.
-    """
-
-    due: Span
-    written: Span
-    years: tuple[Figure, ...]
-    shield: Span
-    shield_worth: Figure
-    purchase: Figure
-    sale: Figure
-    left: Figure
-    tax_of_disposal: Figure
+#: Columns by month: of every option, and after the first of them those of one that buys.
+_PAID = ("running costs, USD", "cash after tax, USD", "so far, USD")
+_CAPITAL = (
+    "bought, USD", "sold, USD", "written off, USD", "book value of what leaves, USD", "tax of the capital, USD",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taxed:
-    """One option after tax, as cells; `running`, `capital` by month row, `opex` and `depreciation` over the horizon."""
+    """One option after tax, as cells by month row; `figures` are sums over the horizon.
+
+    Attributes:
+        running: costs; bought, sold: capital, empty where nothing is; written: written off; left: what the books still
+            show for what leaves; capital_tax: what writing off and sales do to the tax; after: all after tax.
+    """
 
     key: str
     label: str
-    owned: bool
     running: tuple[Figure, ...]
+    bought: tuple[Figure, ...]
+    sold: tuple[Figure, ...]
+    written: tuple[Figure, ...]
+    left: tuple[Figure, ...]
+    capital_tax: tuple[Figure, ...]
     after: tuple[Figure, ...]
     figures: dict[str, Figure]
 
+    @property
+    def buys(self) -> bool:
+        """Whether anything is bought."""
+        return bool(self.bought)
 
-def write_tax(work: Workbook) -> tuple[Books | None, dict[str, Taxed]]:
-    """Write both sheets; return the owner's books and every option after tax, by key."""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Schedule:
+    """The owner's purchase written off by one method: due month and USD of every year, and what is left at the end."""
+
+    due: Span
+    written: Span
+    left: Figure
+
+
+def write_tax(work: Workbook) -> dict[str, Taxed]:
+    """Write both sheets; return every option after tax, by key."""
     page, by_month = work.page("Tax"), work.page("After tax by month")
     page.title(
         "Depreciation, and every option after tax",
@@ -77,13 +85,13 @@ def write_tax(work: Workbook) -> tuple[Books | None, dict[str, Taxed]]:
         "purchase; that of the sale at the end of the horizon.",
     )
     page.widths(34, rest=19, columns=max(len(_OPTIONS), 1 + len(methods())))
-    books = _books(work, page) if work.owned else None
-    start = _FIRST + (_years() + 7 if books else 0)
+    start = _FIRST + (_years() + 7 if work.owned else 0)
     page.head(start, _OPTIONS)
     by_month.title(
-        "After tax by month", "Running costs before tax, cash after tax and its running sum; paid is positive."
+        "After tax by month",
+        "Tax = - rate x (running costs + written off + book value of what leaves - sale); paid is positive.",
     )
-    by_month.widths(9, rest=18, columns=1 + 3 * (len(work.flows) + 1))
+    by_month.widths(9, rest=18, columns=1)
     by_month.sheet.freeze_panes(_FIRST, 1)
     by_month.sheet.repeat_columns(0)
     by_month.sheet.fit_to_pages(0, 1)
@@ -91,34 +99,51 @@ def write_tax(work: Workbook) -> tuple[Books | None, dict[str, Taxed]]:
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
     found: dict[str, Taxed] = {}
-    for place, option in enumerate(_running(work)):
-        key, flows, _ = option
-        owner = books if flows.bought or flows.sold else None
-        taxed = _one(work, by_month, 1 + 3 * place, option, owner)
+    schedule = _schedule(work, page) if work.owned else None
+    column = 1
+    for place, option in enumerate(_options(work)):
+        taxed = _one(work, column, option, schedule)
         _result(page, start + 1 + place, taxed)
-        found[key] = taxed
+        found[option.key] = taxed
+        column += len(_PAID) + (len(_CAPITAL) if taxed.buys else 0)
     _tables(work, page, start + len(found) + 3)
-    return books, found
+    return found
 
 
 def _years() -> int:
     return max(len(depreciation_fractions(method)) for method in methods())
 
 
-def _books(work: Workbook, page: Page) -> Books:
+def single(work: Workbook) -> bool:
+    """Return whether everything is bought once, paid at once, and written off by the one method of the sheet Inputs."""
+    section = work.plan.tco
+    return not (
+        staged(work)
+        or section.depreciation_of
+        or section.owner.building_usd_per_kw is not None
+        or (section.deposit < 1 and work.found.taxed.delivery_months)
+    )
+
+
+def _schedule(work: Workbook, page: Page) -> _Schedule | None:
+    """Write the owner's schedule by year; where there is no single one, say where the numbers come from."""
     owned = work.owned
     assert owned is not None  # noqa: S101 - the caller has looked
-    parts = sums(owned)
-    names = work.names
     page.text(_FIRST - 2, 0, f"Written off: {owned.label}", "bold")
+    if not single(work):
+        page.text(
+            _FIRST - 1, 0,
+            "Several lots or methods: what is written off by month is the engine's, on After tax by month, and follows "
+            "the tax rate alone.",
+            "note",
+        )  # fmt: skip
+        return None
     page.head(_FIRST - 1, _SCHEDULE, texts=0)
-    purchase = parts["bought"]
+    names, parts = work.names, sums(owned)
     at = _FIRST + _years()
-    labels = ("purchase, USD", "sale, USD", "book value at the sale, USD", "gain or loss on the sale, USD",
-              "tax on it, USD")  # fmt: skip
-    bought = page.cell(at + 1, 1, purchase.value)
+    bought = page.cell(at + 1, 1, parts["bought"].value)
     header, rows = _table_spans(work, page)
-    due, written, shields, worth, book = [], [], [], [], bought
+    due, written, book = [], [], bought
     for place in range(_years()):
         row = _FIRST + place
         year = page.number(row, 0, float(place + 1), "count")
@@ -128,23 +153,20 @@ def _books(work: Workbook, page: Page) -> Books:
         with_bonus = page.put(row, 3, with_bonus + names["bonus_depreciation"] if place == 0 else with_bonus, "share_2")
         usd = page.put(row, 4, when(month.at_most(names["horizon_months"]), bought * with_bonus, 0.0))
         book = page.put(row, 5, book - usd)
-        shields.append(page.put(row, 6, names["tax_rate"] * usd))
-        factor = (1.0 + names["discount_rate"]) ** (-month / 12.0)
-        worth.append(page.put(row, 7, shields[-1] * factor))
+        saved = page.put(row, 6, names["tax_rate"] * usd)
+        page.put(row, 7, saved * (1.0 + names["discount_rate"]) ** (-month / 12.0))
         due.append(month)
         written.append(usd)
+    labels = ("purchase, USD", "sale, USD", "book value at the sale, USD", "gain or loss on the sale, USD",
+              "tax on it, USD")  # fmt: skip
     for place, label in enumerate(labels, start=1):
         page.text(at + place, 0, label)
-    page.put(at + 1, 1, purchase)
+    page.put(at + 1, 1, parts["bought"])
     sale = page.put(at + 2, 1, -parts["sold"])
     left = page.put(at + 3, 1, bought - total(span(written)))
     gain = page.put(at + 4, 1, sale - left)
-    tax = page.put(at + 5, 1, names["tax_rate"] * gain)
-    return Books(
-        due=span(due), written=span(written), years=tuple(written), shield=span(shields),
-        shield_worth=total(span(worth)), purchase=bought, sale=sale,
-        left=left, tax_of_disposal=tax,
-    )  # fmt: skip
+    page.put(at + 5, 1, names["tax_rate"] * gain)
+    return _Schedule(due=span(due), written=span(written), left=left)
 
 
 def _tables_row(work: Workbook) -> int:
@@ -190,67 +212,112 @@ def _tables(work: Workbook, page: Page, top: int) -> None:
     )
 
 
-def _running(work: Workbook) -> list[_Option]:
-    """Return every option with its running costs by month; with a delivery, the owner rented until then too."""
-    found = [(flows.key, flows, tuple(flows.running(row) for row in range(work.rows))) for flows in work.flows.values()]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Option:
+    """An option before tax, by month row."""
+
+    key: str
+    running: tuple[Figure, ...]
+    bought: tuple[Figure, ...]
+    sold: tuple[Figure, ...]
+
+
+def _options(work: Workbook) -> list[_Option]:
+    """Return every option; with a delivery, the owner rented until then too, what is bought paid in two parts."""
+    rows = range(work.rows)
+    found = [
+        _Option(
+            key=flows.key,
+            running=tuple(flows.running(row) for row in rows),
+            bought=flows.bought,
+            sold=flows.sold,
+        )
+        for flows in work.flows.values()
+    ]
     taxed = work.found.taxed
     owned, bridge = work.owned, work.flows.get(taxed.bridged_by)
     if not taxed.delivery_months or owned is None or bridge is None:
         return found
-    until = work.names["delivery_months"]
+    names = work.names
+    until, deposit = names["delivery_months"], names.get("deposit")
     mixed = tuple(
         when(month.at_most(until), bridge.running(row), owned.running(row)) for row, month in enumerate(work.months)
     )
-    return [*found, (f"{owned.key}/bridged", owned, mixed)]
+    bought = owned.bought
+    if deposit is not None:
+        rest = (1.0 - deposit) * owned.bought[0]
+        bought = tuple(
+            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), rest, 0.0)
+            for row, usd in enumerate(owned.bought)
+        )
+    return [*found, _Option(key=f"{owned.key}/bridged", running=mixed, bought=bought, sold=owned.sold)]
 
 
-def _one(work: Workbook, page: Page, column: int, option: _Option, books: Books | None) -> Taxed:
-    names = work.names
-    key, flows, running = option
-    page.text(_FIRST - 2, column, label_of(key), "bold")
-    titles = ("running costs, USD", "cash after tax, USD", "so far, USD")
+def _one(work: Workbook, column: int, option: _Option, schedule: _Schedule | None) -> Taxed:
+    """Write one option's months; the owner's capital stands in columns of its own."""
+    page, rate = work.page("After tax by month"), work.names["tax_rate"]
+    buys = bool(option.bought or option.sold)
+    titles = (_PAID[0], *(_CAPITAL if buys else ()), *_PAID[1:])
+    page.text(_FIRST - 2, column, label_of(option.key), "bold")
+    page.widths_at(column, *([18.0] * len(titles)))
     page.head(_FIRST - 1, titles, texts=0, column=column)
-    after: list[Figure] = []
-    so_far: list[Figure] = []
-    paid: list[Figure] = []
-    for row, month in enumerate(work.months):
+    cells: dict[str, list[Figure]] = {title: [] for title in titles}
+    for row in range(work.rows):
+        here: list[Figure] = [option.running[row]]
+        if buys:
+            here += [cells_of[row] if cells_of else figure(0.0) for cells_of in (option.bought, option.sold)]
+            here += _books(work, option.key, row, schedule)
         at = _FIRST + row
-        paid.append(page.put(at, column, running[row]))
-        parts = [(1.0 - names["tax_rate"]) * paid[row]]
-        if books is not None:
-            parts += [cells[row] for cells in (flows.bought, flows.sold) if cells]
-            dated = work.lengths[row].above(0.0)
-            parts.append(when(dated, -total_where(books.shield, books.due, month), 0.0))
-            last = both(month.equals(names["horizon_months"]), dated)
-            parts.append(when(last, books.tax_of_disposal, 0.0))
-        after.append(page.put(at, column + 1, added(parts)))
-        so_far.append(page.put(at, column + 2, so_far[-1] + after[row] if so_far else after[row]))
-    factors = span(work.factors)
-    capital = sums(flows)["bought"] + sums(flows)["sold"] if books else figure(0.0)
-    opex = total(span(paid))
-    saved = total(books.shield) - books.tax_of_disposal if books else figure(0.0)
-    worth = product_sum(span(paid), factors) + (_capital_worth(flows, work) if books else 0.0)
+        written = [page.put(at, column + place, usd) for place, usd in enumerate(here)]
+        if buys:
+            written.append(page.put(at, column + len(written), -(rate * (written[3] + written[4] + written[2]))))
+        capital = added([written[1] + written[2] + written[5]]) if buys else figure(0.0)
+        after = page.put(at, column + len(written), (1.0 - rate) * written[0] + capital)
+        before = cells[_PAID[-1]]
+        so_far = page.put(at, column + len(written) + 1, before[-1] + after if before else after)
+        for title, cell in zip(titles, [*written, after, so_far], strict=True):
+            cells[title].append(cell)
+    kept = {title: tuple(found) for title, found in cells.items()}
+    bought, sold, written_off, left, capital_tax = (kept.get(title, ()) for title in _CAPITAL)
     return Taxed(
-        key=key,
-        label=label_of(key),
-        owned=books is not None,
-        running=tuple(paid),
-        after=tuple(after),
-        figures={
-            "before": opex + capital,
-            "npv_before": worth,
-            "tax_running": -(names["tax_rate"] * opex),
-            "tax_capital": -saved if books else figure(0.0),
-            "after": total(span(after)),
-            "npv_after": product_sum(span(after), factors),
-            "peak": largest(span(so_far)),
-        },
+        key=option.key,
+        label=label_of(option.key),
+        running=kept[_PAID[0]],
+        bought=bought,
+        sold=sold,
+        written=written_off,
+        left=left,
+        capital_tax=capital_tax,
+        after=kept[_PAID[1]],
+        figures=_figures(work, kept),
     )
 
 
-def _capital_worth(flows: Flows, work: Workbook) -> Figure:
-    columns = [cells for cells in (flows.bought, flows.sold) if cells]
-    return added([product_sum(span(cells), span(work.factors)) for cells in columns])
+def _books(work: Workbook, key: str, row: int, schedule: _Schedule | None) -> list[Figure]:
+    """Return what is written off in a month, and what the books still show for what leaves in it."""
+    month, dated = work.months[row], work.lengths[row].above(0.0)
+    if schedule is not None:
+        last = both(month.equals(work.names["horizon_months"]), dated)
+        written = when(dated, total_where(schedule.written, schedule.due, month), 0.0)
+        return [written, when(last, schedule.left, 0.0)]
+    found = [entry for entry in work.found.taxed.months if entry.key == key and entry.month == month.value]
+    return [figure(sum(entry.written_off_usd for entry in found)), figure(sum(entry.left_usd for entry in found))]
+
+
+def _figures(work: Workbook, cells: dict[str, tuple[Figure, ...]]) -> dict[str, Figure]:
+    factors = span(work.factors)
+    columns = [span(cells[title]) for title in (_PAID[0], *_CAPITAL[:2]) if title in cells]
+    effect = _CAPITAL[4]
+    after = span(cells[_PAID[1]])
+    return {
+        "before": added([total(column) for column in columns]),
+        "npv_before": added([product_sum(column, factors) for column in columns]),
+        "tax_running": -(work.names["tax_rate"] * total(columns[0])),
+        "tax_capital": total(span(cells[effect])) if effect in cells else figure(0.0),
+        "after": total(after),
+        "npv_after": product_sum(after, factors),
+        "peak": largest(span(cells[_PAID[2]])),
+    }
 
 
 def _result(page: Page, row: int, taxed: Taxed) -> None:

@@ -6,8 +6,9 @@ from clusterwright.outputs.sheets.annuity import payment
 from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.formula import Figure, figure, largest, product_sum, span
+from clusterwright.outputs.sheets.formula import Figure, added, figure, largest, product_sum, span
 from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
+from clusterwright.outputs.sheets.stages import staged
 
 _FIRST = 9
 _COLUMNS = (
@@ -72,16 +73,22 @@ def _run(work: Workbook, bill: Bill, flows: Flows) -> Figure:
     names = work.names
     parts = sums(flows)
     share = flows.days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
-    committed = bill.usd_per_month(work, flows.key, paid="committed") * largest(1.0, flows.busy)
-    committed *= names["horizon_months"]
+    if staged(work):
+        # Commitments grow with the work: they are what is left of the running costs without use.
+        committed = parts["kept"] - bill.usd_per_month(work, flows.key, paid="always") * names["horizon_months"]
+    else:
+        committed = bill.usd_per_month(work, flows.key, paid="committed") * largest(1.0, flows.busy)
+        committed *= names["horizon_months"]
+    mean = names.get("mean_work", figure(1.0))
     rest = parts["kept"] - committed + parts["bought"] + parts["sold"]
-    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"]
+    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"] / mean
 
 
 def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -> Figure:
     names = work.names
     parts = sums(flows)
-    sold = product_sum(span(flows.sold), span(work.factors)) if flows.sold else figure(0.0)
+    factors = span(work.factors)
+    capital = added([product_sum(span(cells), factors) for cells in (flows.bought, flows.sold) if cells])
     yearly = (parts["used"] + parts["kept"]) / (names["horizon_months"] / 12.0)
     hours = flows.gpus * names["hours_per_month"] * 12.0 * flows.busy * goodput
-    return ((parts["bought"] + sold) * annuity + yearly) / hours
+    return (capital * annuity + yearly) / hours

@@ -1,0 +1,78 @@
+"""Every view of the workbook shows what the engine finds, for blueprints with all that the section `tco` knows."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import openpyxl
+import pytest
+from openpyxl.workbook import Workbook
+
+from clusterwright import assets
+from clusterwright.cli.answer import plan_of
+from clusterwright.outputs.workbook import workbook_xlsx
+from clusterwright.plan.finances import Finances, finances
+from clusterwright.pricing.book import PriceBook
+
+BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+WHOLE = [
+    "tco.tax_rate=0.21", "tco.depreciation=macrs_7", "tco.bonus_depreciation=law", "economics.horizon=30.5 months",
+    "tco.lease={kind: finance, rate: 0 %, residual: 10 %}",
+    "tco.owner={warranty: 1 year, insurance_fraction_per_year: 1 %, demand_usd_per_kw_month: 12}",
+]  # fmt: skip
+GROWING = [
+    "tco.tax_rate=0.3", "tco.growth=30 %", "tco.refresh=18 months", "tco.purchase_price_change=-20 %",
+    "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}", "tco.depreciation_of={rack: macrs_15}",
+]  # fmt: skip
+AT_DELIVERY = [
+    "tco.tax_rate=0.3", "tco.delivery=6 months", "tco.deposit=30 %",
+    "tco.loan={share: 50 %, rate: 0 %, term: 24 months}", "economics.discount_rate=0",
+]  # fmt: skip
+
+
+def opened(sets: list[str]) -> tuple[Workbook, Finances]:
+    """Return the workbook of the shipped blueprint with other values, and the same plan in the terms of finance."""
+    plan = plan_of(BLUEPRINT, sets)
+    found = finances(plan, PriceBook.open(), draws=20, seed=1)
+    return openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan, found)), data_only=True), found
+
+
+@pytest.mark.parametrize("sets", [WHOLE, GROWING, AT_DELIVERY])
+def test_every_view_shows_what_the_engine_finds(
+    sets: list[str], agree_with_views: Callable[[Workbook, Finances], int]
+) -> None:
+    """Options, returns, taxes, P&L, financing, unit costs, heat map and checks, to the cent."""
+    book, found = opened(sets)
+    assert agree_with_views(book, found) > 250
+    assert found.taxed.books
+    assert not [row for row in book["Options"].iter_rows(values_only=True) if "numbers of the engine" in str(row[0])]
+
+
+def test_a_view_that_is_wrong_is_seen(agree_with_views: Callable[[Workbook, Finances], int]) -> None:
+    """A figure that is a dollar off, and a check that is broken, fail."""
+    book, found = opened([])
+    assert agree_with_views(book, found) > 250
+    for sheet, place, wrong in (("Options", "I5", 1.0), ("P&L", "E7", 1.0), ("Heat map", "C5", 1.0)):
+        cell = book[sheet][place]
+        cell.value += wrong
+        with pytest.raises(AssertionError):
+            agree_with_views(book, found)
+        cell.value -= wrong
+    book["Checks"]["C7"].value = "BROKEN"
+    with pytest.raises(AssertionError):
+        agree_with_views(book, found)
+
+
+def test_a_plan_with_clouds_alone_has_nothing_to_write_off(tmp_path: Path) -> None:
+    """Returns, financing and heat map say that there is nothing to compare; nothing shows an error."""
+    path = tmp_path / "clouds.yaml"
+    text = BLUEPRINT.read_text(encoding="utf-8")
+    path.write_text(text.replace("  onprem:\n    system: dgx-h100\n", ""), encoding="utf-8")
+    plan = plan_of(path, None)
+    assert plan.option("onprem") is None
+    book = openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan)), data_only=True)
+    assert "nothing to compare" in book["Returns"]["A5"].value
+    assert book["Financing"]["A4"].value == "Nothing is bought in this plan."
+    shown = [cell.value for sheet in book for row in sheet for cell in row]
+    assert not [value for value in shown if isinstance(value, str) and value.startswith("#")]
+    assert {row[2] for row in book["Checks"].iter_rows(min_row=6, values_only=True)} == {"OK"}
