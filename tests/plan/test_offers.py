@@ -15,8 +15,7 @@ from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
 from clusterwright.tco.records import CandidateCost
-
-from ..pricing.quotes import quote, read
+from tests.pricing.quotes import quote, read
 
 
 def _with(plan: Plan, **changes: object) -> Plan:
