@@ -9,6 +9,7 @@ from typing import Any
 from clusterwright.cli import chance
 from clusterwright.cli.answer import exit_code, load_and_decide, placed_error
 from clusterwright.cli.carbon import carbon_lines
+from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.show import table
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.plan.finances import Finances, Return, finances
@@ -44,11 +45,11 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
             raise
         raise placed_error(loaded, error) from None
     if as_json:
-        told = currency_document(_document(plan, found), currency)
+        told = currency_document(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
         print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
         with told_in(currency):
-            print("\n".join((_text(plan, found), *currency_note(currency))))  # noqa: T201
+            print("\n".join((_text(plan, found), scenario_line(loaded, plan), *currency_note(currency))))  # noqa: T201
     return exit_code(loaded, plan)
 
 
