@@ -48,6 +48,7 @@ class Query:
         title: what stands above the answer; columns: of the answer, and how their cells are written.
         help: what the command does.
         term: that it is about unless another one is named, empty for all; most: rows to print.
+        in_parallel: the order of rows does not change the answer, not even its last digit: all processors may work.
     """
 
     path: str
@@ -56,6 +57,7 @@ class Query:
     help: str
     term: str = ""
     most: int = 40
+    in_parallel: bool = False
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - a cell
@@ -155,6 +157,16 @@ QUERIES = {
             "lowest_usd_per_gpu_hour": _usd, "highest_usd_per_gpu_hour": _usd, "prices": _text,
         },
     ),
+    "extremes": Query(
+        path="pricing/sql/price_extremes_of_month.sql",
+        title="{term} prices of one GPU-hour that came into force in a month, as of {day}",
+        help="Show the lowest and highest price of each month.",
+        in_parallel=True,
+        columns={
+            "sku": _text, "region": _text, "month": _month, "lowest_usd_per_gpu_hour": _usd,
+            "highest_usd_per_gpu_hour": _usd, "prices": _text,
+        },
+    ),
     "services": Query(
         path="pricing/sql/service_price.sql",
         title="USD per unit of storage, data out, licences, power and other services, as of {day}",
@@ -200,21 +212,31 @@ def table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[st
 
 
 def charted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return changes of prices as bars, one group for each product, term and history; regions alike share one."""
+    """Return changes of prices as bars on one scale, a group for each product, region and term that changed.
+
+    Those that never changed stand below in one line each.
+    """
     highest = max(row["usd_per_gpu_hour"] for row in rows)
-    series: dict[Any, tuple[list[str], list[Mapping[str, Any]]]] = {}
-    for (sku, region, term), changes in groupby(rows, key=lambda row: (row["sku"], row["region"], row["term"])):
-        steps = list(changes)
-        alike = (sku, term, tuple((step["effective_from"], step["usd_per_gpu_hour"]) for step in steps))
-        series.setdefault(alike, ([], steps))[0].append(region or "everywhere")
     lines: list[str] = []
-    for (sku, term, _), (regions, steps) in series.items():
-        more = f" and {len(regions) - _NAMED} more" if len(regions) > _NAMED else ""
-        lines.append(f"  {sku}  {', '.join(regions[:_NAMED])}{more}  {term}")
-        for row in steps:
-            bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
-            line = (
-                f"    {row['effective_from']}  {_usd(row['usd_per_gpu_hour']):>8}  {bar}  {_share(row['change_share'])}"
-            )
-            lines.append(line.rstrip(" –"))
+    unchanged: list[tuple[str, ...]] = []
+    for series, group in groupby(rows, key=lambda row: (row["sku"], row["region"] or "everywhere", row["term"])):
+        changes = [_charted(row, highest) for row in group]
+        if len(changes) == 1:
+            unchanged.append((*series, *changes[0][:3]))
+            continue
+        lines.append("  " + "  ".join(series))
+        lines += [f"    {day}  {usd:>8}  {bar}  {change}".rstrip(" –") for day, usd, bar, change in changes]
+    if unchanged:
+        widths = [max(len(line[index]) for line in unchanged) for index in range(len(unchanged[0]))]
+        lines.append("  unchanged")
+        lines += [
+            "    " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            for line in unchanged
+        ]
     return lines
+
+
+def _charted(row: Mapping[str, Any], highest: float) -> tuple[str, str, str, str]:
+    """Return day, price, bar and change of one price."""
+    bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
+    return str(row["effective_from"]), _usd(row["usd_per_gpu_hour"]), bar, _share(row["change_share"])
