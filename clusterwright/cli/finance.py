@@ -19,6 +19,11 @@ from clusterwright.plan.words import money, percent, small_money, term_text, tol
 from clusterwright.pricing.book import PriceBook
 
 _SHOWN_SWINGS = 8
+#: Of the record of costs, what is printed of each option as JSON.
+OPTION = (
+    "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
+    "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
+)  # fmt: skip
 
 
 def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, as_json: bool) -> int:
@@ -48,17 +53,13 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
 
 
 def _document(plan: Plan, found: Finances) -> dict[str, Any]:
-    names = (
-        "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
-        "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
-    )  # fmt: skip
     return {
         "schema": 1,
         "name": plan.name,
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
         "options": [
-            {name: getattr(cost, name) for name in names} | asdict(unit) | _described(found, cost.key)
+            {name: getattr(cost, name) for name in OPTION} | asdict(unit) | _described(found, cost.key)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
         "carbon": [asdict(entry) for entry in found.carbon],

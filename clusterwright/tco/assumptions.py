@@ -11,6 +11,7 @@ from clusterwright.assets import root
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.records import Assumption, Candidate, Economics, Parameter
+from clusterwright.tco.stages import Pace
 
 #: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
 _PARAMETERS = (
@@ -141,6 +142,7 @@ def parameters(
     found |= {key: _given(key, given[key], entry.unit) for key, entry in optional.items() if key in given}
     neutral = _neutral({*found, *_PARAMETERS, "resale_fraction"})
     return (
+        *_paced(economics.pace),
         *(found.pop(key) if key in found and key not in given else _parameter(key, given, known)
           for key in _PARAMETERS),
         *(entry for key, entry in found.items() if key not in (*_PARAMETERS, "resale_fraction")),
@@ -149,6 +151,19 @@ def parameters(
         if "resale_fraction" in found and "resale_fraction" not in given
         else _resale(economics.pace.newest_age(economics.horizon_months), given, known),
     )  # fmt: skip
+
+
+def _paced(pace: Pace) -> tuple[Parameter, ...]:
+    """Return growth and refresh as they stand in lists of what was used; nothing where neither is given."""
+    return tuple(
+        _given(key, value, unit)
+        for key, value, unit in (
+            ("growth_fraction_per_year", pace.growth_per_year, "share of the work and year"),
+            ("refresh_months", pace.refresh_months or 0.0, "months"),
+            ("purchase_price_change_per_year", pace.price_change_per_year, "share of the price and year"),
+        )
+        if value
+    )
 
 
 def _neutral(had: Collection[str]) -> dict[str, float]:
