@@ -1,20 +1,24 @@
 """What a blueprint says of owning becomes parameters of the cash flow, with source and band."""
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.load import load
 from clusterwright.blueprint.owner import Owner
 from clusterwright.errors import InputError
 from clusterwright.plan.owning import parameters_of, resale_of
+from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.assumptions import assumptions, optional_parameters
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.values import Parameter
 
+BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 DAY = dt.date(2026, 10, 16)
 #: What follows from other keys of `tco.owner`, or is given by cases of `validate tco` alone.
 DERIVED = {"building_value_fraction", "warranty_months", "wind_down_months", "capital_charge_fraction_per_year"}
@@ -156,3 +160,11 @@ def test_what_cannot_be_counted_together(tco: dict[str, Any], message: str) -> N
     """A deposit without delivery, and financing of more than one purchase, are refused."""
     with pytest.raises(ValidationError, match=message):
         TcoSection.model_validate(tco)
+
+
+def test_owner_without_an_owned_target_has_no_effect() -> None:
+    """What owning costs is not counted where nothing is owned, and that is said."""
+    loaded = load(BLUEPRINT, ("tco.owner.freight_fraction=0.02",)).blueprint
+    clouds = loaded.model_copy(update={"targets": loaded.targets.model_copy(update={"onprem": None})})
+    assert [finding.path for finding in without_effect(clouds, ())] == [("tco", "owner")]
+    assert not without_effect(loaded, ())
