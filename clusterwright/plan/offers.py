@@ -158,7 +158,7 @@ def _rented(size: _Sized, key: str, term: str) -> Offer:
     return replace(
         offer,
         candidate=replace(offer.candidate, competes=False),
-        note=f"nodes may be taken back: a run takes {longer:.1%} longer; not assured for the whole horizon",
+        note=f"nodes may be taken back: a run takes {100 * longer:.1f} % longer; not assured for the whole horizon",
     )
 
 

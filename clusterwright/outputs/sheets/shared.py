@@ -89,8 +89,8 @@ class Workbook:
 
     @property
     def owned(self) -> Flows | None:
-        """The option that is bought, None if there is none."""
-        return next((flow for flow in self.flows.values() if flow.cost.owned), None)
+        """The option that is bought whole, None if there is none."""
+        return next((flow for flow in self.flows.values() if flow.cost.owned and not flow.cost.mixed), None)
 
     @property
     def rented(self) -> tuple[Flows, ...]:

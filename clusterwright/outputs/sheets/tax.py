@@ -119,6 +119,7 @@ def single(work: Workbook) -> bool:
     section = work.plan.tco
     return not (
         staged(work)
+        or section.hybrid
         or section.depreciation_of
         or section.owner.building_usd_per_kw is not None
         or (section.deposit < 1 and work.found.taxed.delivery_months)
