@@ -1,45 +1,71 @@
-"""How long draws of the assumptions take: `python benchmarks/uncertainty.py [DRAWS]`. Six options over 60 months."""
+"""How long draws of the assumptions take: `python benchmarks/uncertainty.py [DRAWS]`. Six options over 60 months.
+
+Three options are bought, two are rented by the hour and one is committed for three years. Rental prices follow paths
+from the shipped price history, and everything is counted before and after tax.
+"""
 
 import resource
 import sys
 import time
 
+from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.drawing import drawn
+from clusterwright.pricing.gpu_products import gpu_products
+from clusterwright.tco.drawing import drawn, price_weights
 from clusterwright.tco.engine import Ledger
+from clusterwright.tco.price_paths import PathRule, drawn_paths, market_history
 from clusterwright.tco.records import Candidate, Economics
+from clusterwright.tco.taxes import Taxes
 from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
 
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 OPTIONS = 6
+OWNED = 3
+PRICES = (("dgx-h100", 350e3), ("aws/p5.48xlarge", 55.04))
 
 
 def _candidate(number: int) -> Candidate:
-    owned = number < OPTIONS // 2
+    owned = number < OWNED
     line = BillLine(
-        sku=f"part/{number}",
-        item="part",
+        sku="dgx-h100" if owned else "aws/p5.48xlarge",
+        item="node",
         category="compute",
         quantity=16.0,
         unit="each",
         charge="once" if owned else "hourly",
         scales_with="cluster" if owned else "nodes",
+        region="" if owned else "us-east-1",
     )
-    bill = Bill(target="onprem" if owned else "cloud", lines=(line,), it_power_w=163e3 if owned else None)
-    return Candidate(key=f"option/{number}", target=bill.target, bill=bill, nodes=16, gpus=128, calendar_days=30.0)
+    bill = Bill(target="onprem" if owned else "aws", lines=(line,), it_power_w=163e3 if owned else None)
+    return Candidate(
+        key=f"option/{number}",
+        target=bill.target,
+        bill=bill,
+        nodes=16,
+        gpus=128,
+        calendar_days=30.0,
+        term="reserved_3y" if number == OPTIONS - 1 else None,
+    )
 
 
 book = PriceBook.open()
-prices = tuple((f"part/{number}", 350e3 if number < OPTIONS // 2 else 50.0) for number in range(OPTIONS))
-started = time.perf_counter()
-ledger = Ledger(
-    [_candidate(number) for number in range(OPTIONS)], Economics(horizon_months=60.0, overrides=prices), book
-)
+started, at_work = time.perf_counter(), time.process_time()
+economics = Economics(horizon_months=60.0, overrides=PRICES)
+ledger = Ledger([_candidate(number) for number in range(OPTIONS)], economics, book)
 months = {row.month for row in ledger.cash_flow_rows()}
 inputs = uncertain_inputs(ledger.parameters, utilisation=0.8)
-found = drawn(ledger, latin_hypercube(inputs, DRAWS))
-taken = time.perf_counter() - started
+history = market_history(book, gpu_products(load()), ("h100-sxm-80gb",), ledger.as_of)
+if history is None:
+    raise SystemExit("the shipped price history is too short")
+names, weights = price_weights(ledger)
+paths = drawn_paths(history, PathRule(), weights, draws=DRAWS, seed=1)
+columns = latin_hypercube(inputs, DRAWS, rent_levels=paths.end_levels)
+columns |= {name: paths.levels[:, place] for place, name in enumerate(names)}
+found = drawn(ledger, columns, taxes=Taxes(tax_rate=0.21, depreciation=(0.2,) * 5))
+taken, at_work = time.perf_counter() - started, time.process_time() - at_work
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-print(f"{DRAWS:,} draws of {len(inputs)} inputs, {len(found.options)} options, {max(months):g} months:")
-print(f"{taken:.2f} s with the cash flow, {peak:.2f} GB at most")
+print(
+    f"{DRAWS:,} draws of {len(inputs)} inputs and a price path, {len(found.options)} options, {max(months):g} months:"
+)
+print(f"{taken:.2f} s ({at_work:.2f} s of processor) with the cash flow, {peak:.2f} GB at most")

@@ -1,5 +1,7 @@
 """From a file to a checked blueprint: positions, "did you mean", every problem at once."""
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -34,6 +36,12 @@ class LoadedBlueprint:
 
     blueprint: Blueprint
     document: Document
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what the blueprint says, with the values of the command line; comments and order do not count."""
+        said = json.dumps(self.document.value, sort_keys=True, default=str)
+        return hashlib.sha256(said.encode()).hexdigest()
 
     def error(self, problems: tuple[Problem, ...], *, exit_code: int | None = None) -> BlueprintError:
         """Return the error that shows problems found later, placed in this document."""

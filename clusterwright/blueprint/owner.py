@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from clusterwright import units
 from clusterwright.blueprint.depreciation import AssetMethod
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.quantities import Duration
+from clusterwright.blueprint.quantities import Duration, Fraction
 from clusterwright.errors import UnitError
 
 _YEAR_S = 8760 * 3600.0
@@ -93,6 +93,25 @@ Number = Annotated[Band, _band(units.COUNT, 0.0, 1e9)]
 _Time = Annotated[Duration, Field(ge=0, le=40 * _YEAR_S)]
 
 
+class ResalePoint(Section):
+    """What equipment of an age brings."""
+
+    age: Annotated[Duration, Field(gt=0, le=40 * _YEAR_S)] = Field(description="for example 24 months")
+    share: Share = Field(description="of the purchase price")
+
+
+class ResaleDecay(Section):
+    """Exponential decay of the price of used equipment, with a step at each successor."""
+
+    per_year: Number = Field(
+        description="exponent, as {low: 0.15, base: 0.35, high: 0.55}: exp(-0.35 x years)"
+    )
+    step: Annotated[Fraction, Field(gt=0, le=1)] = Field(1.0, description="share left when a successor comes, as 75 %")
+    step_every: Annotated[Duration, Field(ge=_YEAR_S / 4, le=40 * _YEAR_S)] | None = Field(
+        None, description="time between successors, for example 2 years; none by default"
+    )
+
+
 class Owner(Section):
     """What owning costs besides the bill. Values that are not given are as in tco/assumptions.csv, or not counted."""
 
@@ -148,6 +167,12 @@ class Owner(Section):
     decommission_fraction: Share | None = Field(None, description="the same as a share of the equipment's price")
     wind_down: _Time = Field(0.0, description="space and staff after the horizon, paid at its end, as 2 months")
     resale_fraction: Share | None = Field(None, description="what equipment brings at the end of the horizon")
+    resale_by_age: list[ResalePoint] = Field(
+        default_factory=list,
+        max_length=50,
+        description="the same by age, straight lines from 100 % at the purchase",
+    )
+    resale_decay: ResaleDecay | None = Field(None, description="the same as exponential decay")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Owner":
@@ -156,13 +181,21 @@ class Owner(Section):
             ("ai_enterprise", software),
             ("demand_reserved_kw", "demand_power_fraction"),
             ("demand_reserved_kw", "demand_ratchet_fraction"),
+            ("resale_fraction", "resale_decay"),
+            ("resale_fraction", "resale_by_age"),
+            ("resale_decay", "resale_by_age"),
         ):
-            if getattr(self, one) is not None and getattr(self, other) is not None:
+            if getattr(self, one) not in (None, []) and getattr(self, other) not in (None, []):
                 raise PydanticCustomError(
                     "choice",
                     "{one} and {other} say the same thing twice",
                     {"one": one, "other": other, "help": f"keep one of {one} and {other}"},
                 )
+        ages = [point.age for point in self.resale_by_age]
+        if ages != sorted(set(ages)):
+            raise PydanticCustomError(
+                "choice", "ages of resale_by_age are not in order", {"help": "write each age once, the youngest first"}
+            )
         for wanted, given in (
             ("demand_usd_per_kw_month", "demand_reserved_kw"),
             ("demand_usd_per_kw_month", "demand_power_fraction"),

@@ -22,6 +22,9 @@ from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.quoted import QuotedPrice
 
+#: Draws behind the share of `compare`, as many as with --finance.
+_DRAWS = 10_000
+
 
 def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None) -> Plan:
     """Load, check and decide.
@@ -215,29 +218,38 @@ def compare(path: Path, set_values: list[str] | None, *, as_json: bool, markdown
     Raises:
         InputError: both JSON and Markdown are asked for.
     """
-    from clusterwright.cli import show
+    from clusterwright.cli import ranked, show
     from clusterwright.outputs.comparison import comparison_markdown
+    from clusterwright.plan.finances import finances
     from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
     from clusterwright.plan.words import told_in
     from clusterwright.pricing.book import PriceBook
+    from clusterwright.tco.uncertainty import SEED
 
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
     loaded, result = load_and_decide(path, set_values)
     try:
-        currency = report_currency(result, PriceBook.open())
+        book = PriceBook.open()
+        currency = report_currency(result, book)
+        found = finances(result, book, draws=_DRAWS, seed=SEED, everything=True)
     except ClusterwrightError as error:
         if not error.path:
             raise
         raise placed_error(loaded, error) from None
     if as_json:
-        told = currency_document(show.comparison_json(result), currency)
+        told = show.comparison_json(result) | {
+            "scenario": ranked.scenario(loaded, result),
+            "ranking": ranked.ranking_document(found),
+        }
+        told = currency_document(told, currency)
         print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201
     else:
         with told_in(currency):
             text = comparison_markdown(result) if markdown else show.comparison_text(result)
-            print("\n".join((text, *currency_note(currency))))  # noqa: T201
+            more = () if markdown else ("", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result))
+            print("\n".join((text, *more, *currency_note(currency))))  # noqa: T201
     return exit_code(loaded, result)
 
 

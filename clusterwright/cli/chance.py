@@ -30,7 +30,11 @@ def _price_paths(found: Finances) -> list[str]:
     if paths.source == "band":
         return [f"  Rental prices stay on one drawn level for the whole horizon: {paths.reason}."]
     whose = ", ".join(paths.accelerators) if len(paths.accelerators) <= 2 else f"{len(paths.accelerators)} accelerators"  # noqa: PLR2004
-    drift = "without drift" if paths.drift == "none" else f"with its drift of {paths.drift_per_year or 0:+.0%} a year"
+    drift = (
+        "without drift"
+        if paths.drift == "none"
+        else f"with its drift of {100 * (paths.drift_per_year or 0):+.0f} % a year"
+    )
     mean = f"{percent(paths.mean_level_p10)} to {percent(paths.mean_level_p90)} of today's price"
     return [
         f"  Rental prices follow paths made of {paths.block_months}-month blocks of the price history of {whose},",

@@ -9,6 +9,7 @@ from typing import Any
 from clusterwright.cli import chance
 from clusterwright.cli.answer import exit_code, load_and_decide, placed_error
 from clusterwright.cli.carbon import carbon_lines
+from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.show import table
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.plan.finances import Finances, Return, finances
@@ -19,6 +20,11 @@ from clusterwright.plan.words import money, percent, small_money, term_text, tol
 from clusterwright.pricing.book import PriceBook
 
 _SHOWN_SWINGS = 8
+#: Of the record of costs, what is printed of each option as JSON.
+OPTION = (
+    "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
+    "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
+)  # fmt: skip
 
 
 def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, as_json: bool) -> int:
@@ -39,26 +45,22 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
             raise
         raise placed_error(loaded, error) from None
     if as_json:
-        told = currency_document(_document(plan, found), currency)
+        told = currency_document(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
         print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
         with told_in(currency):
-            print("\n".join((_text(plan, found), *currency_note(currency))))  # noqa: T201
+            print("\n".join((_text(plan, found), scenario_line(loaded, plan), *currency_note(currency))))  # noqa: T201
     return exit_code(loaded, plan)
 
 
 def _document(plan: Plan, found: Finances) -> dict[str, Any]:
-    names = (
-        "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
-        "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
-    )  # fmt: skip
     return {
         "schema": 1,
         "name": plan.name,
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
         "options": [
-            {name: getattr(cost, name) for name in names} | asdict(unit) | _described(found, cost.key)
+            {name: getattr(cost, name) for name in OPTION} | asdict(unit) | _described(found, cost.key)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
         "carbon": [asdict(entry) for entry in found.carbon],

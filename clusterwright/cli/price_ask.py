@@ -86,6 +86,7 @@ def months(
     about: About = None,
     first: Annotated[str | None, typer.Option("--from", metavar="MONTH", help="for example 2026-01")] = None,
     last: Annotated[str | None, typer.Option("--to", metavar="MONTH", help="for example 2026-09")] = None,
+    extremes: Annotated[bool, typer.Option("--extremes", help="lowest and highest only: fast over years")] = False,
     as_of: AsOf = None,
     term: Term = QUERIES["months"].term,
     region: Region = "",
@@ -99,8 +100,8 @@ def months(
 
     raise typer.Exit(
         price_queries.answer(
-            "months", about=about, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
-            show_sql=sql, more=price_queries.months(first, last),
+            "extremes" if extremes else "months", about=about, as_of=as_of, term=term, region=region, most=most,
+            store=store, as_json=as_json, show_sql=sql, more=price_queries.months(first, last),
         )
     )  # fmt: skip
 

@@ -48,7 +48,7 @@ def fetch(
             found = read_files(opened, feed, files, at=at)
         else:
             told = stack.enter_context(_Progress())
-            fetcher = stack.enter_context(Fetcher(told=told))
+            fetcher = stack.enter_context(Fetcher(told=told, noted=told.note))
             opened = stack.enter_context(PriceStore.open(store))
             found = fetch_feed(opened, feed, fetcher, regions=regions, services=services, url=url)
         place = opened.path
@@ -64,11 +64,14 @@ def fetch(
 
 
 class _Progress:
-    """A bar on a terminal, nothing elsewhere."""
+    """On stderr: a bar on a terminal, elsewhere a line for each place that is asked; and why it waits."""
 
     def __init__(self) -> None:
         self._bar: Any = None
-        self._tasks: dict[str, Any] = {}
+        self._task: Any = None
+        self._url = ""
+        self._documents = 0
+        self._places: set[str] = set()
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -85,11 +88,27 @@ class _Progress:
             self._bar.stop()
 
     def __call__(self, url: str, done: int, total: int | None) -> None:
+        place = url.partition("?")[0]
         if self._bar is None:
+            if place not in self._places:
+                self._places.add(place)
+                size = "" if total is None else f", {total / 1e6:,.1f} MB"
+                print(f"fetching {place}{size}", file=sys.stderr)  # noqa: T201 - what is under way
             return
-        if url not in self._tasks:
-            for task in self._tasks.values():
-                self._bar.remove_task(task)
-            shown = url.partition("?")[0].rpartition("/")[2]
-            self._tasks = {url: self._bar.add_task(shown, total=total)}
-        self._bar.update(self._tasks[url], completed=done, total=total)
+        if url != self._url:
+            self._url, self._documents = url, self._documents + 1
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task("", total=total)
+        name = f"{self._documents}: {place.rpartition('/')[2] or place}"
+        # What has arrived is searched before the next document is asked for.
+        self._bar.update(
+            self._task, completed=done, total=total, description=f"{name}, reading" if done == total else name
+        )
+
+    def note(self, line: str) -> None:
+        """Show a line that stays."""
+        if self._bar is None:
+            print(line, file=sys.stderr)  # noqa: T201 - what is under way
+        else:
+            self._bar.console.print(line, markup=False, highlight=False)

@@ -207,7 +207,8 @@ def _asked(
         }
         if more is not None:
             asked |= more(book, day, sorted({entry.accelerator for entry in products}))
-        return day, book.query(QUERIES[name].path, asked, products=products), asked
+        query = QUERIES[name]
+        return day, book.query(query.path, asked, products=products, in_parallel=query.in_parallel), asked
     finally:
         book.close()
 

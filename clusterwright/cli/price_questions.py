@@ -48,6 +48,7 @@ class Query:
         title: what stands above the answer; columns: of the answer, and how their cells are written.
         help: what the command does.
         term: that it is about unless another one is named, empty for all; most: rows to print.
+        in_parallel: the order of rows does not change the answer, not even its last digit: all processors may work.
     """
 
     path: str
@@ -56,6 +57,7 @@ class Query:
     help: str
     term: str = ""
     most: int = 40
+    in_parallel: bool = False
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - a cell
@@ -153,6 +155,16 @@ QUERIES = {
         columns={
             "sku": _text, "region": _text, "month": _month, "mean_usd_per_gpu_hour": _usd,
             "lowest_usd_per_gpu_hour": _usd, "highest_usd_per_gpu_hour": _usd, "prices": _text,
+        },
+    ),
+    "extremes": Query(
+        path="pricing/sql/price_extremes_of_month.sql",
+        title="{term} prices of one GPU-hour that came into force in a month, as of {day}",
+        help="Show the lowest and highest price of each month.",
+        in_parallel=True,
+        columns={
+            "sku": _text, "region": _text, "month": _month, "lowest_usd_per_gpu_hour": _usd,
+            "highest_usd_per_gpu_hour": _usd, "prices": _text,
         },
     ),
     "services": Query(

@@ -23,6 +23,12 @@ from clusterwright.plan.words import (
     percent,
 )
 
+#: Of each option, what `compare --json` prints.
+COMPARED = (
+    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "horizon_usd", "horizon_usd_low",
+    "horizon_usd_high", "capex_usd", "npv_usd", "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction",
+    "priced_share", "horizon_priced_share",
+)  # fmt: skip
 _BAR = 24
 #: Columns of prose where no terminal says how many it has; what stands before it; and the least that is readable.
 _WIDTH = 118
@@ -280,11 +286,6 @@ def _band(value: float | None, low: float | None, high: float | None) -> str:
 
 def comparison_json(plan: Plan) -> dict[str, Any]:
     """Return the comparison as JSON, units in the keys."""
-    names = (
-        "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "horizon_usd", "horizon_usd_low",
-        "horizon_usd_high", "capex_usd", "npv_usd", "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction",
-        "priced_share", "horizon_priced_share",
-    )  # fmt: skip
     from dataclasses import asdict
 
     return {
@@ -293,7 +294,7 @@ def comparison_json(plan: Plan) -> dict[str, Any]:
         "as_of": plan.as_of,
         "recommended": plan.recommended,
         "economics": asdict(plan.economics),
-        "options": [{name: getattr(option, name) for name in names} for option in plan.options],
+        "options": [{name: getattr(option, name) for name in COMPARED} for option in plan.options],
         "breakevens": [asdict(entry) for entry in plan.breakevens],
     }
 

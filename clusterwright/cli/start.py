@@ -9,6 +9,8 @@ from clusterwright import assets
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem, dotted
 from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 
+#: Commands whose JSON has a schema; `finance` is compare --finance.
+ANSWERS = ("compare", "finance", "diff", "actual")
 _SCHEMA_LINE = "# yaml-language-server: $schema="
 
 
@@ -117,7 +119,7 @@ def _problems(error: ClusterwrightError) -> list[dict[str, Any]]:
 
 
 def schema(of: str) -> None:
-    """Print the JSON Schema of the blueprint, of the plan or of a TCO case.
+    """Print the JSON Schema of the blueprint, of the plan, of a TCO case, or of what a command prints with --json.
 
     Raises:
         InputError: no such schema.
@@ -129,5 +131,10 @@ def schema(of: str) -> None:
     elif of == "case":
         from clusterwright.evidence.tco_case import json_schema
     else:
-        raise InputError(f"there is no schema of {of!r}", help="blueprint, plan or case")
+        from clusterwright.cli import answer_schemas
+
+        if of not in ANSWERS:
+            raise InputError(f"there is no schema of {of!r}", help=f"blueprint, plan, case, {', '.join(ANSWERS)}")
+        print(json.dumps(answer_schemas.json_schema(of), indent=2))  # noqa: T201
+        return
     print(json.dumps(json_schema(), indent=2))  # noqa: T201

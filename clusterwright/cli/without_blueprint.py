@@ -132,9 +132,9 @@ def diff(
 
 
 def schema(
-    of: Annotated[str, typer.Argument(help="blueprint, plan or case")] = "blueprint",
+    of: Annotated[str, typer.Argument(help="blueprint, plan, case, compare, finance, diff or actual")] = "blueprint",
 ) -> None:
-    """Print a JSON Schema: of blueprints, plan.json or TCO cases."""
+    """Print a JSON Schema: of files, or of what commands print."""
     from clusterwright.cli import start
 
     start.schema(of)

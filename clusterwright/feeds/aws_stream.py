@@ -58,6 +58,9 @@ def offer_table(document: Path, table: Path, *, instance_types: frozenset[str]) 
     def products(file: "_Shallow", ijson: Any) -> dict[str, dict[str, str]]:  # noqa: ANN401 - an extra without types
         found = {}
         for sku, product in ijson.kvitems(file, "products"):
+            # Nearly all products are instances that nobody asked for.
+            if (name := product["attributes"].get("instanceType")) and name not in instance_types:
+                continue
             attributes = {plain_name(name): str(value) for name, value in product["attributes"].items()}
             attributes["productfamily"] = str(product.get("productFamily", ""))
             if _is_wanted(attributes, instance_types):

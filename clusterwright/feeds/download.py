@@ -89,6 +89,7 @@ class Fetcher:
         manners: how providers are asked.
         sleep: waits; tests put their own.
         told: is called with (URL, bytes so far, bytes in all or None) while a document arrives.
+        noted: is called with a line for people before each wait.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Fetcher:
         manners: Manners | None = None,
         sleep: Callable[[float], None] = time.sleep,
         told: Callable[[str, int, int | None], None] = lambda _url, _done, _all: None,
+        noted: Callable[[str], None] = lambda _line: None,
     ) -> None:
         try:
             import httpx  # noqa: PLC0415 - an extra
@@ -107,6 +109,7 @@ class Fetcher:
         self._manners = manners or Manners()
         self._sleep = sleep
         self._told = told
+        self._noted = noted
         self._client = httpx.Client(
             timeout=self._manners.timeout_s,
             follow_redirects=True,
@@ -157,7 +160,9 @@ class Fetcher:
                 return path
             if attempt + 1 < self._manners.attempts:
                 usual = min(self._manners.first_wait_s * 2**attempt, self._manners.most_wait_s)
-                self._sleep(usual if wait_s is None else min(wait_s, self._manners.most_wait_s))
+                pause_s = usual if wait_s is None else min(wait_s, self._manners.most_wait_s)
+                self._noted(f"{_place(request.url)}: {said}; again in {pause_s:g} s")
+                self._sleep(pause_s)
         raise FeedError(
             f"{_place(request.url)} cannot be had after {self._manners.attempts} attempts: {said}",
             help="nothing was stored; try again later, or give a downloaded file with --from",

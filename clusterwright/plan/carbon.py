@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Plan
 from clusterwright.tco.carbon import (
     cloud_pues,
     embodied_by_gpu,
@@ -45,22 +45,52 @@ class Emissions:
     note: str
 
 
-def emissions(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[Emissions, ...]:
+def emissions(
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], accelerators: Mapping[str, str]
+) -> tuple[Emissions, ...]:
     """Return energy and carbon of every option, in their order.
 
     An owner's meter: as the cash flow's energy. Rented nodes draw their load while they work, and commitments their
     idle share in all other hours, at the nameplate of a system with the same accelerator and the operator's PUE.
+
+    Args:
+        plan: with its options, and `tco.carbon`.
+        ledger: their cash flow.
+        costs: of the options.
+        accelerators: catalogue ids, by key of the option.
 
     Raises:
         InputError: the grid or a target of `tco.carbon` is unknown.
     """
     _check(plan.tco, plan)
     owned = {row["key"]: row["kwh"] for row in ledger.query("tco/sql/owner_energy.sql", {})}
-    options = {option.target: option for option in plan.options}
+    regions = {option.target: option.region for option in plan.options}
     return tuple(
-        _emissions(plan, ledger, cost, None if cost.mixed else options.get(cost.target), owned.get(cost.key))
+        _unknown(cost.key, "of mixes: see their parts")
+        if cost.mixed
+        else _emissions(
+            plan,
+            ledger,
+            cost,
+            _Place(
+                target=cost.target,
+                region=regions.get(cost.target, ""),
+                accelerator=accelerators.get(cost.key, ""),
+                owned_kwh=owned.get(cost.key),
+            ),
+        )
         for cost in costs
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Where and on what an option runs; the kWh of its own meter, if it is owned."""
+
+    target: str
+    region: str
+    accelerator: str
+    owned_kwh: float | None
 
 
 def _check(section: TcoSection, plan: Plan) -> None:
@@ -82,18 +112,20 @@ def _check(section: TcoSection, plan: Plan) -> None:
             )
 
 
-def _emissions(
-    plan: Plan, ledger: Ledger, cost: CandidateCost, option: Option | None, owned_kwh: float | None
-) -> Emissions:
-    if option is None:
-        return _unknown(cost.key, "its place and hardware are not known")
+def _emissions(plan: Plan, ledger: Ledger, cost: CandidateCost, option: _Place) -> Emissions:
     carbon, notes = plan.tco.carbon, []
-    kwh = owned_kwh if cost.owned else _rented_kwh(ledger, cost, option)
+    kwh = option.owned_kwh if cost.owned else _rented_kwh(ledger, cost, option)
     if kwh is None:
-        notes.append(f"no power is known of systems with {option.accelerator}")
+        known = option.target in cloud_pues()
+        notes.append(
+            f"no power is known of systems with {option.accelerator}"
+            if known
+            else "providers other than the three clouds: neither PUE nor grid known"
+        )
     grams, source = _intensity(plan.tco, option)
     if grams is None:
-        notes.append("grid unknown: give tco.carbon.grid" if cost.owned else f"grid of {option.region} unknown")
+        notes += ["grid unknown: give tco.carbon.grid"] if cost.owned else []
+        notes += [f"grid of {option.region} unknown"] if option.region and not cost.owned else []
     location = None if kwh is None or grams is None else operational_kg(kwh, grams)
     market_grams = carbon.market_grams_per_kwh.get(option.target)
     market = None if kwh is None or market_grams is None else operational_kg(kwh, market_grams)
@@ -131,7 +163,7 @@ def _worked(ledger: Ledger, cost: CandidateCost) -> float:
     return cost.busy_fraction * ledger.economics.pace.mean_work(ledger.economics.horizon_months)
 
 
-def _rented_kwh(ledger: Ledger, cost: CandidateCost, option: Option) -> float | None:
+def _rented_kwh(ledger: Ledger, cost: CandidateCost, option: _Place) -> float | None:
     kilowatts = _kw_per_gpu().get(option.accelerator)
     pue = cloud_pues().get(option.target)
     if kilowatts is None or pue is None:
@@ -156,7 +188,7 @@ def _kw_per_gpu() -> dict[str, float]:
     return found
 
 
-def _intensity(section: TcoSection, option: Option) -> tuple[float | None, str]:
+def _intensity(section: TcoSection, option: _Place) -> tuple[float | None, str]:
     place = option.region
     if option.target == _OWNED:
         if section.carbon.grid_grams_per_kwh is not None:
@@ -166,7 +198,7 @@ def _intensity(section: TcoSection, option: Option) -> tuple[float | None, str]:
     return (None, "") if found is None else (found.value, f"{found.source}: {found.note}")
 
 
-def _embodied(section: TcoSection, ledger: Ledger, cost: CandidateCost, option: Option) -> tuple[float | None, str]:
+def _embodied(section: TcoSection, ledger: Ledger, cost: CandidateCost, option: _Place) -> tuple[float | None, str]:
     life_months = section.carbon.life / _MONTH_S
     published = embodied_by_gpu().get(option.accelerator)
     if section.carbon.embodied_kg_per_server is not None:

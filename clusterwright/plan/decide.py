@@ -26,7 +26,7 @@ from clusterwright.plan.compose import compose, option
 from clusterwright.plan.fronts import most_nodes
 from clusterwright.plan.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.loading import waiting
-from clusterwright.plan.owning import pace_of, parameters_of
+from clusterwright.plan.owning import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.without_effect import without_effect
@@ -196,6 +196,7 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
             power_price_given=blueprint.site.power_price is not None,
         ),
         pace=pace_of(blueprint.tco),
+        resale=resale_of(blueprint.tco),
     )
 
 

@@ -19,7 +19,7 @@ from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.records import CandidateCost, CashFlowRow
+from clusterwright.tco.records import Breakeven, CandidateCost, CashFlowRow
 from clusterwright.tco.uncertainty import grid, one_at_a_time
 
 OWNED = "onprem"
@@ -158,17 +158,18 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     if plan.tco.hybrid:
         ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
         costs = _known(ledger)
-    carbon = emissions(plan, ledger, costs)
+    carbon = emissions(plan, ledger, costs, {offer.candidate.key: offer.accelerator for offer in found})
     chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
+    pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
     return Finances(
         costs=tuple(costs),
-        returns=tuple(_return(ledger, mine, theirs) for mine in owned if not mine.mixed for theirs in rented),
-        hybrid_returns=tuple(_return(ledger, mine, theirs) for mine in owned if mine.mixed for theirs in rented),
+        returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if not mine.mixed for theirs in rented),
+        hybrid_returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if mine.mixed for theirs in rented),
         draws=draws,
         seed=seed,
         inputs=chance.inputs,
@@ -247,13 +248,12 @@ def _unit_costs(
     )
 
 
-def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Return:
-    rented_key = theirs.key
-    flows = ledger.net_flow(mine.key, rented_key)
+def _return(
+    ledger: Ledger, mine: CandidateCost, theirs: CandidateCost, pairs: Mapping[tuple[str, str], Breakeven]
+) -> Return:
+    flows = ledger.net_flow(mine.key, theirs.key)
     rates = returns.internal_rates(flows)
-    breakeven = next(
-        (pair for pair in ledger.breakevens() if (pair.owned_key, pair.rented_key) == (mine.key, rented_key)), None
-    )
+    breakeven = pairs.get((mine.key, theirs.key))
     nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category in _OF_NODES)
     left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
@@ -261,7 +261,7 @@ def _return(ledger: Ledger, mine: CandidateCost, theirs: CandidateCost) -> Retur
     listed = node_usd_per_gpu_hour(ledger, theirs)
     return Return(
         owned_key=mine.key,
-        rented_key=rented_key,
+        rented_key=theirs.key,
         npv_usd=returns.present_value(flows, rate),
         irr_per_year=rates.per_year,
         payback_months=returns.payback_month(flows),

@@ -10,6 +10,7 @@ from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceInForce
 from clusterwright.tco.assumptions import assumptions, optional_parameters
+from clusterwright.tco.resale import ResaleCurve, ResaleShare
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.values import Parameter
 
@@ -26,6 +27,29 @@ def pace_of(section: TcoSection) -> Pace:
         growth_per_year=section.growth,
         refresh_months=None if section.refresh is None else float(max(1, round(section.refresh / _MONTH_S))),
         price_change_per_year=section.purchase_price_change,
+    )
+
+
+def resale_of(section: TcoSection) -> ResaleCurve | None:
+    """Return what equipment brings by age; None where the blueprint says nothing of it."""
+    owner = section.owner
+    if owner.resale_decay is not None:
+        every = owner.resale_decay.step_every
+        return ResaleCurve(
+            decay_per_year=_share(owner.resale_decay.per_year),
+            step=owner.resale_decay.step,
+            step_months=None if every is None else every / _MONTH_S,
+        )
+    if owner.resale_by_age:
+        return ResaleCurve(points=tuple((point.age / _MONTH_S, _share(point.share)) for point in owner.resale_by_age))
+    return None
+
+
+def _share(band: Band) -> ResaleShare:
+    return ResaleShare(
+        low=band.base if band.low is None else band.low,
+        base=band.base,
+        high=band.base if band.high is None else band.high,
     )
 
 

@@ -5,7 +5,7 @@ import datetime as dt
 from functools import cache
 
 from clusterwright import assets
-from clusterwright.plan.owning import pace_of, parameters_of
+from clusterwright.plan.owning import pace_of, parameters_of, resale_of
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
@@ -47,6 +47,7 @@ def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
             power_price_given=plan.economics.power_price_usd_per_kwh is not None,
         ),
         pace=pace_of(plan.tco),
+        resale=resale_of(plan.tco),
     )
 
 

@@ -1,6 +1,7 @@
 """The price book: which price was in force on a day, and where it comes from."""
 
 import datetime as dt
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,6 +11,7 @@ from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.gpu_products import GpuProduct
+from clusterwright.pricing.lake import StoreError, last_line
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.pricing.statements import files, statement
 from clusterwright.pricing.store import attach
@@ -165,7 +167,12 @@ class PriceBook:
         return tuple(Product(**row) for row in self._rows("pricing/sql/product.sql", {}))
 
     def query(
-        self, path: str, parameters: dict[str, Any], *, products: Sequence[GpuProduct] = ()
+        self,
+        path: str,
+        parameters: dict[str, Any],
+        *,
+        products: Sequence[GpuProduct] = (),
+        in_parallel: bool = False,
     ) -> list[dict[str, Any]]:
         """Return the rows of a statement over the price points, for example `pricing/sql/gpu_price_in_force.sql`.
 
@@ -174,6 +181,7 @@ class PriceBook:
             parameters: by name; those that the statement does not name are left out.
             products: with accelerators that the question is about: rows of `gpu_product`; `$skus` are their price keys,
                 empty if they are so many that reading all prices is faster.
+            in_parallel: the answer does not depend on the order of rows, not even in its last digit.
         """
         # An empty list has no columns: without products a row that the statement leaves out stands for them.
         rows = [asdict(entry) | {"terms": list(entry.terms)} for entry in products or (_NO_PRODUCT,)]
@@ -182,7 +190,12 @@ class PriceBook:
         skus = [entry.sku for entry in products] if len(products) <= FEW_PRODUCTS else []
         asked = {"skus": skus} | parameters
         text = statement(path)
-        return self._rows(path, {name: value for name, value in asked.items() if f"${name}" in text})
+        if in_parallel:
+            self._connection.execute(f"set threads = {os.cpu_count() or 1}")
+        try:
+            return self._rows(path, {name: value for name, value in asked.items() if f"${name}" in text})
+        finally:
+            self._connection.execute("set threads = 1")
 
     def audit(self) -> tuple[AuditFinding, ...]:
         """Run every audit of `pricing/audits`; an empty result means that the price points are fit for use."""
@@ -193,9 +206,20 @@ class PriceBook:
         )
 
     def _rows(self, path: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        cursor = self._connection.execute(statement(path), parameters)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        import duckdb  # noqa: PLC0415
+
+        try:
+            cursor = self._connection.execute(statement(path), parameters)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.Error as error:
+            # A file system that fails raises the base class.
+            if type(error) is duckdb.Error or isinstance(error, duckdb.IOException):
+                raise StoreError(
+                    f"the price store cannot be read to the end: {last_line(error)}",
+                    help="look at the place it lies in",
+                ) from None
+            raise
 
 
 def _point(row: dict[str, Any]) -> PricePoint:
@@ -206,10 +230,12 @@ def _create_rules(connection: "DuckDBPyConnection", *, with_store: bool) -> None
     """Create what every question starts from: price points of files and store, the chosen ones, those of a day."""
     places = ("files", "store") if with_store else ("files",)
     if with_store:
-        connection.execute(f"create view stored_price as {statement('pricing/sql/stored_price.sql')}")
+        # Few rows, found once: every question about the store's prices asks for them.
+        connection.execute(f"create temp table reserved_instance as {statement('pricing/sql/reserved_instance.sql')}")
+        connection.execute(f"create temp view stored_price as {statement('pricing/sql/stored_price.sql')}")
     for rule, part in (("every_point", "price"), ("seen_price", "seen"), ("known_rate", "rate")):
         joined = " union all by name ".join(f"({statement(f'pricing/sql/{part}_of_{place}.sql')})" for place in places)
-        connection.execute(f"create view {rule} as {joined}")
+        connection.execute(f"create temp view {rule} as {joined}")
     for rule in ("known_point", "price_point", "chosen_price"):
-        connection.execute(f"create view {rule} as {statement(f'pricing/sql/{rule}.sql')}")
-    connection.execute(f"create macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")
+        connection.execute(f"create temp view {rule} as {statement(f'pricing/sql/{rule}.sql')}")
+    connection.execute(f"create temp macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")

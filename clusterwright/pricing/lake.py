@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 VERSION = 1
 PRICES = "observation"
 VERSIONS = "store_version"
+RATES = "exchange_rate"
 QUOTE = "'"
 _REMOTE = "s3://"
 _UNDER = "memory"
@@ -75,13 +76,13 @@ def is_lake(place: str | Path) -> bool:
 
 
 def attach_lake(connection: "DuckDBPyConnection", place: str | Path) -> None:
-    """Make the prices of a lake known to a connection as `store.observation`.
+    """Make prices and exchange rates of a lake known to a connection, as `store.observation` and `store.exchange_rate`.
 
     Raises:
         StoreError: it is no lake, is newer than this program, or cannot be reached.
     """
     connection.execute("attach ':memory:' as store")
-    _create_views(connection, place, (VERSIONS, PRICES))
+    _create_views(connection, place, (VERSIONS, PRICES, RATES))
 
 
 def lake_connection(place: str | Path) -> "DuckDBPyConnection":
@@ -122,7 +123,7 @@ def _create_views(connection: "DuckDBPyConnection", place: str | Path, wanted: S
             _create_view(connection, place, table, found.get(table, ()))
     except duckdb.Error as error:
         raise StoreError(
-            f"{place} is no price lake: {_last_line(error)}", help="export the store again, or name another place"
+            f"{place} is no price lake: {last_line(error)}", help="export the store again, or name another place"
         ) from None
 
 
@@ -175,7 +176,7 @@ def _listed(addresses: Sequence[str]) -> str:
     return "[" + ", ".join(QUOTE + address.replace(QUOTE, QUOTE * 2) + QUOTE for address in addresses) + "]"
 
 
-def _last_line(error: Exception) -> str:
+def last_line(error: Exception) -> str:
     """Return what went wrong; a failure of a file system ends with it, below the way it came."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip() if lines and lines[0].startswith("Traceback") else lines[0]

@@ -8,6 +8,7 @@ wanted are split. Where that cannot be done, because a cell holds a line break, 
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ _QUOTE, _QUOTED = "'", '"'
 REGION_PREFIX = "[A-Z]{2,4}[0-9]?-"
 
 
+@lru_cache(maxsize=1024)
 def plain_name(name: str) -> str:
     """Return a column's name as CSV and JSON both give it: small letters and digits only.
 

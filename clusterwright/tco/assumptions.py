@@ -11,6 +11,8 @@ from clusterwright.assets import root
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.records import Assumption, Candidate, Economics, Parameter
+from clusterwright.tco.resale import ResaleCurve, line
+from clusterwright.tco.stages import Pace
 
 #: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
 _PARAMETERS = (
@@ -141,14 +143,28 @@ def parameters(
     found |= {key: _given(key, given[key], entry.unit) for key, entry in optional.items() if key in given}
     neutral = _neutral({*found, *_PARAMETERS, "resale_fraction"})
     return (
+        *_paced(economics.pace),
         *(found.pop(key) if key in found and key not in given else _parameter(key, given, known)
           for key in _PARAMETERS),
         *(entry for key, entry in found.items() if key not in (*_PARAMETERS, "resale_fraction")),
         *(_given(key, value, optional[key].unit) for key, value in neutral.items()),
         found["resale_fraction"]
         if "resale_fraction" in found and "resale_fraction" not in given
-        else _resale(economics.pace.newest_age(economics.horizon_months), given, known),
+        else _resale(economics.pace.newest_age(economics.horizon_months), given, known, economics.resale),
     )  # fmt: skip
+
+
+def _paced(pace: Pace) -> tuple[Parameter, ...]:
+    """Return growth and refresh as they stand in lists of what was used; nothing where neither is given."""
+    return tuple(
+        _given(key, value, unit)
+        for key, value, unit in (
+            ("growth_fraction_per_year", pace.growth_per_year, "share of the work and year"),
+            ("refresh_months", pace.refresh_months or 0.0, "months"),
+            ("purchase_price_change_per_year", pace.price_change_per_year, "share of the price and year"),
+        )
+        if value
+    )
 
 
 def _neutral(had: Collection[str]) -> dict[str, float]:
@@ -179,8 +195,10 @@ def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tup
     return tuple(_given(key, value, units[key]) for key, value in given.items())
 
 
-def resale_curve(known: Mapping[str, Assumption]) -> Callable[[float], float]:
-    """Return the share of the price that equipment brings by age in months, at base values."""
+def resale_curve(known: Mapping[str, Assumption], curve: ResaleCurve | None = None) -> Callable[[float], float]:
+    """Return the share of the price that equipment brings by age in months, at base values; of the curve, if given."""
+    if curve is not None:
+        return lambda months: curve.at(months).base
     points = {month: known[key].base for month, key in _RESALE_POINTS}
     return lambda months: resale_fraction(months, points)
 
@@ -220,10 +238,18 @@ def _given(key: str, value: float, unit: str) -> Parameter:
     )  # fmt: skip
 
 
-def _resale(age_months: float, given: Mapping[str, float], known: Mapping[str, Assumption]) -> Parameter:
+def _resale(
+    age_months: float, given: Mapping[str, float], known: Mapping[str, Assumption], curve: ResaleCurve | None
+) -> Parameter:
     """Return the share of the purchase that resale brings at the end of the horizon, by the age it then has."""
     if "resale_fraction" in given:
         return _given("resale_fraction", given["resale_fraction"], "share of purchase")
+    if curve is not None:
+        share = curve.at(age_months)
+        return Parameter(
+            key="resale_fraction", value=share.base, low=share.high, high=share.low, unit="share of purchase",
+            basis="given", reason=f"after {age_months:g} months, by the curve that is given", source="blueprint",
+        )  # fmt: skip
     points = [_parameter(key, given, known) for _, key in _RESALE_POINTS]
     months = [month for month, _ in _RESALE_POINTS]
     nearest = min(zip(months, points, strict=True), key=lambda point: abs(point[0] - age_months))[1]
@@ -254,10 +280,4 @@ def resale_fraction(months: float, fraction_by_month: Mapping[float, float]) -> 
     >>> resale_fraction(48, {36: 0.3, 60: 0.1})
     0.2
     """
-    before_month, before = 0.0, 1.0
-    for month, fraction in sorted(fraction_by_month.items()):
-        if months <= month:
-            passed = (months - before_month) / (month - before_month)
-            return before * (1 - passed) + fraction * passed
-        before_month, before = month, fraction
-    return before
+    return line(dict(fraction_by_month), months)

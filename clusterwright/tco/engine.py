@@ -196,7 +196,7 @@ class Ledger:
                 horizon_months=self.economics.horizon_months,
                 busy_fraction=kept[candidate.key]["busy_fraction"] if candidate.owned else 0.0,
                 nodes=max(1, candidate.nodes),
-                resale=resale_curve(known),
+                resale=resale_curve(known, self.economics.resale),
             )
             for candidate in self.candidates
         ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
+from clusterwright.tco.resale import ResaleCurve
 from clusterwright.tco.stages import CONSTANT, Pace
 from clusterwright.tco.values import Parameter as Parameter  # noqa: PLC0414 - part of what cost takes in
 
@@ -32,6 +33,7 @@ class Economics:
         quotes: prices of vendors for parts that are bought; they win over every other price.
         given: parameters of the cash flow, with band and source, in the place of assumptions or beside them.
         pace: growth of the work, replacement of what is bought.
+        resale: by age, in the place of the assumptions.
     """
 
     horizon_months: float = 36.0
@@ -47,6 +49,7 @@ class Economics:
     quotes: tuple[QuotedPrice, ...] = ()
     given: tuple[Parameter, ...] = ()
     pace: Pace = CONSTANT
+    resale: ResaleCurve | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

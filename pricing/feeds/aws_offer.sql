@@ -243,7 +243,7 @@ select -- noqa: ST06
     unit,
     tier_start,
     currency,
-    amount,
+    case when missing = '' then amount end as amount,
     effective_from,
     cast(null as timestamp) as effective_to,
     locator,

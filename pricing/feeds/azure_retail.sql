@@ -179,7 +179,7 @@ select -- noqa: ST06
     unit,
     tier_start,
     currencycode as currency,
-    amount,
+    case when missing = '' then amount end as amount,
     try_cast(effectivestartdate as timestamp) as effective_from,
     try_cast(effectiveenddate as timestamp) as effective_to,
     metername || ', ' || productname as locator,

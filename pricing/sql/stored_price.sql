@@ -5,18 +5,6 @@
 -- plan names the type it keeps, and a savings plan only where no reserved instance had been seen until that day. What
 -- has a fee (`partial_upfront`, `all_upfront`), convertible classes and plans for one family are kept and not used,
 -- except in a list of quotes: a contract of one's own is the price, however it is paid.
-with
-reserved_instance as (
-    select
-        sku,
-        region,
-        term,
-        min(observed_on) as first_seen
-    from store.observation
-    where feed = 'aws-offer' and payment = 'no_upfront'
-    group by sku, region, term
-)
-
 select observation.* -- noqa: AM04
 from store.observation
 left join reserved_instance

@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,34 @@ def test_without_the_extra(command: Command, saved: Path, monkeypatch: pytest.Mo
     assert "clusterwright[feeds]" in ended.err
     assert command("prices", "fetch", "skypilot", "--from", saved).code == 0
     assert os.environ["CLUSTERWRIGHT_STORE"]
+
+
+def test_in_a_pipe_each_place_is_named_once(command: Command, saved: Path) -> None:
+    """What is under way stands on stderr, so that JSON on stdout stays whole."""
+    server = HTTPServer(("127.0.0.1", 0), _Catalogue)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}"
+        ended = command("prices", "fetch", "skypilot", "--region", "aws", "--url", url, "--json")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["fetched"][0]["ingested"]["stored"] == 1
+    assert ended.err == f"fetching {url}/aws/vms.csv, 0.0 MB\n"
+
+
+class _Catalogue(BaseHTTPRequestHandler):
+    """Serves the catalogue above."""
+
+    def do_GET(self) -> None:
+        body = CATALOGUE.encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""

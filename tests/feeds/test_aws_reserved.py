@@ -169,3 +169,22 @@ def test_a_savings_plan_is_used_where_there_is_no_reserved_instance(tmp_path: Pa
     finally:
         book.close()
     assert [price and price.point.usd for price in prices] == [13.921094, 15.1, 15.1, 13.9, 13.9]
+
+
+def test_yuan_are_no_dollars(tmp_path: Path) -> None:
+    """China's list is in yuan, on demand and reserved: without a rate it waits; with one it is a seventh."""
+    rows = [
+        row("288.627", currency="CNY", regionCode="cn-north-1"),
+        *_reserved("A", 1, "Partial Upfront", rate="80", fee="876000", currency="CNY", regionCode="cn-north-1"),
+    ]
+    path = write_json(tmp_path / "offer.json", rows)
+    found, _, _ = _read(path)
+    assert found.ingested.by_gate == {"04_currency_without_rate": 2}
+    with PriceStore.open(tmp_path / "other.duckdb") as store:
+        store.add_exchange_rate(currency="CNY", day=dt.date(2026, 10, 1), usd_per_currency=0.14, source="ECB")
+        read_files(store, feed_named("aws"), [path], at=dt.datetime(2026, 10, 2, tzinfo=dt.UTC))
+        stored = store.connection.execute("select region, term, usd from observation order by all").fetchall()
+    assert stored == [
+        ("cn-north-1", "on_demand", pytest.approx(288.627 * 0.14)),
+        ("cn-north-1", "reserved_1y", pytest.approx(180 * 0.14)),
+    ]

@@ -101,6 +101,19 @@ def test_waits_as_long_as_asked(tmp_path: Path) -> None:
         assert _fetch(server, tmp_path) == (BODY, [7.0, 2.0, 60.0])
 
 
+def test_waits_are_told(tmp_path: Path) -> None:
+    """Before each wait: who, why, and how long; without the query, which may be long."""
+    noted: list[str] = []
+    answers = (Answer(status=429, headers={"Retry-After": "7"}), Answer(status=503), Answer(body=BODY))
+    with (
+        serving(scripted(*answers)) as server,
+        Fetcher(manners=Manners(pause_s=0.0), sleep=lambda _: None, noted=noted.append) as fetcher,
+    ):
+        fetcher.fetch(Request(url=f"{server.url}/list?x=1", kind="json"), tmp_path / "list")
+        place = f"{server.url}/list"
+    assert noted == [f"{place}: HTTP 429; again in 7 s", f"{place}: HTTP 503; again in 2 s"]
+
+
 def test_requests_keep_a_distance(tmp_path: Path) -> None:
     """Two requests of one run are at least the pause apart."""
     waits: list[float] = []

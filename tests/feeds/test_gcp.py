@@ -84,6 +84,16 @@ def test_a_missing_component_is_named(tmp_path: Path, skus: tuple[dict[str, Any]
     assert [row[3] for row in held if row[1] == "us-central1"] == [f"without the price of {missing}"]
 
 
+def test_a_part_of_a_machine_cannot_be_released(tmp_path: Path) -> None:
+    """Whoever vouches for it: the sum of what is there is not kept as a price."""
+    _read(tmp_path, CORE, RAM, SSD)
+    with PriceStore.open(tmp_path / "prices.duckdb") as store:
+        waiting = store.rows("pricing/sql/in_quarantine.sql", {"gate": "05_component_missing"})
+        assert {row["amount"] for row in waiting} == {None}
+        with pytest.raises(InputError, match="without a product or a price"):
+            store.release([waiting[0]["quarantine_id"]], reason="yes")
+
+
 def test_commitments_and_spot_have_prices_of_their_own(tmp_path: Path) -> None:
     """A commitment without one of its prices is held back; it never becomes the price on demand."""
     committed = (

@@ -28,7 +28,8 @@ def plan() -> Plan:
 def _found(plan: Plan, **carbon: Any) -> tuple[dict[str, Emissions], Ledger]:  # noqa: ANN401 - of the section
     changed = replace(plan, tco=TcoSection.model_validate({"carbon": carbon}))
     money = ledger(changed, PriceBook.open())
-    return {entry.key: entry for entry in emissions(changed, money, money.costs())}, money
+    kinds = {option.target: option.accelerator for option in plan.options}
+    return {entry.key: entry for entry in emissions(changed, money, money.costs(), kinds)}, money
 
 
 def test_meter_is_that_of_the_energy_bill(plan: Plan) -> None:

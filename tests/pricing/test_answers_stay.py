@@ -33,7 +33,8 @@ _ASKED: dict[str, Any] = {
 }  # fmt: skip
 _QUESTIONS = {
     "gpu_price_in_force": {}, "gpu_price_change": {}, "discount_over_time": {}, "price_volatility": {},
-    "market_index": {"term": "on_demand"}, "price_of_month": {}, "service_price": {}, "breakeven": {},
+    "market_index": {"term": "on_demand"}, "price_of_month": {}, "price_extremes_of_month": {},
+    "service_price": {}, "breakeven": {},
     "price_coverage": {},
 }  # fmt: skip
 

@@ -141,7 +141,6 @@ def test_other_products_prices_are_not_fetched(
     monkeypatch.setattr(lake, "_reach", [watched])
     monkeypatch.setattr(object_storage, "_BLOCK_BYTES", 1024)
     book = PriceBook.open(store=bucket)
-    fetched.clear()
     assert book.price("gcp/a3-highgpu-8g", region="us-east-1", as_of=dt.date(2026, 11, 3)) is not None
     assert {name for name, _ in fetched} >= {"team/observation/provider=gcp/data_0.parquet"}
     assert all(start > data_end for name, start in fetched if name == key)
@@ -188,6 +187,15 @@ def test_a_server_that_is_away(bucket: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(StoreError, match="the server does not answer"):
         PriceBook.open(store=bucket)
+
+
+def test_a_file_that_vanishes_meanwhile(folder: Path) -> None:
+    """What goes away while questions are asked is told, and is no bug."""
+    book = PriceBook.open(store=folder)
+    for path in (folder / "observation").rglob("*.parquet"):
+        path.unlink()
+    with pytest.raises(StoreError, match="cannot be read to the end"):
+        book.price("aws/p5.48xlarge", region="us-east-1", as_of=dt.date(2026, 11, 3))
 
 
 @pytest.mark.parametrize(

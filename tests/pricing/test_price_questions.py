@@ -72,6 +72,11 @@ def test_a_month_weighs_prices_by_their_time(tmp_path: Path) -> None:
     assert april["mean_usd_per_gpu_hour"] == pytest.approx(31.0)
     assert (april["lowest_usd_per_gpu_hour"], april["highest_usd_per_gpu_hour"], april["prices"]) == (10.0, 40.0, 2)
     assert (may["mean_usd_per_gpu_hour"], may["prices"]) == (40.0, 1)
+    rows = _ask(tmp_path, "price_extremes_of_month", *points, **(asked | {"from_month": dt.date(2024, 3, 1)}))
+    assert [(row["month"].month, row["lowest_usd_per_gpu_hour"], row["prices"]) for row in rows] == [
+        (3, 10.0, 1),
+        (4, 40.0, 1),
+    ]
     (alone,) = _ask(tmp_path, "price_of_month", *points, **asked, as_of=dt.date(2024, 4, 9))
     assert alone["mean_usd_per_gpu_hour"] == 10.0
 

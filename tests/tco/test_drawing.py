@@ -14,6 +14,7 @@ from clusterwright.tco.drawing import Drawn, drawn, price_weights
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.price_paths import MarketHistory, PathRule, drawn_paths
 from clusterwright.tco.records import Candidate, Economics, Surcharge
+from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import Taxes, after_tax
 from clusterwright.tco.uncertainty import uncertain_inputs
 
@@ -39,6 +40,18 @@ def _candidates(run_time: float = 1.0) -> tuple[Candidate, ...]:
     )  # fmt: skip
 
 
+#: Everything else that owning may cost, all at once.
+OWNER = {
+    "demand_usd_per_kw_month": 12.0, "building_usd_per_kw": 12_000.0, "building_upkeep_fraction_per_year": 0.03,
+    "building_value_fraction": 0.6, "freight_fraction": 0.02, "duty_fraction": 0.03, "sales_tax_fraction": 0.05,
+    "contingency_fraction": 0.05, "gpu_failures_per_year": 0.05, "gpu_replacement_usd": 30_000.0,
+    "software_usd_per_gpu_year": 4500.0, "software_usd_per_gpu": 100.0, "insurance_fraction_per_year": 0.005,
+    "property_tax_fraction_per_year": 0.01, "transit_usd_per_month": 900.0, "cross_connect_usd_per_month": 300.0,
+    "decommission_usd_per_server": 500.0, "decommission_fraction": 0.01, "wind_down_months": 2.0,
+    "capital_charge_fraction_per_year": 0.04,
+}  # fmt: skip
+
+
 def _ledger(book: PriceBook, economics: Economics = PLAIN, *, run_time: float = 1.0, **prices: float) -> Ledger:
     given = {sku.replace("-", "__"): usd for sku, usd in (PRICES | prices).items() if sku != "aws/p5.48xlarge"}
     rented = {"aws/p5.48xlarge": (PRICES | prices)["aws/p5.48xlarge"]}
@@ -57,19 +70,25 @@ FACTOR = st.floats(0.2, 1.9)
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(factors=st.lists(FACTOR, min_size=20, max_size=20), work=st.floats(0.3, 1.9), run_time=st.floats(0.4, 1.05))
+@given(
+    factors=st.lists(FACTOR, min_size=40, max_size=40), work=st.floats(0.3, 1.9), run_time=st.floats(0.4, 1.05),
+    refresh=st.sampled_from([None, 24.0]),
+)  # fmt: skip
 def test_a_draw_of_everything_equals_the_engine(
-    book: PriceBook, factors: list[float], work: float, run_time: float
+    book: PriceBook, factors: list[float], work: float, run_time: float, refresh: float | None
 ) -> None:
     """A draw that moves every input at once is worth what a cash flow made anew with these values is worth."""
-    ledger = _ledger(book)
+    plain = with_overrides(
+        dataclasses.replace(PLAIN, pace=Pace(refresh_months=refresh, price_change_per_year=-0.1)), **OWNER
+    )
+    ledger = _ledger(book, plain)
     keys = [entry.key for entry in uncertain_inputs(ledger.parameters, utilisation=0.5)]
     moved = dict(zip(keys, factors, strict=False)) | {"utilisation": work}
     moved |= {"run_time": run_time, "cloud_price": factors[0], "purchase_price": factors[1]}
     # Load and idle power keep their order, so that both stay shares of the nameplate.
     moved |= {"load_power_fraction": 1.2, "idle_power_fraction": 0.7}
     values = {entry.key: entry.value * moved[entry.key] for entry in ledger.parameters}
-    economics = with_overrides(dataclasses.replace(PLAIN, utilisation=0.5 * work), **values)
+    economics = with_overrides(dataclasses.replace(plain, utilisation=0.5 * work), **values)
     anew = _ledger(
         book, economics, run_time=run_time,
         **{"aws/p5.48xlarge": P5_USD * factors[0], "dgx-h100": SERVER_USD * factors[1]},
@@ -78,6 +97,7 @@ def test_a_draw_of_everything_equals_the_engine(
     found = _npv(drawn(ledger, _draw(**moved)))
     for key in ("onprem/one", "aws/rented"):
         assert found[key] == pytest.approx(expected[key], rel=1e-9)
+    assert len(moved) > len(OWNER) + 12
     # The commitment keeps its price; its hours grow with the work alone.
     committed = {entry.key: entry.npv_usd for entry in ledger.costs()}["aws/reserved"]
     assert committed is not None

@@ -1,15 +1,20 @@
 """The costs of owning are data: what the table may say, and what becomes of it."""
 
+import dataclasses
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.owner_costs import owner_costs
+from clusterwright.tco.records import Economics
 from clusterwright.tco.stages import CONSTANT, Pace, stages
 from clusterwright.tco.values import Parameter
 
@@ -68,6 +73,11 @@ def _flow(book: PriceBook, *, pace: Pace = CONSTANT, **values: float) -> dict[tu
     return {(row.item, row.month): row.usd for row in ledger.cash_flow_rows()}
 
 
+@cache
+def _without(book: PriceBook) -> dict[tuple[str, float], float]:
+    return _flow(book)
+
+
 @pytest.mark.parametrize(
     ("values", "item", "usd", "month"),
     [
@@ -110,7 +120,7 @@ def _flow(book: PriceBook, *, pace: Pace = CONSTANT, **values: float) -> dict[tu
 )  # fmt: skip
 def test_each_cost_by_hand(book: PriceBook, values: dict[str, float], item: str, usd: float, month: float) -> None:
     """A cost that is given is its product, in its month; without it the rest of the cash flow is the same."""
-    found, without = _flow(book, **values), _flow(book)
+    found, without = _flow(book, **values), _without(book)
     assert found[item, month] == pytest.approx(usd, rel=1e-12)
     more = {name for name, _ in found} - {name for name, _ in without}
     assert item in more
@@ -199,3 +209,41 @@ def test_what_is_bought_leaves(  # noqa: PLR0917 - one per dimension
     assert [month.capacity for month in months] == sorted(month.capacity for month in months)
     assert all(month.work * busy <= month.capacity + 1e-6 for month in months)
     assert months[-1].month_end == horizon
+
+
+ALL = {
+    "demand_usd_per_kw_month": 12.0, "demand_power_fraction": 0.9, "building_usd_per_kw": 12_000.0,
+    "building_upkeep_fraction_per_year": 0.03, "building_value_fraction": 0.8, "freight_fraction": 0.02,
+    "duty_fraction": 0.025, "sales_tax_fraction": 0.08, "contingency_fraction": 0.05, "warranty_months": 6.0,
+    "gpu_failures_per_year": 0.06, "gpu_replacement_usd": 30_000.0, "gpu_replacement_paid_fraction": 0.5,
+    "software_usd_per_gpu_year": 4500.0, "software_usd_per_gpu": 100.0, "insurance_fraction_per_year": 0.006,
+    "property_tax_fraction_per_year": 0.012, "transit_usd_per_month": 2500.0, "cross_connect_usd_per_month": 300.0,
+    "decommission_usd_per_server": 750.0, "decommission_fraction": 0.01, "wind_down_months": 2.0,
+    "resale_fraction": 0.3,
+}  # fmt: skip
+
+
+def _ledger_of_all(book: PriceBook, **changes: float) -> Ledger:
+    economics = dataclasses.replace(
+        Economics(horizon_months=30.0, pace=Pace(refresh_months=12.0, growth_per_year=0.4)),
+        given=_given(**(ALL | changes)), overrides=(("dgx-h100", 500_000.0),),
+    )  # fmt: skip
+    own = candidate("onprem/two", bought("dgx-h100", 2.0), it_power_w=20_000.0, nodes=2, gpus=16)
+    return Ledger((own,), economics, book)
+
+
+def test_draws_of_every_cost_equal_a_fresh_cash_flow(book: PriceBook) -> None:
+    """Scaling one input of the terms gives what the engine gives with that value, also with growth and refresh."""
+    keys = [key for key in ALL if key != "warranty_months"]
+    ledger = _ledger_of_all(book)
+    assert not ledger.audit()
+    columns = {key: np.array([1.3 if key == changed else 1.0 for changed in keys]) for key in keys}
+    found = drawn(ledger, {"number": np.arange(len(keys), dtype=float), **columns}).costs
+    usd = {entry.number: entry.npv_usd for entry in found}
+    # One of each driver and time; the rest go the same way.
+    for key in (
+        "demand_usd_per_kw_month", "contingency_fraction", "gpu_replacement_usd", "wind_down_months", "resale_fraction",
+    ):  # fmt: skip
+        number = keys.index(key)
+        (fresh,) = _ledger_of_all(book, **{key: 1.3 * ALL[key]}).costs()
+        assert usd[number] == pytest.approx(fresh.npv_usd, rel=1e-9), key

@@ -1,0 +1,176 @@
+"""Every way to do a plan's work: terms, contracts, spot, priced providers, other hardware, mixes."""
+
+import dataclasses
+
+import pytest
+
+from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
+from clusterwright.errors import InputError
+from clusterwright.plan.contracted import Offer
+from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.offers import offers
+from clusterwright.plan.record import Plan
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.records import CandidateCost
+
+
+def _with(plan: Plan, **changes: object) -> Plan:
+    return dataclasses.replace(plan, tco=plan.tco.model_copy(update=changes))
+
+
+def _offers(plan: Plan) -> dict[str, Offer]:
+    return {offer.candidate.key: offer for offer in offers(plan, PriceBook.open())}
+
+
+def _found(plan: Plan, **changes: object) -> Finances:
+    return finances(_with(plan, **changes), PriceBook.open(), draws=5, seed=1, everything=True)
+
+
+def _cost(found: Finances, key: str) -> CandidateCost:
+    return next(cost for cost in found.costs if cost.key == key)
+
+
+def test_spot_takes_longer_by_its_lost_work(shipped_plan: Plan) -> None:
+    """Days on spot nodes are those on kept ones times the ratio of their goodputs; so is what a run costs an hour."""
+    option = shipped_plan.option("azure")
+    assert option is not None
+    assert option.spot_goodput is not None
+    assert option.kept_goodput == pytest.approx(option.goodput, rel=1e-12)
+    assert option.spot_goodput < option.goodput
+    found = _offers(shipped_plan)["azure/spot"]
+    assert found.candidate.calendar_days == pytest.approx(option.calendar_days * option.goodput / option.spot_goodput)
+    assert not found.candidate.competes
+    assert "taken back" in found.note
+
+
+def test_priced_providers_do_the_same_work(shipped_plan: Plan) -> None:
+    """A provider without a stack has the GPUs and days of the nearest cloud, and a bill of GPUs alone."""
+    aws = shipped_plan.option("aws")
+    assert aws is not None
+    found = _offers(shipped_plan)
+    lambda_ = found["lambda/on_demand"].candidate
+    assert (lambda_.gpus, lambda_.calendar_days) == (aws.gpus, aws.calendar_days)
+    (line,) = lambda_.bill.lines
+    assert line.quantity * 8 == aws.gpus
+    assert found["oci/on_demand"].candidate.bill.lines[0].quantity == aws.gpus
+    assert not lambda_.competes
+    assert "no storage" in found["lambda/on_demand"].note
+    asked = _offers(_with(shipped_plan, other_providers=["lambda"]))
+    assert asked["lambda/on_demand"].candidate.competes
+    assert "oci/on_demand" not in asked
+    assert not any(key.startswith("lambda") for key in _offers(_with(shipped_plan, other_providers="none")))
+
+
+def test_what_nobody_asked_for_moves_no_other_figure(shipped_plan: Plan) -> None:
+    """Ranking more options changes neither the cost of the others nor how often they are the cheapest."""
+    book = PriceBook.open()
+    few = finances(shipped_plan, book, draws=50, seed=3)
+    many = finances(shipped_plan, book, draws=50, seed=3, everything=True)
+    assert len(many.costs) > len(few.costs)
+    drawn = {entry.key: entry.probability_cheapest for entry in many.drawn}
+    for cost in few.costs:
+        assert _cost(many, cost.key).npv_usd == pytest.approx(cost.npv_usd, rel=1e-12)
+    assert {entry.key: entry.probability_cheapest for entry in few.drawn} == {
+        entry.key: pytest.approx(drawn[entry.key]) for entry in few.drawn
+    }
+    assert few.compared_with == many.compared_with
+
+
+def test_contracts_and_extras_by_hand(shipped_plan: Plan) -> None:
+    """No discount is the list price; 18 % is off the nodes; paid in advance is the same money, sooner."""
+    found = _found(
+        shipped_plan,
+        contracts=[
+            CloudContract(target="azure"),
+            CloudContract(target="azure", discount=0.18),
+            CloudContract(target="aws", term="reserved_3y", payment="all_upfront"),
+            CloudContract(target="aws", term="savings_plan_3y", rate="3 USD"),
+            CloudContract(target="coreweave", rate="2 USD"),
+        ],
+    )
+    listed, same = _cost(found, "azure/on_demand"), _cost(found, "azure/on_demand/contract")
+    less = _cost(found, "azure/on_demand/contract_2")
+    assert same.npv_usd == pytest.approx(listed.npv_usd)
+    nodes = next(part.usd for part in listed.horizon_breakdown if part.category == "compute")
+    assert (listed.horizon_usd or 0.0) - (less.horizon_usd or 0.0) == pytest.approx(0.18 * nodes)
+    monthly, upfront = _cost(found, "aws/reserved_3y"), _cost(found, "aws/reserved_3y/all_upfront")
+    assert upfront.horizon_usd == pytest.approx(monthly.horizon_usd)
+    assert (upfront.npv_usd or 0.0) > (monthly.npv_usd or 0.0)
+    saving = _cost(found, "aws/savings_plan_3y/contract")
+    hours = 36 * 730
+    assert (saving.horizon_usd or 0.0) - (monthly.horizon_usd or 0.0) == pytest.approx(
+        (3.0 - 24.8 / 8) * saving.gpus * hours
+    )
+    agreed = _cost(found, "coreweave/on_demand/contract")
+    assert agreed.usd_per_gpu_hour == pytest.approx(2.0)
+    assert agreed.competes
+
+
+def test_what_clouds_charge_beside_the_bill(shipped_plan: Plan) -> None:
+    """Egress each month, setup once, 2 % of the nodes as lost work, and 5 % support on all of it but the last."""
+    without = _found(shipped_plan)
+    plain = _cost(without, "aws/on_demand")
+    extras = CloudExtras(support=0.05, egress="10 TiB", goodput_loss=0.02, setup="100 kUSD")
+    charged = _found(shipped_plan, cloud=extras)
+    more = _cost(charged, "aws/on_demand")
+    by = {part.category: part.usd for part in more.horizon_breakdown}
+    nodes = next(part.usd for part in plain.horizon_breakdown if part.category == "compute")
+    assert by["traffic"] == pytest.approx(36 * 921.6)
+    assert by["setup"] == pytest.approx(100_000.0)
+    assert by["goodput_loss"] == pytest.approx(0.02 * nodes)
+    assert by["support_plan"] == pytest.approx(0.05 * ((plain.horizon_usd or 0.0) + 36 * 921.6 + 100_000.0))
+    assert _cost(charged, "onprem").npv_usd == pytest.approx(_cost(without, "onprem").npv_usd)
+
+
+def test_hybrids(shipped_plan: Plan) -> None:
+    """Whole nodes are bought; nothing owned is renting, all owned is owning; the rest goes where it is said."""
+    found = _found(
+        shipped_plan,
+        hybrid=[Hybrid(owned=0.0), Hybrid(owned=1.0), Hybrid(owned=0.6, utilisation=0.95, burst="azure/spot")],
+    )
+    owned, rented = _cost(found, "onprem"), _cost(found, found.compared_with)
+    none, every = (next(c for c in found.costs if c.key.startswith(f"hybrid-{n}-")) for n in (0, owned.nodes))
+    for name in ("npv_usd", "horizon_usd", "run_usd", "capex_usd", "usd_per_gpu_hour"):
+        assert getattr(none, name) == pytest.approx(getattr(rented, name)), name
+        assert getattr(every, name) == pytest.approx(getattr(owned, name)), name
+    part = next(cost for cost in found.costs if cost.key.endswith("azure/spot") and cost.mixed)
+    assert part.nodes == 22
+    assert part.capex_usd == pytest.approx((owned.capex_usd or 0.0) * 22 / 36)
+    drawn = {entry.key for entry in found.drawn}
+    taxed = {entry.key: entry.peak_cash_usd for entry in found.taxed.options}
+    levelised = {entry.key: entry.levelised_usd_per_gpu_hour for entry in found.unit_costs}
+    for cost in found.costs:
+        assert cost.key in drawn
+        assert taxed[cost.key] > 0
+        assert (levelised[cost.key] or 0.0) > 0
+    assert {entry.owned_key for entry in found.hybrid_returns} == {c.key for c in found.costs if c.mixed and c.owned}
+    for entry in found.returns:
+        cost = _cost(found, entry.rented_key)
+        assert entry.npv_usd == pytest.approx((cost.npv_usd or 0.0) - (owned.npv_usd or 0.0))
+
+
+def test_price_at_which_owning_and_renting_cost_the_same(shipped_plan: Plan) -> None:
+    """Renting at the breakeven price per GPU-hour costs over the horizon what owning costs."""
+    found = _found(shipped_plan)
+    entry = next(entry for entry in found.returns if entry.rented_key == "aws/on_demand")
+    assert entry.breakeven_usd_per_gpu_hour is not None
+    again = _found(
+        shipped_plan, contracts=[CloudContract(target="aws", rate=f"{entry.breakeven_usd_per_gpu_hour!r} USD")]
+    )
+    even, owned = _cost(again, "aws/on_demand/contract"), _cost(again, "onprem")
+    assert even.horizon_usd == pytest.approx(owned.horizon_usd, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "message"),
+    [
+        ({"contracts": [CloudContract(target="nebius", term="reserved_1y")]}, "contracts", "cannot be compared"),
+        ({"hybrid": [Hybrid(owned=0.5, burst="aws/on_deman")]}, "hybrid", "no rented option"),
+        ({"hybrid": [Hybrid(owned=0.5, burst="aws/reserved_3y")]}, "hybrid", "whether it is used or not"),
+    ],
+)
+def test_wrong_offers_are_told(shipped_plan: Plan, changes: dict[str, object], path: str, message: str) -> None:
+    """What cannot be compared is told with its place in the blueprint."""
+    with pytest.raises(InputError, match=message) as caught:
+        finances(_with(shipped_plan, **changes), PriceBook.open(), draws=1, seed=1)
+    assert caught.value.path[:2] == ("tco", path)
