@@ -106,5 +106,6 @@ def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -
     factors = span(work.factors)
     capital = added([product_sum(span(cells), factors) for cells in (flows.bought, flows.sold) if cells])
     yearly = (parts["used"] + parts["kept"]) / (names["horizon_months"] / 12.0)
-    hours = flows.gpus * names["hours_per_month"] * 12.0 * flows.busy * goodput
+    years = names["horizon_months"] / 12.0
+    hours = flows.gpus * flows.days * 24.0 * names["runs_in_horizon"] / years * goodput
     return (capital * annuity + yearly) / hours
