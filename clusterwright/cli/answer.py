@@ -212,13 +212,22 @@ def exit_code(loaded: LoadedBlueprint, result: Plan) -> int:
     return EXIT_RULE_FAILED
 
 
-def compare(path: Path, set_values: list[str] | None, *, as_json: bool, markdown: bool = False) -> int:
+def compare(
+    path: Path,
+    set_values: list[str] | None,
+    *,
+    quotes: Path | None = None,
+    rates: list[str] | None = None,
+    as_json: bool,
+    markdown: bool = False,
+) -> int:
     """Print renting against owning; return the exit code.
 
     Raises:
         InputError: both JSON and Markdown are asked for.
     """
     from clusterwright.cli import ranked, show
+    from clusterwright.cli.quoted import quoted_plan
     from clusterwright.outputs.comparison import comparison_markdown
     from clusterwright.plan.finances import finances
     from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
@@ -229,7 +238,7 @@ def compare(path: Path, set_values: list[str] | None, *, as_json: bool, markdown
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
-    loaded, result = load_and_decide(path, set_values)
+    loaded, result, _ = quoted_plan(path, set_values, "all", quotes, rates)
     try:
         book = PriceBook.open()
         currency = report_currency(result, book)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.cli import chance
-from clusterwright.cli.answer import exit_code, load_and_decide, placed_error
+from clusterwright.cli.answer import exit_code, placed_error
 from clusterwright.cli.carbon import carbon_lines
+from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.show import table
 from clusterwright.errors import ClusterwrightError, InputError
@@ -27,7 +28,16 @@ OPTION = (
 )  # fmt: skip
 
 
-def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, as_json: bool) -> int:
+def compare(
+    path: Path,
+    set_values: list[str] | None,
+    *,
+    quotes: Path | None = None,
+    rates: list[str] | None = None,
+    draws: int,
+    seed: int,
+    as_json: bool,
+) -> int:
     """Print a plan in the terms of finance; return the exit code.
 
     Raises:
@@ -35,7 +45,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
     """
     if seed < 0:
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
-    loaded, plan = load_and_decide(path, set_values)
+    loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
     try:
         book = PriceBook.open()
         currency = report_currency(plan, book)
@@ -50,6 +60,7 @@ def compare(path: Path, set_values: list[str] | None, *, draws: int, seed: int, 
     else:
         with told_in(currency):
             print("\n".join((_text(plan, found), scenario_line(loaded, plan), *currency_note(currency))))  # noqa: T201
+        say_quotes(quoted)
     return exit_code(loaded, plan)
 
 

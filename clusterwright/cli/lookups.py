@@ -7,6 +7,9 @@ from typing import Any
 
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
+#: USD below which a price is shown with six decimals.
+_SMALL = 0.01
+
 
 def facts(name: str | None, *, conflicts: bool, as_json: bool) -> int:
     """List entities, or show one with its sources; return the exit code.
@@ -186,13 +189,21 @@ def prices(
     return EXIT_FINE
 
 
+def _decimals(usd: float) -> int:
+    """Return decimals enough for a cent of a GB as for a server."""
+    return 4 if usd >= _SMALL else 6
+
+
 def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
     print(f"{title}, USD per unit and charge period")  # noqa: T201
+    names, places = (max((len(row[name]) for row in rows), default=0) for name in ("sku", "region"))
     for row in rows:
         place = row["region"] or "–"
+        usd = f"{row['usd']:,.{_decimals(row['usd'])}f}"
         mark = "" if row["status"] == "chosen" else f"  {row['status']}: {row['note']}"
         print(  # noqa: T201
-            f"  {row['sku']:<34} {place:<16} {row['term']:<15} {row['usd']:>14,.4f}  {row['unit']} {row['charge']:<8}"
+            f"  {row['sku']:<{names}}  {place:<{places}}  {row['term']:<15} {usd:>14}  {row['unit']:<4}"
+            f" {row['charge']:<7}"
             f"  from {row['effective_from']}, seen until {row['last_seen']}  [{row['source']}]{mark}"
         )
 

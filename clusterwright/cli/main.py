@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from clusterwright import __version__
-from clusterwright.cli import ending, without_blueprint
-from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
+from clusterwright.cli import ending, without_blueprint, written_commands
+from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
 from clusterwright.pricing import lake
 
@@ -105,6 +105,8 @@ def compare(
         str | None, typer.Option("--as-of", metavar="DAY", help="--scenarios, --one-node: prices of this day")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
+    quotes: Quotes = None,
+    rates: Rates = None,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,10 +135,14 @@ def compare(
         if markdown:
             raise InputError("--markdown has no form of --finance", help="leave out one of the two")
 
-        raise typer.Exit(command.compare(blueprint, set_values, draws=draws, seed=seed, as_json=as_json))
+        raise typer.Exit(
+            command.compare(blueprint, set_values, quotes=quotes, rates=rates, draws=draws, seed=seed, as_json=as_json)
+        )
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.compare(blueprint, set_values, as_json=as_json, markdown=markdown))
+    raise typer.Exit(
+        answer.compare(blueprint, set_values, quotes=quotes, rates=rates, as_json=as_json, markdown=markdown)
+    )
 
 
 @app.command()
@@ -202,173 +208,7 @@ def explain(
     raise typer.Exit(answer.explain(blueprint, number, on, set_values, as_json=as_json))
 
 
-@app.command()
-def build(
-    *,
-    blueprint: Blueprint,
-    output: Output,
-    quotes: Quotes = None,
-    rates: Rates = None,
-    pdf: Pdf = False,
-    set_values: SetValues = None,
-    force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write all: plan, stacks, on-premises files, cost report."""
-    from clusterwright.cli import write
-
-    raise typer.Exit(
-        write.build(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force, quiet=quiet)
-    )
-
-
-@app.command()
-def stack(
-    blueprint: Blueprint,
-    output: Output,
-    on: Annotated[str, typer.Option(metavar="TARGET", help="aws, azure or gcp")],
-    set_values: SetValues = None,
-    force: Force = False,
-) -> None:
-    """Write one cloud's Pulumi project, in three layers."""
-    from clusterwright.cli import write
-
-    raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
-
-
-@app.command()
-def preflight(
-    *,
-    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a generated project, or a blueprint")],
-    on: Annotated[str, typer.Option(metavar="TARGET", help="of a blueprint: aws, azure, gcp or all")] = "all",
-    stack: Annotated[str | None, typer.Option(metavar="NAME", help="of a project: which of its stacks")] = None,
-    online: Annotated[bool, typer.Option("--online", help="ask the provider too, read-only, with your login")] = False,
-    every: Annotated[bool, typer.Option("--all", help="also show the checks that passed")] = False,
-    set_values: SetValues = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check a cloud project before `pulumi up`."""
-    from clusterwright.cli import preflight as command
-
-    raise typer.Exit(
-        command.preflight(path, on=on, stack=stack, set_values=set_values, online=online, as_json=as_json, every=every)
-    )
-
-
-@app.command()
-def export(  # noqa: PLR0917 - options of the command line
-    blueprint: Blueprint,
-    to: Annotated[
-        str, typer.Option("--to", metavar="TOOL", help="parallelcluster, cluster-toolkit, skypilot or focus")
-    ],
-    on: Annotated[
-        str | None, typer.Option(metavar="TARGET", help="aws, azure or gcp, where the tool has several")
-    ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
-    begin: Annotated[
-        str | None, typer.Option(metavar="DAY", help="focus: first day of the horizon, the first of a month")
-    ] = None,
-    set_values: SetValues = None,
-    force: Force = False,
-) -> None:
-    """Write the plan for another tool, or its bill as FOCUS rows."""
-    from clusterwright.cli import export
-
-    raise typer.Exit(export.export(blueprint, to, on, output, set_values, begin=begin, force=force))
-
-
-@app.command()
-def actual(
-    *,
-    plan: Annotated[Path, typer.Argument(metavar="BLUEPRINT|PLAN", help="the blueprint, or its plan.json")],
-    exports: Annotated[
-        list[Path], typer.Argument(metavar="EXPORT", help="FOCUS exports of one provider, CSV or Parquet")
-    ],
-    tag: Annotated[
-        str | None, typer.Option(metavar="KEY=VALUE", help="of the cluster's resources; gpu-cluster=NAME by default")
-    ] = None,
-    cost: Annotated[str, typer.Option(help="effective (amortised) or billed (cash)")] = "effective",
-    rates: Rates = None,
-    count_repeated: Annotated[
-        bool, typer.Option("--count-repeated", help="count rows that are the same in every column each time")
-    ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print the lines as CSV")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Compare the bill of the running cluster with its plan."""
-    from clusterwright.cli import actual as command
-
-    raise typer.Exit(
-        command.actual(
-            plan,
-            exports,
-            tag=tag,
-            cost=cost,
-            rates=rates or [],
-            count_repeated=count_repeated,
-            as_json=as_json,
-            as_csv=as_csv,
-        )
-    )
-
-
-@app.command()
-def onprem(
-    *,
-    blueprint: Blueprint,
-    output: Output,
-    quotes: Quotes = None,
-    rates: Rates = None,
-    pdf: Pdf = False,
-    set_values: SetValues = None,
-    force: Force = False,
-) -> None:
-    """Write the on-premises files.
-
-    Bill of materials, racks, fabric, cables, power and cooling, Slurm.
-    """
-    from clusterwright.cli import write
-
-    raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
-
-
-@app.command()
-def prove(
-    *,
-    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a written folder, or a blueprint")],
-    strict: Annotated[bool, typer.Option("--strict", help="of a folder: what is skipped is not proven")] = False,
-    set_values: SetValues = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Prove a written folder, or a planned fabric, with real engines.
-
-    A folder: OpenSM routes its fabrics, LibreOffice calculates its workbooks, slurmctld starts with its files, every
-    file is parsed. A blueprint: OpenSM routes its compute fabric.
-    """
-    from clusterwright.cli.prove import prove_path
-
-    raise typer.Exit(prove_path(path, set_values, as_json=as_json, strict=strict, quiet=quiet))
-
-
-@app.command()
-def report(
-    *,
-    blueprint: Blueprint,
-    output: Output,
-    quotes: Quotes = None,
-    rates: Rates = None,
-    set_values: SetValues = None,
-    pdf: Pdf = False,
-    force: Force = False,
-) -> None:
-    """Write the cost report (HTML) and the workbook (XLSX)."""
-    from clusterwright.cli import write
-
-    raise typer.Exit(write.report(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
-
-
-for command in without_blueprint.COMMANDS:
+for command in (*written_commands.COMMANDS, *without_blueprint.COMMANDS):
     app.command()(command)
 app.add_typer(without_blueprint.validate, name="validate")
 app.add_typer(prices, name="prices")

@@ -212,21 +212,31 @@ def table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[st
 
 
 def charted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return changes of prices as bars, one group for each product, term and history; regions alike share one."""
+    """Return changes of prices as bars on one scale, a group for each product, region and term that changed.
+
+    Those that never changed stand below in one line each.
+    """
     highest = max(row["usd_per_gpu_hour"] for row in rows)
-    series: dict[Any, tuple[list[str], list[Mapping[str, Any]]]] = {}
-    for (sku, region, term), changes in groupby(rows, key=lambda row: (row["sku"], row["region"], row["term"])):
-        steps = list(changes)
-        alike = (sku, term, tuple((step["effective_from"], step["usd_per_gpu_hour"]) for step in steps))
-        series.setdefault(alike, ([], steps))[0].append(region or "everywhere")
     lines: list[str] = []
-    for (sku, term, _), (regions, steps) in series.items():
-        more = f" and {len(regions) - _NAMED} more" if len(regions) > _NAMED else ""
-        lines.append(f"  {sku}  {', '.join(regions[:_NAMED])}{more}  {term}")
-        for row in steps:
-            bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
-            line = (
-                f"    {row['effective_from']}  {_usd(row['usd_per_gpu_hour']):>8}  {bar}  {_share(row['change_share'])}"
-            )
-            lines.append(line.rstrip(" –"))
+    unchanged: list[tuple[str, ...]] = []
+    for series, group in groupby(rows, key=lambda row: (row["sku"], row["region"] or "everywhere", row["term"])):
+        changes = [_charted(row, highest) for row in group]
+        if len(changes) == 1:
+            unchanged.append((*series, *changes[0][:3]))
+            continue
+        lines.append("  " + "  ".join(series))
+        lines += [f"    {day}  {usd:>8}  {bar}  {change}".rstrip(" –") for day, usd, bar, change in changes]
+    if unchanged:
+        widths = [max(len(line[index]) for line in unchanged) for index in range(len(unchanged[0]))]
+        lines.append("  unchanged")
+        lines += [
+            "    " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            for line in unchanged
+        ]
     return lines
+
+
+def _charted(row: Mapping[str, Any], highest: float) -> tuple[str, str, str, str]:
+    """Return day, price, bar and change of one price."""
+    bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
+    return str(row["effective_from"]), _usd(row["usd_per_gpu_hour"]), bar, _share(row["change_share"])

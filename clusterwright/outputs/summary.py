@@ -144,6 +144,7 @@ def _contents(plan: Plan) -> list[str]:
     lines.append(
         "- `tco/report.html`: comparison with charts, one file without network requests; `tco/tco.xlsx`: the same"
     )
+    lines.append("- `tco/focus.csv`: what each option will be billed by month and line, as FOCUS rows of finance")
     return lines
 
 

@@ -3,20 +3,24 @@
 The dollars are those of the cash flow (`tco/sql/cash_flow.sql`): over the horizon, both views add up to the plan's.
 """
 
-from collections import defaultdict
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clusterwright.errors import ClusterwrightError
+from clusterwright.plan.charge_streams import Stream, streams
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.records import COMMITTED_TERMS, PriceRequest
+from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, PricedLine
 
 #: What a bill line counts, as FOCUS writes units: singular and plural.
 _UNITS = {"node": ("Node", "Nodes"), "each": ("Unit", "Units"), "IP": ("IP", "IPs"), "GB": ("GB", "GB"),
           "GiB": ("GiB", "GiB")}  # fmt: skip
+#: Sums agree up to this, in USD.
+_CENT = 0.005
 _HOURS = {"hourly": "Hours", "monthly": "Months"}
 
 
@@ -61,24 +65,13 @@ class Charge:
     list_unit_usd: float | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Stream:
-    """The amounts of one line over the horizon, with what its units cost."""
-
-    number: int
-    rows: tuple[CashFlowRow, ...]
-    line: PricedLine | None
-    agreed_usd: float | None
-    list_usd: float | None
-
-
 def charges(plan: Plan, book: PriceBook) -> tuple[Charge, ...]:
     """Return what every option with known prices is billed, by option, line and month.
 
     - What is rented by use is effective when it is billed.
-    - What is bought, and a commitment, is a purchase with no effective cost, spread evenly over the months of the
-      horizon; the hours that a commitment pays and nobody uses are told apart.
-    - Resale is a credit of the month in which it is received.
+    - What is bought is a purchase with no effective cost, spread evenly from then to the end of the horizon; so is a
+      commitment, over all of it, with the hours that nobody uses told apart.
+    - What is received (resale) is a credit of its month.
 
     Args:
         plan: priced on its `as_of` day.
@@ -88,79 +81,66 @@ def charges(plan: Plan, book: PriceBook) -> tuple[Charge, ...]:
 
 
 def _charges(plan: Plan, money: Ledger, book: PriceBook) -> Iterator[Charge]:
-    months = plan.economics.horizon_months
+    totals = {cost.key: cost.horizon_usd for cost in money.costs()}
     for option in plan.options:
-        for stream in _streams(money.cash_flow_rows(option.target), money, option, book):
-            yield from _of_stream(stream, option, months)
+        yield from charges_of(option.target, option, money, book, total_usd=totals[option.target])
 
 
-def _streams(rows: Sequence[CashFlowRow], money: Ledger, option: Option, book: PriceBook) -> Iterator[_Stream]:
-    """Give the rows of each line apart: those of a month with one name are told apart by their amounts."""
-    named: dict[tuple[str, str], list[PricedLine]] = defaultdict(list)
-    for line in money.lines[option.target]:
-        named[line.line.category, line.line.item].append(line)
-    by_name: dict[tuple[str, str, str], dict[float, list[CashFlowRow]]] = {}
-    for row in rows:
-        by_name.setdefault((row.category, row.item, row.capex_or_opex), {}).setdefault(row.month, []).append(row)
-    lists = _list_prices(money.lines[option.target], money, book)
-    number = 0
-    for (category, item, _), by_month in by_name.items():
-        lines = sorted(named.get((category, item), []), key=lambda line: (line.usd_per_period or 0.0, line.line.sku))
-        ranked = [sorted(entries, key=lambda row: row.usd) for entries in by_month.values()]
-        for place in range(max(len(entries) for entries in ranked)):
-            own: PricedLine | None = lines[place] if len(lines) > place else None
-            number += 1
-            yield _Stream(
-                number=number,
-                rows=tuple(entries[place] for entries in ranked if len(entries) > place),
-                line=own,
-                agreed_usd=None if own is None else lists.get((own.line.sku, own.line.region)),
-                list_usd=None if own is None else _listed(own, lists),
-            )
+def charges_of(
+    key: str, option: Option, money: Ledger, book: PriceBook, *, total_usd: float | None
+) -> tuple[Charge, ...]:
+    """Return what one candidate of a ledger is billed, for `charges`.
 
+    Args:
+        key: of the candidate.
+        option: of the plan that it is.
+        money: the ledger.
+        book: of the same prices.
+        total_usd: of its horizon, that both views have to add up to; None where it is unknown.
 
-def _list_prices(lines: Sequence[PricedLine], money: Ledger, book: PriceBook) -> dict[tuple[str, str], float]:
-    """Return the documented list price of each line's unit and period, by price key and region."""
-    asked = tuple(
-        dict.fromkeys(
-            PriceRequest(
-                sku=line.line.sku,
-                region=line.line.region,
-                term="purchase" if line.line.charge == "once" else "on_demand",
-            )
-            for line in lines
-        )
+    Raises:
+        ClusterwrightError: they do not, which is a mistake of ours.
+    """
+    found = tuple(
+        charge
+        for stream in streams(key, money.cash_flow_rows(key), money, option, book)
+        for charge in _of_stream(stream, option, money.economics.horizon_months)
     )
-    found = zip(asked, book.in_force(asked, money.as_of), strict=True)
-    charged = {(line.line.sku, line.line.region): (line.line.charge, line.line.unit) for line in lines}
-    return {
-        (request.sku, request.region): price.point.usd
-        for request, price in found
-        if price is not None and (price.point.charge, price.point.unit) == charged[request.sku, request.region]
-    }
+    _audit(key, found, total_usd)
+    return found
 
 
-def _listed(line: PricedLine, lists: dict[tuple[str, str], float]) -> float | None:
-    """Return what the list says: for spot, whose price is the market's, the price itself."""
-    if line.term in ("on_demand", *COMMITTED_TERMS) or line.line.charge == "once":
-        documented = line.unit_usd if line.basis == "documented" and line.term not in COMMITTED_TERMS else None
-        return lists.get((line.line.sku, line.line.region), None if line.line.charge == "once" else documented)
-    return line.unit_usd
+def _audit(target: str, found: Sequence[Charge], total_usd: float | None) -> None:
+    """Refuse charges that are not the horizon's dollars, in cash and amortised, to the cent."""
+    for view in ("billed_usd", "effective_usd"):
+        usd = math.fsum(getattr(charge, view) for charge in found)
+        if total_usd is not None and abs(usd - total_usd) > _CENT:
+            raise ClusterwrightError(
+                f"{target}: the {view} of all charges is {usd:,.2f}, of the horizon {total_usd:,.2f}",
+                help="this is a mistake in Clusterwright; please report it",
+            )
 
 
-def _of_stream(stream: _Stream, option: Option, months: float) -> Iterator[Charge]:
-    first = stream.rows[0]
-    if first.category == "resale":
-        yield from (_billed(row, stream, option, "credit", row.usd) for row in stream.rows if row.usd)
-    elif first.capex_or_opex == "capex" or _committed(stream):
-        for row in stream.rows:
+def _of_stream(stream: Stream, option: Option, months: float) -> Iterator[Charge]:
+    rows = (*stream.rows, *stream.ahead)
+    # What is received is effective when it is: resale, and what the end of the horizon cuts off a prepaid term.
+    yield from (_billed(row, stream, option, "credit", row.usd) for row in rows if row.usd < 0)
+    paid = [row for row in rows if row.usd > 0]
+    spread = bool(stream.ahead) or _committed(stream)
+    for row in paid:
+        if spread or (row.capex_or_opex == "capex" and row.month < months):
             yield _billed(row, stream, option, "purchase", 0.0)
-        yield from _spread(stream, option, months)
-    else:
-        yield from (_billed(row, stream, option, "usage", row.usd) for row in stream.rows)
+        else:
+            yield _billed(row, stream, option, "usage", row.usd)
+    if spread and paid:
+        yield from _spread(stream, paid[0], sum(row.usd for row in paid), 0.0, option, months)
+        return
+    for row in paid:
+        if row.capex_or_opex == "capex" and row.month < months:
+            yield from _spread(stream, row, row.usd, row.month, option, months)
 
 
-def _committed(stream: _Stream) -> bool:
+def _committed(stream: Stream) -> bool:
     return stream.line is not None and stream.line.term in COMMITTED_TERMS
 
 
@@ -170,7 +150,7 @@ def _period(month: float) -> tuple[float, float]:
     return max(-(-end // 1) - 1.0, 0.0), end
 
 
-def _billed(row: CashFlowRow, stream: _Stream, option: Option, kind: str, effective_usd: float) -> Charge:
+def _billed(row: CashFlowRow, stream: Stream, option: Option, kind: str, effective_usd: float) -> Charge:
     start, end = _period(row.month)
     unit_usd = stream.line.unit_usd if stream.line is not None else None
     quantity, unit = (end - start, "Months") if row.capex_or_opex == "opex" else (1.0, "Units")
@@ -184,29 +164,28 @@ def _billed(row: CashFlowRow, stream: _Stream, option: Option, kind: str, effect
     )  # fmt: skip
 
 
-def _spread(stream: _Stream, option: Option, months: float) -> Iterator[Charge]:
-    """Spread what is paid evenly over the horizon, a last part of a month by its length."""
-    total = sum(row.usd for row in stream.rows)
-    whole = int(-(-months // 1))
+def _spread(  # noqa: PLR0917 - what is spread, and over what
+    stream: Stream, row: CashFlowRow, total: float, begin: float, option: Option, months: float
+) -> Iterator[Charge]:
+    """Spread an amount evenly from a month to the end of the horizon, parts of a month by their length."""
     used = option.busy_fraction if _committed(stream) else None
-    for number in range(1, whole + 1):
-        end = min(float(number), months)
-        length = end - (number - 1)
+    for number in range(int(begin) + 1, int(-(-months // 1)) + 1):
+        start, end = max(begin, number - 1.0), min(float(number), months)
         for status, share in (("used", used), ("unused", 1.0 - used)) if used is not None else (("", 1.0),):
-            usd = total * length / months * share
-            if not usd:
+            usd = total * (end - start) / (months - begin) * share
+            if usd <= 0:
                 continue
-            quantity, unit = _served(stream, usd, length)
+            quantity, unit = _served(stream, usd, end - start)
             price = usd / quantity if quantity else 0.0
             agreed = stream.agreed_usd if used is not None and stream.agreed_usd is not None else price
             yield _charge(
-                stream.rows[0], stream, option, kind="usage", billed_usd=0.0, effective_usd=usd, quantity=quantity,
+                row, stream, option, kind="usage", billed_usd=0.0, effective_usd=usd, quantity=quantity,
                 unit=unit, unit_usd=agreed, list_unit_usd=stream.agreed_usd if used is not None else price,
-                period=(number - 1.0, end), status=status,
+                period=(start, end), status=status,
             )  # fmt: skip
 
 
-def _served(stream: _Stream, usd: float, length: float) -> tuple[float, str]:
+def _served(stream: Stream, usd: float, length: float) -> tuple[float, str]:
     """Return how much of what was bought serves a month: units in place, or the hours that a commitment pays."""
     line = stream.line
     if line is None or not line.unit_usd:
@@ -224,7 +203,7 @@ def _unit(line: PricedLine | None) -> str:
 
 def _charge(
     row: CashFlowRow,
-    stream: _Stream,
+    stream: Stream,
     option: Option,
     *,
     kind: str,

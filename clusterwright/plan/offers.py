@@ -158,7 +158,7 @@ def _rented(size: _Sized, key: str, term: str) -> Offer:
     return replace(
         offer,
         candidate=replace(offer.candidate, competes=False),
-        note=f"nodes may be taken back: a run takes {longer:.1%} longer; not assured for the whole horizon",
+        note=f"nodes may be taken back: a run takes {100 * longer:.1f} % longer; not assured for the whole horizon",
     )
 
 
@@ -227,7 +227,7 @@ def _elsewhere(near: _Sized, product: PriceOnlyProduct, key: str, term: str, uni
 def _by_contract(plan: Plan, sizes: Sequence[_Sized], others: Sequence[Offer]) -> Iterator[Offer]:
     known = {offer.candidate.key for offer in others}
     for place, contract in enumerate(plan.tco.contracts):
-        path = ("tco", "contracts", str(place))
+        path = ("tco", "contracts", place)
         bases = [
             (_rented(size, size.key, contract.price_term), size.chosen)
             for size in sizes

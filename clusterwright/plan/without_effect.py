@@ -19,7 +19,7 @@ _OF_HOSTS = ("host_prefix",)
 
 
 def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Finding]:
-    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF008`).
+    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF009`).
 
     Args:
         blueprint: as loaded, with all its targets.
@@ -32,6 +32,7 @@ def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Find
         *_cluster(blueprint),
         *_services(blueprint),
         *_storage(blueprint, options),
+        *_owner(blueprint),
     ]
 
 
@@ -107,6 +108,11 @@ def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
         for name in names:
             if _given(blueprint.cluster, name):
                 yield _warning(6, ("cluster", name), reason, f"remove {name}, or add such a target")
+
+
+def _owner(blueprint: Blueprint) -> Iterator[Finding]:
+    if blueprint.targets.onprem is None and blueprint.tco.owner.model_fields_set:
+        yield _warning(9, ("tco", "owner"), "no target is owned", "add targets.onprem, or remove tco.owner")
 
 
 def _services(blueprint: Blueprint) -> Iterator[Finding]:

@@ -73,7 +73,9 @@ def write_lines(
         f"{_identifier(found[name])} as {name}" if name in found else f"{_QUOTE}{_QUOTE} as {name}" for name in columns
     )
     kept = table.with_name(table.name + ".lines")
-    pattern = _pattern(_QUOTED if is_quoted else "", cells, endings)
+    # No cell that is looked for stands in the first column, so that the comma before it may be part of what is.
+    opening = (f",{_QUOTED}" if plain_name(header[0]) == "sku" else _QUOTED) if is_quoted else ""
+    pattern = _pattern(opening, cells, endings)
     with _connection() as connection:
         try:
             _run(connection, document, _lines_kept(document, kept, first_line, pattern))
@@ -89,14 +91,14 @@ def write_lines(
     return table
 
 
-def _pattern(quote: str, cells: Sequence[str], endings: Sequence[str]) -> str:
-    """Return what lines are searched for.
+def _pattern(opening: str, cells: Sequence[str], endings: Sequence[str]) -> str:
+    """Return what lines are searched for; `opening` is what stands before each cell, empty where that differs.
 
-    Where cells stand in quotes, all of it begins with one: the search leaps from quote to quote, twice as fast.
+    Where all of it begins in one way the search leaps from one cell to the next, twice as fast.
     """
-    opening, closing = (quote, quote) if quote else ('(?:^|[",])', '(?:[",]|$)')
+    before, after = (opening, _QUOTED) if opening else ('(?:^|[",])', '(?:[",]|$)')
     whole, ended = "|".join(map(re.escape, cells)), "|".join(map(re.escape, endings))
-    return f"{opening}(?:{whole}|(?:{REGION_PREFIX})?(?:{ended})){closing}"
+    return f"{before}(?:{whole}|(?:{REGION_PREFIX})?(?:{ended})){after}"
 
 
 def _connection() -> "DuckDBPyConnection":

@@ -63,7 +63,7 @@ select
     in_month.sku,
     in_month.region,
     in_month.term,
-    in_month.month_from,
+    in_month.month_from as month, -- noqa: RF04
     sum(in_month.usd * in_month.seconds) / sum(in_month.seconds) / gpu_product.gpus as mean_usd_per_gpu_hour,
     min(in_month.usd) / gpu_product.gpus as lowest_usd_per_gpu_hour,
     max(in_month.usd) / gpu_product.gpus as highest_usd_per_gpu_hour,

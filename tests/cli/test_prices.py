@@ -135,6 +135,18 @@ def test_history_as_a_chart(command: Command) -> None:
     assert after.split() == ["2025-06-05", "6.88", "█" * 22, "-44.0", "%"]
 
 
+def test_prices_that_never_changed_are_charted_in_one_line_each(command: Command) -> None:
+    """What has one price stands below what changed, with the day since when, on the same scale."""
+    out = command("prices", "history", "h100", "--term", "on_demand", "--chart").out
+    changed, _, unchanged = out.partition("  unchanged\n")
+    assert "aws/p5.48xlarge  us-east-1  on_demand" in changed
+    (line,) = (line for line in unchanged.splitlines() if "Standard_ND96isr_H100_v5  eastus " in line)
+    words = line.split()
+    assert words[3:5] == ["2023-12-18", "12.29"]
+    before = next(line for line in changed.splitlines() if "2023-07-31     12.29" in line)
+    assert words[5] == before.split()[2]
+
+
 @pytest.mark.parametrize("about", ["discounts", "volatility"])
 def test_other_questions_have_answers(command: Command, about: str) -> None:
     """Each prints a table with the products that it is about."""
@@ -188,6 +200,8 @@ def test_every_question_prints_its_statement_and_takes_a_day(command: Command, a
     answer = json.loads(command("prices", about, "--as-of", "2026-10-01", "--json").out)
     assert answer["as_of"] == "2026-10-01"
     assert answer["rows"]
+    as_text = command("prices", about)
+    assert (as_text.code, as_text.err) == (0, "")
 
 
 def test_unknown_names_and_terms(command: Command) -> None:

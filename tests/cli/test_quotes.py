@@ -46,6 +46,12 @@ def test_quotes_price_plan_bill_and_workbook(command: Command, tmp_path: Path) -
     answered = command("plan", small, "--json", *quoted)
     assert answered.code == 0, answered.err
     assert json.loads(answered.out)["options"][-1]["lines"][0]["unit_usd"] == 270_000
+    compared = command("compare", small, "--finance", "--draws", "10", *quoted)
+    assert "back.csv: 1 of" in compared.out
+    listed = command("compare", small, "--finance", "--draws", "10")
+    assert listed.code == compared.code == 0
+    owned = [next(line for line in said.splitlines() if "on premises" in line) for said in (compared.out, listed.out)]
+    assert owned[0] != owned[1]
     reported = command("report", small, "-o", tmp_path / "tco", *quoted)
     assert "back.csv: 1 of" in reported.out
     assert "250,000.00 EUR at 1.08 USD per EUR" in (tmp_path / "tco" / "report.html").read_text()

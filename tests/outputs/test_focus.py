@@ -16,9 +16,12 @@ from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
 from clusterwright.outputs.focus import focus_csv, focus_rows, header, write_focus_parquet
 from clusterwright.outputs.focus_columns import columns, problems
+from clusterwright.plan.charges import charges_of
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
+from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.contracts import Contract
+from clusterwright.tco.engine import Ledger
 
 BEGIN = dt.date(2027, 1, 1)
 Row = dict[str, str]
@@ -96,6 +99,41 @@ def test_a_commitment_pays_used_and_unused_hours() -> None:
     ))  # fmt: skip
     last = max(row["ChargePeriodEnd"] for row in found)
     assert last == "2028-01-16T12:00:00Z"  # half of a January of 31 days
+
+
+@pytest.mark.parametrize("upfront", [0.0, 0.5, 1.0])
+def test_what_is_paid_in_advance_serves_every_month(upfront: float) -> None:
+    """Upfront payments are cash at their day and cost in every month; what the horizon cuts off is a credit."""
+    plan = plan_of()
+    economics = dataclasses.replace(economics_of_plan(plan, PriceBook.open()), horizon_months=18.0)
+    contract = Contract(upfront_fraction=upfront, period_months=12.0)
+    candidate = dataclasses.replace(candidates_of(plan)[0], key="x", term="reserved_1y", contract=contract)
+    book = PriceBook.open()
+    money = Ledger([candidate], economics, book)
+    (cost,) = money.costs()
+    option = dataclasses.replace(plan.options[0], term="reserved_1y")
+    found = [entry for entry in charges_of("x", option, money, book, total_usd=cost.horizon_usd)
+             if entry.key == "aws/p5.48xlarge"]  # fmt: skip
+    monthly = 48 * 730 * found[0].unit_usd
+    paid = [entry.billed_usd for entry in found if entry.month_end == 1]
+    assert sum(paid) == pytest.approx(monthly * (12 * upfront + 1 - upfront))
+    cut_off = sum(entry.billed_usd for entry in found if entry.kind == "credit")
+    assert cut_off == pytest.approx(-6 * upfront * monthly)
+    borne = {month: sum(entry.effective_usd for entry in found if entry.month_end == month and entry.kind == "usage")
+             for month in range(1, 19)}  # fmt: skip
+    assert len({round(usd, 2) for usd in borne.values()}) == 1
+
+
+def test_refreshed_equipment_serves_from_its_own_day() -> None:
+    """Growth, refresh and owners' costs: both views add up, and what is bought later costs nothing before."""
+    plan = plan_of("tco.refresh=2 years", "tco.growth=20%", "tco.owner.wind_down=2 months")
+    found = focus_rows(plan, begin=BEGIN)
+    for option in plan.options:
+        for column in ("BilledCost", "EffectiveCost"):
+            mine = total(found, column, SubAccountId=f"train-gpt3-175b-{option.target}")
+            assert mine == pytest.approx(option.horizon_usd, abs=0.005)
+    bought = [row for row in found if row["ChargeCategory"] == "Purchase" and "DGX" in row["ChargeDescription"]]
+    assert {row["ChargePeriodStart"][:7] for row in bought} >= {"2027-01", "2028-12"}
 
 
 def test_text_and_parquet_hold_the_same(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Every way to do a plan's work: terms, contracts, spot, priced providers, other hardware, mixes."""
 
 import dataclasses
+import datetime as dt
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,9 @@ from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.store import PriceStore
 from clusterwright.tco.records import CandidateCost
+from tests.pricing.quotes import quote, read
 
 
 def _with(plan: Plan, **changes: object) -> Plan:
@@ -174,3 +178,18 @@ def test_wrong_offers_are_told(shipped_plan: Plan, changes: dict[str, object], p
     with pytest.raises(InputError, match=message) as caught:
         finances(_with(shipped_plan, **changes), PriceBook.open(), draws=1, seed=1)
     assert caught.value.path[:2] == ("tco", path)
+
+
+def test_later_prices_change_nothing(shipped_plan: Plan, tmp_path: Path) -> None:
+    """A price that comes into force after the as-of day leaves every figure of a frozen scenario as it is."""
+    store = PriceStore.open(tmp_path / "prices.duckdb")
+    later = dt.datetime.fromisoformat(f"{shipped_plan.as_of}T12:00:00+00:00") + dt.timedelta(days=30)
+    assert read(store, tmp_path, quote(amount="50.00", effective_from=f"{later.date()}"), at=later).stored == 1
+    store.close()
+    before = finances(shipped_plan, PriceBook.open(), draws=5, seed=1)
+    after_book = PriceBook.open(store=tmp_path / "prices.duckdb")
+    assert len(after_book.history("aws/p5.48xlarge", region="us-east-1", term="on_demand")) > len(
+        PriceBook.open().history("aws/p5.48xlarge", region="us-east-1", term="on_demand")
+    )
+    after = finances(shipped_plan, after_book, draws=5, seed=1)
+    assert after.costs == before.costs

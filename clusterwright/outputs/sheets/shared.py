@@ -94,7 +94,7 @@ class Workbook:
 
     @property
     def owned(self) -> Flows | None:
-        """The option that is bought, None if there is none."""
+        """The option that is bought whole, None if there is none."""
         return next((flow for flow in self.flows.values() if flow.buys_all), None)
 
     @property
