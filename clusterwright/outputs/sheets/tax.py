@@ -208,7 +208,7 @@ def _tables(work: Workbook, page: Page, top: int) -> None:
     page.text(
         top + 3 + _years(),
         0,
-        "MACRS: half-year convention, IRS Publication 946 table A-1; tco/depreciation.csv",
+        "MACRS: half-year convention, _q1 to _q4 mid-quarter, IRS Publication 946; tco/depreciation.csv",
         "note",
     )
 
