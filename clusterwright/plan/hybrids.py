@@ -33,7 +33,7 @@ def mixes(asked: Sequence[Hybrid], found: Sequence[Offer], costs: Sequence[Candi
 
 
 def _mix(hybrid: Hybrid, place: int, found: Sequence[Offer], costs: Sequence[CandidateCost]) -> Mix:
-    path = ("tco", "hybrid", str(place))
+    path: tuple[str | int, ...] = ("tco", "hybrid", place)
     owned = next((cost for cost in costs if cost.owned), None)
     if owned is None:
         raise InputError(
@@ -59,7 +59,7 @@ def _mix(hybrid: Hybrid, place: int, found: Sequence[Offer], costs: Sequence[Can
 
 
 def _burst(
-    hybrid: Hybrid, path: tuple[str, ...], found: Sequence[Offer], costs: Sequence[CandidateCost]
+    hybrid: Hybrid, path: tuple[str | int, ...], found: Sequence[Offer], costs: Sequence[CandidateCost]
 ) -> CandidateCost:
     """Return the rented option that takes the rest: the one that is named, or the cheapest that binds to nothing."""
     contracts = {offer.candidate.key for offer in found if offer.candidate.contract is not None}

@@ -227,7 +227,7 @@ def _elsewhere(near: _Sized, product: PriceOnlyProduct, key: str, term: str, uni
 def _by_contract(plan: Plan, sizes: Sequence[_Sized], others: Sequence[Offer]) -> Iterator[Offer]:
     known = {offer.candidate.key for offer in others}
     for place, contract in enumerate(plan.tco.contracts):
-        path = ("tco", "contracts", str(place))
+        path = ("tco", "contracts", place)
         bases = [
             (_rented(size, size.key, contract.price_term), size.chosen)
             for size in sizes

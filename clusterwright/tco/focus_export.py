@@ -132,7 +132,9 @@ def read_focus(paths: Sequence[Path], *, tag: str, value: str, cost: str, count_
         asked = _patterns(tag.lower()) | {"wanted": value.lower()}
         _table(connection, "tally", asked)
         _refuse_faults(connection)
-        _table(connection, "every_mine" if count_repeated else "mine", asked)
+        repeated = 0 if count_repeated else _rows(connection, _REPEATED)[0]["repeated"]
+        # Telling twins apart takes memory for every row, so that it is done only where there are some.
+        _table(connection, "mine" if repeated else "every_mine", asked)
         groups = tuple(ChargeGroup(**row) for row in _rows(connection, statement("tco/actual/charge_group.sql")))
         if not groups:
             raise _no_row(connection, tag, value, asked)
@@ -143,7 +145,7 @@ def read_focus(paths: Sequence[Path], *, tag: str, value: str, cost: str, count_
                 for row in _rows(connection, statement("tco/actual/covered_span.sql"))
             ),
             tagged=tuple(Tagged(**row) for row in _rows(connection, statement("tco/actual/tagging.sql"))),
-            repeated=_rows(connection, _REPEATED)[0]["repeated"],
+            repeated=repeated,
             billing_periods=tuple(row["billing_start"] for row in _rows(connection, _BILLING_PERIODS)),
         )
     except duckdb.Error as error:
@@ -153,10 +155,7 @@ def read_focus(paths: Sequence[Path], *, tag: str, value: str, cost: str, count_
         ) from None
 
 
-_REPEATED = (
-    "select (select coalesce(sum(charges), 0)::bigint from tally where tagging = 'mine') - (select count(*) from mine)"
-    " as repeated"
-)
+_REPEATED = "select coalesce(sum(charges - distinct_charges), 0)::bigint as repeated from tally where tagging = 'mine'"
 _BILLING_PERIODS = "select distinct billing_start from mine where billing_start is not null order by billing_start"
 
 
@@ -178,7 +177,7 @@ def _table(connection: "DuckDBPyConnection", name: str, asked: dict[str, Any]) -
 
 
 def _over_charges(path: str) -> str:
-    return f"with charge as (\n{statement('tco/actual/stg_charge.sql')}\n)\n{statement(path)}"
+    return f"with charge as (\n{statement('tco/actual/stg_charge.sql')}\n)\nselect * from (\n{statement(path)}\n)"
 
 
 def _rows(connection: "DuckDBPyConnection", text: str, asked: dict[str, Any] | None = None) -> list[dict[str, Any]]:

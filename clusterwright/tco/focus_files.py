@@ -32,7 +32,7 @@ def name_columns(
     """
     for path in paths:
         if not path.is_file():
-            raise InputError(f"{path} cannot be read: no such file", help="give FOCUS exports as CSV or Parquet")
+            raise InputError(f"{path} is no such file", help="give FOCUS exports as CSV or Parquet files")
     parquet = [path.suffix.lower() in _PARQUET for path in paths]
     if any(parquet) != all(parquet):
         raise InputError("CSV and Parquet are mixed", help="give files of one kind")

@@ -1,8 +1,9 @@
 """Where rental prices may go: paths made of blocks of months of the price history, drawn at random."""
 
 import datetime as dt
+import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: A history of fewer months is none: two years hold one round of yearly price lists at least twice.
 LEAST_MONTHS = 24
+#: Price key of the monthly index of an accelerator, before its id.
+_INDEX = "index/gix-"
 #: How the mean change of the past is taken: left out, or kept.
 DRIFTS = ("none", "historic")
 _MONTHS_A_YEAR = 12
@@ -30,7 +33,8 @@ class MarketHistory:
     """Monthly changes of rental prices.
 
     Attributes:
-        accelerators: whose markets they are of; `named` tells whether these are the ones that were asked for.
+        accelerators: whose markets they are of, or the price keys of their indices.
+        named: whether these are the accelerators that were asked for.
         first_month, last_month: first days of the first and of the last month with a change.
         log_changes: one series per accelerator: change of ln(price) over each month without a gap, oldest first.
     """
@@ -93,12 +97,21 @@ def market_history(
 ) -> MarketHistory | None:
     """Return the history of the accelerators; of all whose history is long enough if theirs is not; None if none is.
 
+    The monthly index of an accelerator's rental prices (price points `index/gix-…`) is its market, where there is one
+    of two years; else the mean change of the prices of its products (`pricing/sql/market_change.sql`).
+
     Args:
         book: prices.
         products: everything that is rented with accelerators.
         accelerators: ids of those that the comparison rents.
         as_of: later prices are not looked at.
     """
+    indexed = {
+        f"{_INDEX}{accelerator}": _index_changes(book, accelerator, as_of) for accelerator in sorted(accelerators)
+    }
+    long_enough = {sku: run for sku, run in indexed.items() if len(run) >= LEAST_MONTHS}
+    if long_enough:
+        return _history(long_enough, named=True)
     named = [entry for entry in products if entry.accelerator in accelerators]
     for chosen in (named, list(products)):
         if not chosen:
@@ -110,14 +123,34 @@ def market_history(
         runs = {accelerator: _without_gap(found) for accelerator, found in months.items()}
         long_enough = {accelerator: run for accelerator, run in runs.items() if len(run) >= LEAST_MONTHS}
         if long_enough:
-            return MarketHistory(
-                accelerators=tuple(long_enough),
-                named=chosen == named,
-                first_month=min(run[0][0] for run in long_enough.values()),
-                last_month=max(run[-1][0] for run in long_enough.values()),
-                log_changes=tuple(tuple(change for _, change in run) for run in long_enough.values()),
-            )
+            return _history(long_enough, named=chosen == named)
     return None
+
+
+def _history(runs: Mapping[str, Sequence[tuple[dt.date, float]]], *, named: bool) -> MarketHistory:
+    return MarketHistory(
+        accelerators=tuple(runs),
+        named=named,
+        first_month=min(run[0][0] for run in runs.values()),
+        last_month=max(run[-1][0] for run in runs.values()),
+        log_changes=tuple(tuple(change for _, change in run) for run in runs.values()),
+    )
+
+
+def _index_changes(book: PriceBook, accelerator: str, as_of: dt.date) -> list[tuple[dt.date, float]]:
+    """Return the change of ln(index) from each month to the next, of the newest months without a gap."""
+    points = {
+        point.effective_from.replace(day=1): point.usd
+        for point in book.history(f"{_INDEX}{accelerator}", term="on_demand")
+        if point.effective_from <= as_of and point.usd > 0
+    }
+    months = sorted(points)
+    changes = [
+        (month, math.log(points[following] / points[month]))
+        for month, following in itertools.pairwise(months)
+        if _number(following) == _number(month) + 1
+    ]
+    return _without_gap(changes)
 
 
 def _without_gap(months: Sequence[tuple[dt.date, float]]) -> list[tuple[dt.date, float]]:

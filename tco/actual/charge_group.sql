@@ -1,5 +1,5 @@
 -- One row is what the charges of the cluster that look alike add up to: same product, unit, kind and currency.
-select
+select -- noqa: ST06
     provider,
     service,
     sku,
@@ -14,8 +14,8 @@ select
     unit,
     sum(amount) as amount,
     sum(quantity) as quantity,
-    count(quantity) = count(*) as every_quantity_known,
-    count(*) as charges
+    sum(quantities) = sum(charges) as every_quantity_known,
+    cast(sum(charges) as bigint) as charges
 from mine
 group by all
 order by abs(sum(amount)) desc, provider asc, service asc, sku asc, meter asc, description asc, charge_category asc

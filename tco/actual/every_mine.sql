@@ -1,4 +1,24 @@
--- One row is one charge of the cluster, as often as the export holds it.
-select * -- noqa: AM04
+-- One row is what the charges of the cluster that look alike add up to in one charge period.
+select
+    provider,
+    service,
+    sku,
+    bill_line,
+    meter,
+    description,
+    charge_category,
+    charge_class,
+    pricing_category,
+    commitment_status,
+    currency,
+    unit,
+    period_start,
+    period_end,
+    billing_start,
+    sum(amount) as amount,
+    sum(quantity) as quantity,
+    count(quantity) as quantities,
+    count(*) as charges
 from charge
 where tagging = 'mine'
+group by all

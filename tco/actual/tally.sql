@@ -7,6 +7,7 @@ select
     currency,
     sum(amount) as amount,
     count(*) as charges,
+    count(distinct row_hash) filter (where tagging = 'mine') as distinct_charges,
     count(*) filter (where amount is null or not isfinite(amount)) as amounts_unread,
     min(amount_text) filter (where amount is null or not isfinite(amount)) as amount_unread,
     count(*) filter (

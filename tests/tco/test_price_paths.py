@@ -92,6 +92,23 @@ def test_shipped_history_is_long_enough(book: PriceBook) -> None:
     assert 0.05 < found.volatility_per_year < 1.0
 
 
+def test_an_index_is_the_market(tmp_path: Path) -> None:
+    """The monthly index of the accelerator wins over prices; months before a gap, and after the day, are left out."""
+    months = [(year, month) for year in (2024, 2025, 2026) for month in range(1, 13)]
+    points = [
+        ("index/gix-h100", "", "on_demand", 2.0 * 1.5 ** (place % 2), f"{year}-{month:02}-01", f"{year}-{month:02}-28")
+        for place, (year, month) in enumerate(months)
+        if (year, month) != (2024, 2)
+    ]
+    book = _book(tmp_path, *points, ("a/x", "", "on_demand", 10, "2020-01-01", "2026-12-01"))
+    found = market_history(book, [_product("a/x")], ["h100"], dt.date(2026, 6, 15))
+    assert found is not None
+    assert (found.accelerators, found.named) == (("index/gix-h100",), True)
+    assert (found.first_month, found.last_month) == (dt.date(2024, 3, 1), dt.date(2026, 5, 1))
+    assert found.log_changes[0][:2] == (pytest.approx(math.log(1.5)), pytest.approx(-math.log(1.5)))
+    assert len(found.log_changes[0]) == 27
+
+
 def test_blocks_are_stretches_of_the_history() -> None:
     """Every block holds months that follow on each other, the first one after the last."""
     changes = [0.1, -0.2, 0.3, -0.4, 0.5]
