@@ -36,13 +36,13 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         place = next((index for index, part in enumerate(error["loc"]) if str(part).startswith(_WORDS)), None)
         if place is not None:
             forms.setdefault(error["loc"][:place], []).append(error)
-    for place, words in forms.items():
+    for where, words in forms.items():
         others = [
             error
             for error in found
-            if error["loc"][: len(place)] == place
+            if error["loc"][: len(where)] == where
             and error not in words
-            and "[" in str(next(iter(error["loc"][len(place) :]), ""))
+            and "[" in str(next(iter(error["loc"][len(where) :]), ""))
         ]
         if not others:
             continue
