@@ -3,15 +3,14 @@
 -- provider has them, stands until the next one; what was not seen since the month before $from_month is left out. Empty
 -- $term or $region means all of them.
 with
-seen as (
+known as (
     select
         sku,
         region,
         zone,
         term,
         usd,
-        effective_at,
-        lead(effective_at) over (partition by sku, region, zone, term order by effective_at) as next_at
+        effective_at
     from seen_price
     where
         charge = 'hourly'
@@ -23,6 +22,31 @@ seen as (
         and ($region = '' or region in ($region, ''))
 ),
 
+-- Of what came before the first month only the last price of a series matters: nothing else has to be put in order.
+seen as (
+    select
+        sku,
+        region,
+        zone,
+        term,
+        arg_max(usd, effective_at) as usd,
+        max(effective_at) as effective_at
+    from known
+    where effective_at < cast($from_month as date)
+    group by sku, region, zone, term
+    union all by name
+    select *
+    from known
+    where effective_at >= cast($from_month as date)
+),
+
+ordered as (
+    select
+        *,
+        lead(effective_at) over (partition by sku, region, zone, term order by effective_at) as next_at
+    from seen
+),
+
 standing as (
     select
         *,
@@ -31,7 +55,7 @@ standing as (
             cast($to_month as date) + interval 1 month,
             cast($as_of as date) + interval 1 day
         ) as stands_until
-    from seen
+    from ordered
 ),
 
 asked_month as (

@@ -84,7 +84,7 @@ def _one(
         )
         busy = page.put(4, column, share, "number")
         formulas = _rented(work, *rules, cost.key, busy)
-    formulas = _with_rest(work, cost.key, formulas) if sheet is None else formulas
+    formulas = _with_rest(work, cost.key, formulas)
     kinds: list[Class] = ["used", "kept"]
     kinds += ["bought", "sold"] if formulas["bought"] or formulas["sold"] else []
     page.head(_FIRST - 1, [_TITLES[kind] for kind in kinds], texts=0, column=column)

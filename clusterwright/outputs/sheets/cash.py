@@ -122,7 +122,9 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
-    rest = by_class(work, key, [month.value for month in months], kinds, rows)
+    rest = by_class(work, key, [month.value for month in months], kinds, rows) if _as_planned(work, option) else {}
+    if rest:
+        work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())
     titles = [column.title for column in formulas] + [f"{_FROM_ENGINE}{kind}" for kind in rest]
     page.head(_FIRST - 1, ("month", "months", *titles, *_EXTRA), texts=0)
     columns: list[list[Figure]] = [[] for _ in titles]
@@ -157,6 +159,11 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         days=facts["days"],
         gpus=facts["gpus"],
     )
+
+
+def _as_planned(work: Workbook, option: Option) -> bool:
+    """Return whether the comparison counts what the plan counts: charges of clouds are in the comparison alone."""
+    return option.it_power_w is not None or work.plan.tco.cloud == type(work.plan.tco.cloud)()
 
 
 def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, Figure]:

@@ -17,6 +17,10 @@ _UNIT = 2
 _EXAMPLE = "the blueprint has none: an example on the sheet Financing, nothing else depends on it"
 
 
+#: Parameters of the stages, which are a schedule of the engine: no formula reads them.
+FOLLOWS_NOTHING = ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Input:
     """One named value."""
@@ -105,6 +109,7 @@ def _parameters(work: Workbook) -> list[Input]:
             source=entry.source, date=entry.date,
         )
         for entry in work.plan.parameters
+        if entry.key not in FOLLOWS_NOTHING
     ]  # fmt: skip
 
 

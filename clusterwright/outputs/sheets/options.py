@@ -41,14 +41,13 @@ def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
     cells = [entry["npv"] for entry in found.values()]
     for row, cell in enumerate(cells, start=_FIRST):
         page.put(row, 10, (cell - smallest(span(cells))).or_else("unknown"))
-    if work.not_live:
-        for row, (key, usd) in enumerate(work.not_live.items(), start=_FIRST + len(cells) + 1):
-            page.text(
-                row, 0,
-                f"{work.flows[key].label}: amounts of {usd:,.2f} USD are numbers of the engine inside the formulas of "
-                "Cash by option, and follow no input",
-                "note",
-            )  # fmt: skip
+    for row, (key, usd) in enumerate(work.not_live.items(), start=_FIRST + len(cells) + 1):
+        page.text(
+            row, 0,
+            f"{work.flows[key].label}: {usd:,.2f} USD are numbers of the engine and follow no input: contracts, "
+            "charges and mixes have no formulas",
+            "note",
+        )  # fmt: skip
     return found
 
 
@@ -66,6 +65,6 @@ def _present_value(work: Workbook, flows: Flows) -> Figure:
 def _guarded(work: Workbook, flows: Flows, counted: Figure) -> Figure:
     """Return `unknown` where the sheets have too few rows, or an owned cluster cannot do the work."""
     unable = work.names["horizon_months"].above(figure(float(work.rows - 1)))
-    if flows.cost.owned:
+    if flows.buys_all:
         unable = either(unable, flows.busy.above(1 + 1e-9))
     return when(unable, "unknown", counted)

@@ -22,7 +22,10 @@ def write_assumptions(work: Workbook) -> None:
     row = _FIRST
     for entry in work.plan.parameters:
         page.text(row, 0, entry.key)
-        page.put(row, 1, work.names[entry.key], "number")
+        if entry.key in work.names:
+            page.put(row, 1, work.names[entry.key], "number")
+        else:
+            page.number(row, 1, entry.value)
         page.number(row, 2, entry.low)
         page.number(row, 3, entry.high)
         _texts(page, row, (entry.unit, entry.basis, entry.reason, entry.source, entry.date))

@@ -116,6 +116,10 @@ def _figures(
     everything = [sum(found.values(), start=figure(0.0)) for found in (own_parts, parts)]
     left = everything[0] - (everything[1] - nodes["horizon"])
     share = when(left.above(-1e-12), left / nodes["horizon"], "none").or_else("none")
+    if flows.key in work.not_live:
+        # What no formula counts may follow the price of nodes, as a discount does: the engine's number.
+        factor = known.breakeven_rent_factor if known else None
+        share = Figure('"none"', "none") if factor is None else figure(factor)
     return {
         "npv": product_sum(saved, span(work.factors)),
         "irr": _internal_rate(work, saved, changes, known),

@@ -34,6 +34,11 @@ class Flows:
     gpus: Figure
     busy: Figure
 
+    @property
+    def buys_all(self) -> bool:
+        """Whether all of the cluster is owned; a mix owns a part."""
+        return self.cost.owned and not self.cost.mixed
+
     def total(self, row: int) -> Figure:
         """Return everything paid in the month of a row, as a sum of cells."""
         return self.before_sale(row) + self.sold[row] if self.sold else self.before_sale(row)
@@ -90,20 +95,20 @@ class Workbook:
     @property
     def owned(self) -> Flows | None:
         """The option that is bought whole, None if there is none."""
-        return next((flow for flow in self.flows.values() if flow.cost.owned and not flow.cost.mixed), None)
+        return next((flow for flow in self.flows.values() if flow.buys_all), None)
 
     @property
     def rented(self) -> tuple[Flows, ...]:
-        """Every rented option."""
-        return tuple(flow for flow in self.flows.values() if not flow.cost.owned)
+        """Every option that is rented and no mix."""
+        return tuple(flow for flow in self.flows.values() if not flow.cost.owned and not flow.cost.mixed)
 
 
 def option_of(plan: Plan, cost: CandidateCost) -> Option | None:
     """Return the plan's option that an option of the comparison is, with its term; None for other terms."""
     option = plan.option(cost.target)
-    if option is None or cost.key.partition("/")[0] != cost.target:
+    if option is None or cost.mixed:
         return None
-    return option if cost.owned or option.term == cost.term else None
+    return option if cost.key in (option.target, f"{option.target}/{option.term}") else None
 
 
 def label_of(key: str) -> str:

@@ -58,7 +58,7 @@ def write_stages(work: Workbook) -> Stages:
     found, events = stages(
         "", pace_of(work), horizon_months=economics.horizon_months,
         busy_fraction=owned.busy_fraction if owned else 0.0,
-        nodes=max(1, owned.nodes if owned else 1), resale=resale_curve(assumptions()),
+        nodes=max(1, owned.nodes if owned else 1), resale=resale_curve(assumptions(), owning.resale_of(work.plan.tco)),
     )  # fmt: skip
     months = [min(float(row), economics.horizon_months) for row in range(work.rows)]
     by_month = {stage.month_end: stage for stage in found}

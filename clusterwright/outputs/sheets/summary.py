@@ -79,7 +79,7 @@ def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:
         cash.capex_figure(),
         (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
     )
-    for column, figure in enumerate(figures, start=_FIRST_MONEY + 1):
-        page.put(row, column, figure)
+    for column, usd in enumerate(figures, start=_FIRST_MONEY + 1):
+        page.put(row, column, usd)
     if option.priced_share is not None:
         page.number(row, _SHARE, option.priced_share, "share")

@@ -102,7 +102,8 @@ def write_tax(work: Workbook) -> dict[str, Taxed]:
     schedule = _schedule(work, page) if work.owned else None
     column = 1
     for place, option in enumerate(_options(work)):
-        taxed = _one(work, column, option, schedule)
+        own = work.owned is not None and option.key in (work.owned.key, f"{work.owned.key}/bridged")
+        taxed = _one(work, column, option, schedule if own else None)
         _result(page, start + 1 + place, taxed)
         found[option.key] = taxed
         column += len(_PAID) + (len(_CAPITAL) if taxed.buys else 0)
@@ -119,7 +120,6 @@ def single(work: Workbook) -> bool:
     section = work.plan.tco
     return not (
         staged(work)
-        or section.hybrid
         or section.depreciation_of
         or section.owner.building_usd_per_kw is not None
         or (section.deposit < 1 and work.found.taxed.delivery_months)
@@ -208,7 +208,7 @@ def _tables(work: Workbook, page: Page, top: int) -> None:
     page.text(
         top + 3 + _years(),
         0,
-        "MACRS: half-year convention, IRS Publication 946 table A-1; tco/depreciation.csv",
+        "MACRS: half-year convention, _q1 to _q4 mid-quarter, IRS Publication 946; tco/depreciation.csv",
         "note",
     )
 

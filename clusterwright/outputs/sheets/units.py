@@ -37,17 +37,20 @@ def write_units(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> 
     annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
     page.head(_FIRST - 1, _COLUMNS)
     found: dict[str, dict[str, Figure]] = {}
-    goodputs = {option.target: option.goodput for option in plan.options}
     for row, flows in enumerate(work.flows.values(), start=_FIRST):
         page.text(row, 0, flows.label)
+        if flows.cost.mixed or flows.key in work.not_live:
+            found[flows.key] = _from_engine(work, row, flows)
+            continue
         option = option_of(plan, flows.cost)
         run = page.put(
             row,
             2,
             sheets[option.target].run_figure() if option and option.target in sheets else _run(work, bill, flows),
         )
-        if flows.cost.target in goodputs:
-            goodput = page.number(row, 1, goodputs[flows.cost.target], "share_input")
+        offer = work.found.offers.get(flows.key)
+        if offer is not None:
+            goodput = page.number(row, 1, offer.goodput, "share_input")
             levelised = _levelised(work, flows, annuity, goodput).or_else("none")
         else:
             levelised = Figure('"unknown"', "unknown")
@@ -63,6 +66,19 @@ def write_units(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> 
         ]
         found[flows.key] = dict(zip(_NAMES, cells, strict=True))
     return found
+
+
+def _from_engine(work: Workbook, row: int, flows: Flows) -> dict[str, Figure]:
+    """Write the engine's numbers of a mix, or of an option whose cash has amounts that no formula counts."""
+    page = work.page("Unit costs")
+    unit = next(entry for entry in work.found.unit_costs if entry.key == flows.key)
+    page.text(row, 1, "engine", "text_right")
+    values = (
+        flows.cost.run_usd, flows.cost.usd_per_gpu_hour, unit.levelised_usd_per_gpu_hour,
+        unit.usd_per_million_tokens, unit.usd_per_effective_pflop_hour,
+    )  # fmt: skip
+    cells = [page.number(row, 2 + place, usd, "unit_usd" if place else "usd") for place, usd in enumerate(values)]
+    return dict(zip(_NAMES, cells, strict=True))
 
 
 def _run(work: Workbook, bill: Bill, flows: Flows) -> Figure:
@@ -90,5 +106,6 @@ def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -
     factors = span(work.factors)
     capital = added([product_sum(span(cells), factors) for cells in (flows.bought, flows.sold) if cells])
     yearly = (parts["used"] + parts["kept"]) / (names["horizon_months"] / 12.0)
-    hours = flows.gpus * names["hours_per_month"] * 12.0 * flows.busy * goodput
+    years = names["horizon_months"] / 12.0
+    hours = flows.gpus * flows.days * 24.0 * names["runs_in_horizon"] / years * goodput
     return (capital * annuity + yearly) / hours
