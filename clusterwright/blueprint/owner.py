@@ -103,9 +103,7 @@ class ResalePoint(Section):
 class ResaleDecay(Section):
     """Exponential decay of the price of used equipment, with a step at each successor."""
 
-    per_year: Number = Field(
-        description="exponent, as {low: 0.15, base: 0.35, high: 0.55}: exp(-0.35 x years)"
-    )
+    per_year: Number = Field(description="exponent, as {low: 0.15, base: 0.35, high: 0.55}: exp(-0.35 x years)")
     step: Annotated[Fraction, Field(gt=0, le=1)] = Field(1.0, description="share left when a successor comes, as 75 %")
     step_every: Annotated[Duration, Field(ge=_YEAR_S / 4, le=40 * _YEAR_S)] | None = Field(
         None, description="time between successors, for example 2 years; none by default"
