@@ -143,7 +143,8 @@ def parse(text: str | float, kind: Kind) -> float:
 def _wrong_unit(text: str, unit: str, kind: Kind) -> str:
     known = [name for name in kind.factors if name]
     if not unit:
-        return f"{text!r} has no unit; a {kind.name} needs one of {', '.join(kind.usual or known)}"
+        article = "an" if kind.name[0] in "aeiou" else "a"
+        return f"{text!r} has no unit; {article} {kind.name} needs one of {', '.join(kind.usual or known)}"
     other = next((candidate.name for candidate in KINDS if candidate is not kind and unit in candidate.factors), None)
     if other is not None:
         return f"{unit!r} is a unit of {other}, not of {kind.name}"
