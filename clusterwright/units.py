@@ -132,7 +132,7 @@ def parse(text: str | float, kind: Kind) -> float:
     """
     match = _QUANTITY.match(str(text))
     if match is None:
-        raise UnitError(f"{text!r} is not a {kind.name}", help=f"write a number and a unit, for example {kind.example}")
+        raise UnitError(f"{text!r} is not {named(kind)}", help=f"write a number and a unit, for example {kind.example}")
     unit = match[2] or ""
     if unit not in kind.factors:
         raise UnitError(_wrong_unit(str(text), unit, kind), help=f"for example {kind.example}")
@@ -140,11 +140,19 @@ def parse(text: str | float, kind: Kind) -> float:
     return value * kind.factors[unit]
 
 
+def named(kind: Kind) -> str:
+    """Return the kind's name with its article.
+
+    >>> named(MONEY), named(BYTES)
+    ('an amount of money', 'a size')
+    """
+    return f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}"
+
+
 def _wrong_unit(text: str, unit: str, kind: Kind) -> str:
     known = [name for name in kind.factors if name]
     if not unit:
-        article = "an" if kind.name[0] in "aeiou" else "a"
-        return f"{text!r} has no unit; {article} {kind.name} needs one of {', '.join(kind.usual or known)}"
+        return f"{text!r} has no unit; {named(kind)} needs one of {', '.join(kind.usual or known)}"
     other = next((candidate.name for candidate in KINDS if candidate is not kind and unit in candidate.factors), None)
     if other is not None:
         return f"{unit!r} is a unit of {other}, not of {kind.name}"

@@ -90,31 +90,36 @@ class CloudContract(Section):
                 and self.term not in BOOKED,
                 f"nothing is paid in advance for term {self.term}",
                 f"remove payment, or choose one of {', '.join((*COMMITMENTS, *BOOKED))}",
+                "payment",
             ),
             (
                 self.term in BOOKED and self.payment not in (None, "all_upfront"),
                 f"term {self.term} is paid whole in advance",
                 "write payment: all_upfront, or remove it",
+                "payment",
             ),
             (
                 self.upfront is not None and self.payment != "partial_upfront",
                 "upfront is the part of partial_upfront",
                 "write payment: partial_upfront, or remove upfront",
+                "upfront",
             ),
             (
                 self.length is not None and self.term not in BOOKED,
                 f"term {self.term} has a length of its own",
                 f"remove length; it is for {' and '.join(BOOKED)}",
+                "length",
             ),
             (
                 self.rest == "paid" and self.term not in COMMITMENTS,
                 f"term {self.term} leaves no rest to pay",
                 f"remove rest; it is for {', '.join(COMMITMENTS)}",
+                "rest",
             ),
         )
-        for wrong, message, advice in problems:
+        for wrong, message, advice, at in problems:
             if wrong:
-                raise PydanticCustomError("choice", "{message}", {"message": message, "help": advice})
+                raise PydanticCustomError("choice", "{message}", {"message": message, "at": at, "help": advice})
         return self
 
     @property
@@ -156,7 +161,9 @@ class CloudExtras(Section):
     def _share(self) -> "CloudExtras":
         if isinstance(self.support, float) and not 0 <= self.support < 1:
             raise PydanticCustomError(
-                "choice", "support of {found} is no share", {"found": self.support, "help": "write 0 % to below 100 %"}
+                "choice",
+                "support of {found} is no share",
+                {"found": self.support, "at": "support", "help": "write 0 % to below 100 %"},
             )
         return self
 

@@ -39,8 +39,10 @@ class CurrencySection(Section):
     def _dated(self) -> "CurrencySection":
         if (self.usd is None) != (self.day is None):
             raise _wrong("a rate has a day", "give both usd and day, or leave both out for a stored rate")
+        if self.code == "USD" and self.usd not in (None, 1.0):
+            raise _wrong(f"1 USD is 1 USD, not {self.usd:g}", "remove usd and day, or correct code", "usd")
         return self
 
 
-def _wrong(message: str, what_to_do: str) -> PydanticCustomError:
-    return PydanticCustomError("choice", "{text}", {"text": message, "help": what_to_do})
+def _wrong(message: str, what_to_do: str, at: str = "") -> PydanticCustomError:
+    return PydanticCustomError("choice", "{text}", {"text": message, "at": at, "help": what_to_do})

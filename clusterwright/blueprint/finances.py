@@ -93,22 +93,29 @@ class TcoSection(Section):
         bonus = self.bonus_depreciation
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(
-                "choice", "a bonus depreciation of {found} is no share", {"found": bonus, "help": "write 0 % to 100 %"}
+                "choice",
+                "a bonus depreciation of {found} is no share",
+                {"found": bonus, "at": "bonus_depreciation", "help": "write 0 % to 100 %"},
             )
         if (self.loan is not None or self.lease is not None) and (self.refresh is not None or self.growth > 0):
             raise PydanticCustomError(
                 "choice",
                 "a loan or a lease is of one purchase, and refresh or growth buys again",
-                {"help": "remove loan and lease, or refresh and growth"},
+                {
+                    "at": "loan" if self.loan is not None else "lease",
+                    "help": "remove loan and lease, or refresh and growth",
+                },
             )
         if self.deposit < 1 and self.delivery == 0:
             raise PydanticCustomError(
                 "choice",
                 "a deposit is paid before delivery, and there is no time to it",
-                {"help": "add delivery, for example 6 months, or remove deposit"},
+                {"at": "deposit", "help": "add delivery, for example 6 months, or remove deposit"},
             )
         if self.loan is not None and self.lease is not None:
             raise PydanticCustomError(
-                "choice", "the purchase is paid by a loan or leased, not both", {"help": "keep one of loan and lease"}
+                "choice",
+                "the purchase is paid by a loan or leased, not both",
+                {"at": "lease", "help": "keep one of loan and lease"},
             )
         return self

@@ -11,6 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from clusterwright import units
+from clusterwright.blueprint.alternatives import meant, without_forms
 from clusterwright.blueprint.document import Document, parse_scalar, read
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
@@ -71,7 +72,8 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
     try:
         blueprint = Blueprint.model_validate(document.value, context={"folder": path.parent})
     except ValidationError as error:
-        found = tuple(_problem(dict(item), document) for item in error.errors(include_url=False))
+        errors = meant(dict(item) for item in error.errors(include_url=False))
+        found = tuple(_problem(item, document) for item in errors)
         problems += _without_engine(document, found)
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
@@ -97,8 +99,10 @@ def _override(value: dict[str, Any], override: str) -> KeyPath:
 
 
 def _problem(error: dict[str, Any], document: Document) -> Problem:
-    path = _document_path(error["loc"])
     context = error.get("ctx", {})
+    # What a section says of keys that exclude each other stands at the one that it names.
+    at = tuple(int(part) if part.isdigit() else part for part in str(context.get("at", "")).split(".") if part)
+    path = (*_document_path(error["loc"], document.value), *at)
     kind = error["type"]
     message: str
     advice: str | None
@@ -117,7 +121,10 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     else:
         message = _wording(error, path, document)
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
-    return _placed(Problem(path=path, message=message, help=advice or _what_stands_here(path)), document)
+    of_key = document.keys.get(path) if error["loc"][-1:] == ("[key]",) else None
+    return _placed(
+        Problem(path=path, message=message, help=advice or _what_stands_here(path), position=of_key), document
+    )
 
 
 def _closest_choice(error: dict[str, Any]) -> str | None:
@@ -180,11 +187,11 @@ def _bound(error: dict[str, Any], found: Any) -> str | None:  # noqa: ANN401 - Y
     return None
 
 
-def _document_path(location: tuple[str | int, ...]) -> KeyPath:
-    """Return pydantic's location without the tags it inserts for the workload's kind and the model's form."""
+def _document_path(location: tuple[str | int, ...], value: dict[str, Any]) -> KeyPath:
+    """Return pydantic's location without the tags it inserts for the workload's kind and for forms of a value."""
     if len(location) > 1 and location[0] == "workload" and location[1] in _WORKLOAD_KINDS:
         location = (location[0], *location[2:])
-    return tuple(part for part in location if part not in MODEL_FORMS)
+    return without_forms(tuple(part for part in location if part not in MODEL_FORMS), value)
 
 
 def _placed(problem: Problem, document: Document) -> Problem:
@@ -206,9 +213,19 @@ def position(document: Document, path: KeyPath) -> Position | None:
     if path in document.values and isinstance(path[-1], int):
         return document.values[path]
     for end in range(len(path) - 1, 0, -1):
-        if path[:end] in document.keys:
-            return document.keys[path[:end]]
+        above = path[:end]
+        if above in document.values and (isinstance(above[-1], int) or _is_scalar(document.value, above)):
+            return document.values[above]
+        if above in document.keys:
+            return document.keys[above]
     return Position(line=1, column=1, length=1) if document.text else None
+
+
+def _is_scalar(value: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML holds anything
+    """Tell whether a path of the document holds a value alone, which stands for a section in short form."""
+    for part in path:
+        value = value[part]
+    return not isinstance(value, dict | list)
 
 
 def _what_stands_here(path: KeyPath) -> str:

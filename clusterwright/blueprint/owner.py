@@ -56,7 +56,7 @@ def _band(kind: units.Kind, least: float, most: float) -> BeforeValidator:
             return value
         name = info.field_name or "the value"
         given = value if isinstance(value, Mapping) else {"base": value}
-        if "base" not in given or not set(given) <= set(_ENDS):
+        if given.get("base") is None or not set(given) <= set(_ENDS):
             raise PydanticCustomError(
                 "choice",
                 "{name} is a number, or a band with base, low and high",
@@ -187,12 +187,14 @@ class Owner(Section):
                 raise PydanticCustomError(
                     "choice",
                     "{one} and {other} say the same thing twice",
-                    {"one": one, "other": other, "help": f"keep one of {one} and {other}"},
+                    {"one": one, "other": other, "at": other, "help": f"keep one of {one} and {other}"},
                 )
         ages = [point.age for point in self.resale_by_age]
         if ages != sorted(set(ages)):
             raise PydanticCustomError(
-                "choice", "ages of resale_by_age are not in order", {"help": "write each age once, the youngest first"}
+                "choice",
+                "ages of resale_by_age are not in order",
+                {"at": "resale_by_age", "help": "write each age once, the youngest first"},
             )
         for wanted, given in (
             ("demand_usd_per_kw_month", "demand_reserved_kw"),
@@ -206,6 +208,6 @@ class Owner(Section):
                 raise PydanticCustomError(
                     "choice",
                     "{given} is counted with {wanted}, which is missing",
-                    {"given": given, "wanted": wanted, "help": f"add {wanted}, or remove {given}"},
+                    {"given": given, "wanted": wanted, "at": given, "help": f"add {wanted}, or remove {given}"},
                 )
         return self

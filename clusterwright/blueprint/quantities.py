@@ -33,8 +33,8 @@ def _reader(kind: units.Kind) -> BeforeValidator:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise PydanticCustomError(
                 "quantity",
-                "{found} is not a {kind}",
-                {"found": repr(value), "kind": kind.name, "help": f"for example {kind.example}"},
+                "{found} is not {kind}",
+                {"found": repr(value), "kind": units.named(kind), "help": f"for example {kind.example}"},
             )
         try:
             number = units.parse(value, kind)

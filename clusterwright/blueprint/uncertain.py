@@ -52,7 +52,7 @@ class UncertainBand(Section):
     def _consistent(self) -> "UncertainBand":
         if self.spread is not None:
             if self.values or self.shares or self.low is not None or self.high is not None:
-                raise _wrong("a spread stands for both ends", "keep spread, or low and high")
+                raise _wrong("a spread stands for both ends", "keep spread, or low and high", "spread")
             if self.distribution == "discrete":
                 raise _wrong("a discrete input takes values, and no spread", "write values: [0.8, 1, 1.2]")
             return self
@@ -61,15 +61,17 @@ class UncertainBand(Section):
                 raise _wrong("a discrete input takes values, and no ends", "write values: [0.8, 1, 1.2]")
             if self.shares and len(self.shares) != len(self.values):
                 raise _wrong(
-                    f"{len(self.shares)} shares do not fit {len(self.values)} values", "give one share for each value"
+                    f"{len(self.shares)} shares do not fit {len(self.values)} values",
+                    "give one share for each value",
+                    "shares",
                 )
             if self.shares and abs(sum(self.shares) - 1) > _ROUNDING:
-                raise _wrong(f"the shares sum to {sum(self.shares):.6g}", "let them sum to 100 %")
+                raise _wrong(f"the shares sum to {sum(self.shares):.6g}", "let them sum to 100 %", "shares")
             return self
         if self.low is None or self.high is None or self.values or self.shares:
             raise _wrong(f"a {self.distribution} input takes low and high", "write {low: 60 %, high: 90 %}")
         if self.low > self.high:
-            raise _wrong(f"low is {self.low:g}, above high, {self.high:g}", "put the lower end first")
+            raise _wrong(f"low is {self.low:g}, above high, {self.high:g}", "put the lower end first", "low")
         return self
 
 
@@ -91,5 +93,5 @@ class PricePath(Section):
     )
 
 
-def _wrong(message: str, what_to_do: str) -> PydanticCustomError:
-    return PydanticCustomError("choice", "{text}", {"text": message, "help": what_to_do})
+def _wrong(message: str, what_to_do: str, at: str = "") -> PydanticCustomError:
+    return PydanticCustomError("choice", "{text}", {"text": message, "at": at, "help": what_to_do})

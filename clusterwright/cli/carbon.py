@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 
 from clusterwright.cli.show import table
-from clusterwright.plan.carbon import Emissions
+from clusterwright.plan.carbon import UNKNOWN, Emissions, thousands
 from clusterwright.plan.words import term_text
-
-_UNKNOWN = "unknown"
-_WHOLE = 1000  # from here on without decimals
 
 
 def carbon_lines(found: Sequence[Emissions]) -> list[str]:
@@ -19,12 +16,12 @@ def carbon_lines(found: Sequence[Emissions]) -> list[str]:
     rows = [
         [
             term_text(entry.key),
-            _thousands(entry.kwh),
-            _thousands(entry.location_kg),
-            _thousands(entry.market_kg),
-            _thousands(entry.embodied_kg),
-            _thousands(entry.run_kg),
-            _UNKNOWN if entry.grams_per_million_tokens is None else f"{entry.grams_per_million_tokens:,.4g}",
+            thousands(entry.kwh),
+            thousands(entry.location_kg),
+            thousands(entry.market_kg),
+            thousands(entry.embodied_kg),
+            thousands(entry.run_kg),
+            UNKNOWN if entry.grams_per_million_tokens is None else f"{entry.grams_per_million_tokens:,.4g}",
         ]
         for entry in found
     ]
@@ -35,11 +32,3 @@ def carbon_lines(found: Sequence[Emissions]) -> list[str]:
         "  rented: GPU nodes alone, at the nameplate of a system with that accelerator; owned: everything in the racks",
         *(f"  {remark}" for remark in remarks),
     ]
-
-
-def _thousands(value: float | None) -> str:
-    """Return kWh as MWh, or kg as t: whole ones, small amounts to four digits."""
-    if value is None:
-        return _UNKNOWN
-    shown = value / 1000.0
-    return f"{shown:,.0f}" if shown >= _WHOLE else f"{shown:,.4g}"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from clusterwright.evidence.tco_case import BILLED, Option, TcoCase
+from clusterwright.evidence.tco_case import BILLED, Cost, Option, TcoCase
 from clusterwright.evidence.tco_fields import units_of
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.tco.contracts import Surcharge
@@ -144,10 +144,9 @@ def _rented(option: Option) -> Iterator[tuple[_Line, float]]:
 
 
 def _more(option: Option) -> Iterator[tuple[_Line, float]]:
-    amounts = {"": 1.0, "gpu": gpus_had(option), "server": servers(option) or 0.0, "kw": nameplate_kw(option)}
     for cost in option.costs:
-        counted, period = units_of(cost.per)
-        quantity = amounts[counted]
+        period = units_of(cost.per)[1]
+        quantity = _quantity(option, cost)
         if cost.annuity is not None:
             payment = loan_payment(cost.usd, cost.annuity.rate_per_year, cost.annuity.months)
             yield (cost.name, cost.category, quantity, "monthly", "cluster"), payment
@@ -158,6 +157,24 @@ def _more(option: Option) -> Iterator[tuple[_Line, float]]:
         else:
             months = 12.0 if period == "year" else 1.0
             yield (cost.name, cost.category, quantity, "monthly", "cluster"), cost.usd / months
+
+
+def _quantity(option: Option, cost: Cost) -> float:
+    """Return how many of what a cost is counted by the option has."""
+    amounts = {"": 1.0, "gpu": gpus_had(option), "server": servers(option) or 0.0, "kw": nameplate_kw(option)}
+    return amounts[units_of(cost.per)[0]]
+
+
+def paid_once(option: Option) -> Iterator[tuple[Cost, float]]:
+    """Yield each of the further costs that is paid at the start, with its USD."""
+    for cost in option.costs:
+        if cost.annuity is None and units_of(cost.per)[1] == "once":
+            yield cost, cost.usd * _quantity(option, cost)
+
+
+def purchase_usd(option: Option) -> float:
+    """Return what is paid for GPUs, servers and equipment at the start, in USD; 0 without a purchase."""
+    return sum(quantity * usd for (_, _, quantity, _, _), usd in _bought(option))
 
 
 def _owner(option: Option) -> tuple[tuple[str, float], ...]:

@@ -124,7 +124,7 @@ class Cost(Section):
     name: Annotated[str, Field(min_length=1, max_length=80)] = Field(description="for people")
     usd: Amount = Field(description="USD per what `per` says")
     per: Per = Field(description="for example month, gpu_hour, gpu_used_hour, server_year, kw_month, once")
-    category: Name = Field("other", description="cost category it belongs to")
+    category: Name = Field("other", description="cost category; one_time for what is paid once, unless given")
     annuity: Annuity | None = Field(
         None,
         description="paid in equal monthly payments for as long as the horizon lasts; `per` is then a kind of once",

@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from itertools import permutations
 
 from clusterwright.errors import ClusterwrightError
-from clusterwright.evidence.tco_candidates import candidates, gpus_had, nameplate_kw, servers, shares, utilisation
+from clusterwright.evidence.tco_candidates import (
+    candidates,
+    gpus_had,
+    nameplate_kw,
+    paid_once,
+    purchase_usd,
+    servers,
+    shares,
+    utilisation,
+)
 from clusterwright.evidence.tco_case import Option, TcoCase
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import finance, returns
@@ -83,12 +92,14 @@ def _levelisation(case: TcoCase, name: str, horizon_months: float) -> Levelisati
         tax_rate = asked.tax_rate if asked is not None else 0.0
         charge = finance.fixed_charge_rate(rate, years, tax_rate=tax_rate, depreciation=written_off)
     hours = option.gpus * case.hours_per_month * 12.0 * _useful_share(case, option)
-    return Levelisation(fixed_charge_rate=charge, useful_gpu_hours_per_year=hours)
+    return Levelisation(
+        fixed_charge_rate=charge, useful_gpu_hours_per_year=hours, discount_rate=rate, life_months=years * 12.0
+    )
 
 
 def _option(case: TcoCase, option: Option, cost: CandidateCost, horizon_months: float) -> Figures:
     total = cost.horizon_usd or 0.0
-    categories = {part.category: part.usd for part in cost.horizon_breakdown}
+    categories = _categories(option, cost)
     hours = horizon_months * case.hours_per_month
     used_gpu_hours = option.gpus * hours * utilisation(case, option)
     useful_gpu_hours = option.gpus * hours * _useful_share(case, option)
@@ -121,7 +132,19 @@ def _option(case: TcoCase, option: Option, cost: CandidateCost, horizon_months: 
     power = option.power
     if power is not None and power.usd_per_kwh:
         found["kwh_per_month"] = categories.get("energy", 0.0) / horizon_months / power.usd_per_kwh
-    return found | _work(option, total, useful_gpu_hours) | _books(option, categories.get("purchase", 0.0))
+    return found | _work(option, total, useful_gpu_hours) | _books(option, purchase_usd(option))
+
+
+def _categories(option: Option, cost: CandidateCost) -> dict[str, float]:
+    """Return what each category costs; what is paid once stands in the category that the case gives it."""
+    found = {part.category: part.usd for part in cost.horizon_breakdown}
+    moved = [(entry.category, usd) for entry, usd in paid_once(option) if "category" in entry.model_fields_set]
+    for category, usd in moved:
+        found["one_time"] = found.get("one_time", 0.0) - usd
+        found[category] = found.get(category, 0.0) + usd
+    if moved and not option.one_time and len(moved) == len(list(paid_once(option))):
+        found.pop("one_time", None)
+    return found
 
 
 def _work(option: Option, total_usd: float, useful_gpu_hours: float) -> Figures:

@@ -2,6 +2,7 @@
 
 from clusterwright.outputs.heat_map import heat_map
 from clusterwright.outputs.report_tables import Cell, Table
+from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.words import capital, depreciation_text, money, percent, term_text
 from clusterwright.tco.financing import Financed
@@ -99,6 +100,37 @@ def book_table(found: Finances) -> Table:
         ),
         numeric=frozenset({1, 2}),
     )
+
+
+def carbon_table(found: Finances) -> Table:
+    """Return energy and carbon of every option; what is not known is said to be."""
+    return Table(
+        columns=(
+            "Where and how", "MWh", "t CO2e by the grid", "t CO2e by contracts", "Embodied, t CO2e",
+            "This run, t CO2e", "g CO2e per million tokens",
+        ),
+        rows=tuple(
+            (
+                Cell(text=capital(term_text(entry.key))),
+                *(
+                    Cell(text=thousands(value))
+                    for value in (entry.kwh, entry.location_kg, entry.market_kg, entry.embodied_kg, entry.run_kg)
+                ),
+                Cell(
+                    text="unknown"
+                    if entry.grams_per_million_tokens is None
+                    else f"{entry.grams_per_million_tokens:,.4g}"
+                ),
+            )
+            for entry in found.carbon
+        ),
+        numeric=frozenset(range(1, 7)),
+    )  # fmt: skip
+
+
+def carbon_remarks(found: Finances) -> tuple[str, ...]:
+    """Return what the figures of carbon rest on and leave out, each remark once."""
+    return tuple(dict.fromkeys(part for entry in found.carbon for part in entry.note.split("; ") if part))
 
 
 def financing_sentence(paid: Financed | None) -> str:

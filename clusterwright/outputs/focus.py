@@ -5,7 +5,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from clusterwright.assets import root
@@ -94,6 +94,7 @@ def next_month(day: dt.date) -> dt.date:
     return _months_after(day.replace(day=1), 1)
 
 
+@lru_cache(maxsize=65_536)
 def _cell(text: str) -> str:
     shown = text if re.fullmatch(r"-?[\d.]+", text) else safe(text)
     return '"' + shown.replace('"', '""') + '"' if any(mark in shown for mark in ',"\n\r') else shown

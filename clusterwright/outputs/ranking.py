@@ -14,6 +14,8 @@ from clusterwright.tco.uncertainty import SEED
 #: As many as `compare --finance` takes by default, so that both print the same.
 DRAWS = 10_000
 _MOST_SWINGS = 8
+#: An option that is right more rarely is left out of the table of wrong choices.
+LEAST_RIGHT = 0.005
 _MILLION = 1e6
 
 
@@ -26,7 +28,7 @@ def ranking_table(found: Finances) -> Table:
     """Return one row per target and term: present value, its P10, P50, P90, how often it is cheapest, regret."""
     drawn = {entry.key: entry for entry in found.drawn}
     return Table(
-        columns=("Where and how", "Present value", "P10", "P50", "P90", "Cheapest in", "Mean regret"),
+        columns=("Where and how", "Present value", "P10", "P50", "P90", "Dearest tenth", "Cheapest in", "Mean regret"),
         rows=tuple(
             tuple(
                 Cell(text=text)
@@ -36,6 +38,7 @@ def ranking_table(found: Finances) -> Table:
                     money(drawn[cost.key].npv_usd_p10),
                     money(drawn[cost.key].npv_usd_p50),
                     money(drawn[cost.key].npv_usd_p90),
+                    money(drawn[cost.key].npv_usd_dearest_tenth),
                     percent(drawn[cost.key].probability_cheapest) if cost.competes else "–",
                     money(drawn[cost.key].regret_usd) if cost.competes else "–",
                 )
@@ -43,7 +46,49 @@ def ranking_table(found: Finances) -> Table:
             for cost in found.costs
             if cost.key in drawn
         ),
+        numeric=frozenset(range(1, 8)),
+    )
+
+
+def after_tax_table(found: Finances) -> Table:
+    """Return the same quantiles after tax, cheapest first; empty where no tax is counted."""
+    ordered = sorted(found.drawn, key=lambda entry: (entry.npv_after_tax_usd_p50 or 0.0, entry.key))
+    return Table(
+        columns=("After tax", "P10", "P50", "P90", "Dearest tenth", "Cheapest in", "Mean regret"),
+        rows=tuple(
+            tuple(
+                Cell(text=text)
+                for text in (
+                    capital(term_text(entry.key)),
+                    money(entry.npv_after_tax_usd_p10),
+                    money(entry.npv_after_tax_usd_p50),
+                    money(entry.npv_after_tax_usd_p90),
+                    money(entry.npv_after_tax_usd_dearest_tenth),
+                    percent(entry.probability_cheapest_after_tax),
+                    money(entry.regret_after_tax_usd),
+                )
+            )
+            for entry in (ordered if found.taxed.tax_rate else [])
+        ),
         numeric=frozenset(range(1, 7)),
+    )
+
+
+def wrong_choice_table(found: Finances) -> Table:
+    """Return what a choice (rows) costs more where another one is right (columns); empty where one always is."""
+    right = {entry.right_key: entry.probability for entry in found.regrets if entry.probability >= LEAST_RIGHT}
+    ordered = sorted(right, key=lambda key: (-right[key], key)) if len(right) > 1 else []
+    regret = {(entry.key, entry.right_key): entry.regret_usd for entry in found.regrets}
+    return Table(
+        columns=("Chosen", *(f"{capital(term_text(key))} is right ({percent(right[key])})" for key in ordered)),
+        rows=tuple(
+            (
+                Cell(text=capital(term_text(key))),
+                *(Cell(text="–" if key == other else money(regret[key, other])) for other in ordered),
+            )
+            for key in ordered
+        ),
+        numeric=frozenset(range(1, len(ordered) + 1)),
     )
 
 

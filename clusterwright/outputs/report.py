@@ -12,6 +12,7 @@ from clusterwright import assets
 from clusterwright.outputs import cluster_charts, finance_tables, ranking, report_charts, report_tables
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
@@ -65,8 +66,11 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "unknown": _unknown(plan),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
         "ranking": ranking.ranking_table(found),
-        "draws": f"{found.draws:,}",
-        "seed": found.seed,
+        "chance": chance_sentences(found),
+        "wrong_choices": ranking.wrong_choice_table(found),
+        "ranking_after_tax": ranking.after_tax_table(found),
+        "carbon": finance_tables.carbon_table(found),
+        "carbon_remarks": finance_tables.carbon_remarks(found),
         "returns": finance_tables.returns_table(found),
         "unit_costs": finance_tables.unit_cost_table(found),
         "tax": finance_tables.tax_table(found),

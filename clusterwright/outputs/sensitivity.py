@@ -1,11 +1,12 @@
 """How far the cost of one run on owned hardware moves with each assumption, counted again by the engine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.plan.words import percent
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.records import Candidate, Economics, Parameter
 
 _NAMES = {
     "power_price_usd_per_kwh": "power, USD per kWh",
@@ -48,38 +49,44 @@ def sensitivities(money_of: Ledger, book: PriceBook, key: str) -> tuple[Sensitiv
         key: the candidate, an owned one.
     """
     candidate = next(entry for entry in money_of.candidates if entry.key == key)
-    base = money_of.economics
-
-    def run_usd(overrides: tuple[tuple[str, float], ...] = (), utilisation: float = base.utilisation) -> float | None:
-        changed = replace(
-            base,
-            overrides=(*base.overrides, *overrides),
-            utilisation=utilisation,
-            reference_days=base.reference_days or candidate.calendar_days,
-        )
-        return Ledger([candidate], changed, book).costs()[0].run_usd
-
-    found = []
+    economics = money_of.economics
+    base = replace(economics, reference_days=economics.reference_days or candidate.calendar_days)
+    moved: list[tuple[str, str, str]] = []
+    ways: list[Candidate] = []
     for parameter in money_of.parameters:
         if parameter.low != parameter.high:
-            ends = _words(parameter, parameter.low), _words(parameter, parameter.high)
-            low, high = (run_usd(((parameter.key, value),)) for value in (parameter.low, parameter.high))
-            found.append((_NAMES.get(parameter.key, parameter.key), low, high, *ends))
+            moved.append((
+                _NAMES.get(parameter.key, parameter.key),
+                _words(parameter, parameter.low),
+                _words(parameter, parameter.high),
+            ))  # fmt: skip
+            ways += [
+                replace(candidate, overrides=(*candidate.overrides, (parameter.key, value)))
+                for value in (parameter.low, parameter.high)
+            ]
     assumed = [line for line in money_of.lines[key] if line.basis == "assumed"]
     cheap = tuple((line.line.sku, line.unit_usd_low) for line in assumed if line.unit_usd_low is not None)
     dear = tuple((line.line.sku, line.unit_usd_high) for line in assumed if line.unit_usd_high is not None)
     if cheap and dear:
-        found.append(("assumed unit prices together", run_usd(cheap), run_usd(dear), "all cheap", "all dear"))
+        moved.append(("assumed unit prices together", "all cheap", "all dear"))
+        ways += [replace(candidate, rates=(*candidate.rates, *prices)) for prices in (cheap, dear)]
+    costs = _run_usd(ways, base, book)
     more, less = min(base.utilisation + _UTILISATION_STEP, 1.0), base.utilisation - _UTILISATION_STEP
     if less > 0:
-        ends = percent(more), percent(less)
-        found.append(("utilisation", run_usd(utilisation=more), run_usd(utilisation=less), *ends))
+        moved.append(("utilisation", percent(more), percent(less)))
+        costs += [_run_usd([candidate], replace(base, utilisation=share), book)[0] for share in (more, less)]
     known = [
         Sensitivity(name=name, low_usd=low, high_usd=high, low_text=low_text, high_text=high_text)
-        for name, low, high, low_text, high_text in found
+        for (name, low_text, high_text), low, high in zip(moved, costs[::2], costs[1::2], strict=True)
         if low is not None and high is not None
     ]
     return tuple(sorted(known, key=lambda entry: (-abs(entry.high_usd - entry.low_usd), entry.name))[:_LARGEST])
+
+
+def _run_usd(ways: Sequence[Candidate], economics: Economics, book: PriceBook) -> list[float | None]:
+    """Return what a run costs on each of several candidates, which are counted in one cash flow."""
+    named = [replace(way, key=f"{way.key}/{place}") for place, way in enumerate(ways)]
+    return [cost.run_usd for cost in Ledger(named, economics, book).costs()] if named else []
 
 
 def _words(parameter: Parameter, value: float) -> str:

@@ -21,6 +21,10 @@ _MONTH_S = 730 * 3600.0
 _OWNED = "onprem"
 
 
+UNKNOWN = "unknown"
+_WHOLE = 1000  # from here on without decimals
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Emissions:
     """Energy and carbon of one option over the horizon; None is unknown, and `note` says why, or what is left out.
@@ -212,3 +216,15 @@ def _embodied(section: TcoSection, ledger: Ledger, cost: CandidateCost, option: 
         return making * min(held["held_months"] / life_months, held["made"]), covers
     used = 1.0 if cost.term.startswith("reserved") else _worked(ledger, cost)
     return making * used * ledger.economics.horizon_months / life_months, covers
+
+
+def thousands(value: float | None) -> str:
+    """Return kWh as MWh, or kg as t: whole ones, small amounts to four digits; `unknown` for None.
+
+    >>> thousands(10_316_000.0), thousands(28_340.0), thousands(None)
+    ('10,316', '28.34', 'unknown')
+    """
+    if value is None:
+        return UNKNOWN
+    shown = value / 1000.0
+    return f"{shown:,.0f}" if shown >= _WHOLE else f"{shown:,.4g}"

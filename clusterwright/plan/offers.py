@@ -10,7 +10,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.plan.contracted import Offer, contract_key, contracted, with_extras
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.records import TERMS
+from clusterwright.pricing.records import TERMS, PriceRequest
 from clusterwright.tco.records import Candidate
 
 #: Stands in a key between a target and hardware that is not the target's first choice.
@@ -168,6 +168,7 @@ def _price_only(plan: Plan, sizes: Sequence[_Sized], book: PriceBook, day: dt.da
     if wanted == "none":
         return
     first = sizes[0].accelerator
+    open_offers = []
     for accelerator in dict.fromkeys(size.accelerator for size in sizes):
         # A cloud's cluster is nearer to another provider's than one that is built to order.
         near = min((size for size in sizes if size.accelerator == accelerator), key=lambda size: size.owned)
@@ -175,11 +176,11 @@ def _price_only(plan: Plan, sizes: Sequence[_Sized], book: PriceBook, day: dt.da
             if wanted != "all" and provider not in wanted:
                 continue
             target = provider if accelerator == first else f"{provider}{HARDWARE}{product.accelerator}"
-            for term in _OPEN_TERMS:
-                price = book.price(product.sku, term=term, as_of=day)
-                if price is None or not _had(near, term):
-                    continue
-                yield _elsewhere(near, product, f"{target}/{term}", term, price.point.unit, asked=wanted != "all")
+            open_offers += [(near, product, target, term) for term in _OPEN_TERMS if _had(near, term)]
+    requests = [PriceRequest(sku=product.sku, region="", term=term) for _, product, _, term in open_offers]
+    for (near, product, target, term), price in zip(open_offers, book.in_force(requests, day), strict=True):
+        if price is not None:
+            yield _elsewhere(near, product, f"{target}/{term}", term, price.point.unit, asked=wanted != "all")
 
 
 def _products(accelerator: str, gpus_per_node: int) -> dict[str, PriceOnlyProduct]:

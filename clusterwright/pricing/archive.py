@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import InputError
+from clusterwright.pricing.connection import exactly
 from clusterwright.pricing.lake import PRICES, QUOTE, VERSION, VERSIONS, tables
 from clusterwright.pricing.store import PriceStore
 
@@ -71,7 +72,7 @@ def import_archive(store: PriceStore, folder: Path) -> int:
     try:
         with store.transaction() as connection:
             version = connection.execute(
-                f"select max(version) from read_parquet({_quoted(folder / f'{VERSIONS}.parquet')})"  # noqa: S608
+                f"select max(version) from read_parquet({_read(folder / f'{VERSIONS}.parquet')})"  # noqa: S608
             ).fetchall()[0][0]
             if version != VERSION:
                 raise InputError(f"{folder} has layout {version}, this program knows layout {VERSION}")
@@ -93,10 +94,10 @@ def import_archive(store: PriceStore, folder: Path) -> int:
 def _source(folder: Path, table: str) -> str:
     """Return what a table is read from; empty where a store without prices wrote no folder for them."""
     if table != PRICES:
-        return f"read_parquet({_quoted(folder / f'{table}.parquet')})"
+        return f"read_parquet({_read(folder / f'{table}.parquet')})"
     if not list((folder / table).glob("*/*.parquet")):
         return ""
-    place = _quoted(folder / table / "*" / "*.parquet")
+    place = _quoted(f"{exactly(folder / table)}/*/*.parquet")
     return f"read_parquet({place}, hive_partitioning = true, hive_types = {{'provider': varchar}})"
 
 
@@ -104,5 +105,9 @@ def _count(store: PriceStore, table: str) -> int:
     return int(store.connection.execute(f"select count(*) from {table}").fetchall()[0][0])  # noqa: S608
 
 
-def _quoted(path: Path) -> str:
+def _read(path: Path) -> str:
+    return _quoted(exactly(path))
+
+
+def _quoted(path: Path | str) -> str:
     return QUOTE + str(path).replace(QUOTE, QUOTE * 2) + QUOTE

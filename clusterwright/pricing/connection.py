@@ -1,5 +1,7 @@
 """How DuckDB is opened for answers that are computed in memory."""
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +15,15 @@ def in_memory() -> "DuckDBPyConnection":
     connection = duckdb.connect(config={"threads": 1})
     without_progress_bar(connection)
     return connection
+
+
+def exactly(path: Path) -> str:
+    """Return a path as DuckDB's readers take it for that file and no other: they read patterns in names.
+
+    >>> exactly(Path("export[1].csv"))
+    'export[[]1].csv'
+    """
+    return re.sub(r"[*?\[]", r"[\g<0>]", str(path))
 
 
 def without_progress_bar(connection: "DuckDBPyConnection") -> None:

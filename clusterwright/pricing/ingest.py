@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
+from clusterwright.pricing.connection import exactly
 from clusterwright.pricing.statements import files, statement
 from clusterwright.pricing.store import PriceStore
 
@@ -176,7 +177,7 @@ def ingest(store: PriceStore, document: Document, *, rule: str, parameters: dict
 def _extract(connection: "DuckDBPyConnection", document: Document, rule: str, parameters: dict[str, Any]) -> None:
     import duckdb  # noqa: PLC0415 - 0.2 s that only commands with a store pay
 
-    named = {"files": [str(path) for path in document.paths], "observed_on": document.observed_on, **parameters}
+    named = {"files": [exactly(path) for path in document.paths], "observed_on": document.observed_on, **parameters}
     try:
         _temporary(connection, "extracted", rule, _used(statement(rule), named))
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.BinderException) as error:

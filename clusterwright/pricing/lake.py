@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.connection import exactly, in_memory
 from clusterwright.pricing.statements import files, statement
 
 if TYPE_CHECKING:
@@ -153,8 +153,9 @@ def _files_of(connection: "DuckDBPyConnection", place: str | Path) -> dict[str, 
     """Return the addresses of the files of each table."""
     if isinstance(place, Path):
         root = place
-        found = sorted(str(path) for path in root.rglob("*.parquet"))
-        relative = [Path(path).relative_to(root).as_posix() for path in found]
+        paths = sorted(root.rglob("*.parquet"))
+        found = [exactly(path) for path in paths]
+        relative = [path.relative_to(root).as_posix() for path in paths]
     else:
         if not _reach:
             raise StoreError(f"{place} cannot be reached from here", help="use the command line, or a folder")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.connection import without_progress_bar
+from clusterwright.pricing.connection import exactly, without_progress_bar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -132,7 +132,7 @@ def _run(connection: "DuckDBPyConnection", document: Path, text: str) -> None:
 def _lines_kept(document: Path, kept: Path, first_line: int, pattern: str) -> str:
     """Return the statement that copies lines with a match; a line is one column, cut at a byte that no text has."""
     lines = (
-        f"read_csv({_text(document)}, columns = {{'line': 'varchar'}}, auto_detect = false, header = false, "
+        f"read_csv({_text(exactly(document))}, columns = {{'line': 'varchar'}}, auto_detect = false, header = false, "
         f"delim = '\x01', quote = '', escape = '', strict_mode = false, skip = {first_line + 1})"
     )
     form = "(format csv, header false, delimiter '\x01', quote '', escape '')"
@@ -146,7 +146,7 @@ def _rows_written(
     """Return the statement that parses lines and writes the chosen columns of each."""
     names = ", ".join(f"{_text(name)}: 'varchar'" for name in _distinct(header))
     read = (
-        f"read_csv({_text(source)}, columns = {{{names}}}, auto_detect = false, header = false, delim = ',', "
+        f"read_csv({_text(exactly(source))}, columns = {{{names}}}, auto_detect = false, header = false, delim = ',', "
         f"quote = '\"', escape = '\"', skip = {first_line + 1})"
     )
     everywhere = " || ',' || ".join(f"coalesce({_identifier(name)}, '')" for name in _distinct(header))

@@ -31,7 +31,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
-from clusterwright.tco.stages import stages
+from clusterwright.tco.stages import Event, Stage, stages
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -201,8 +201,8 @@ class Ledger:
             for candidate in self.candidates
         ]
         for name, rows in (
-            ("stage", [asdict(row) for stages_of, _ in found for row in stages_of]),
-            ("event", [asdict(row) for _, events in found for row in events]),
+            ("stage", [_columns_of(row) for stages_of, _ in found for row in stages_of]),
+            ("event", [_columns_of(row) for _, events in found for row in events]),
         ):
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
@@ -245,6 +245,10 @@ class Ledger:
         cursor = self._connection.execute(text, self._used(text, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _columns_of(record: Stage | Event) -> Row:
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence[Mix]) -> None:

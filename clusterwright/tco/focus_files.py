@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright.errors import InputError
+from clusterwright.pricing.connection import exactly
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,7 +37,7 @@ def name_columns(
     parquet = [path.suffix.lower() in _PARQUET for path in paths]
     if any(parquet) != all(parquet):
         raise InputError("CSV and Parquet are mixed", help="give files of one kind")
-    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    listed = ", ".join("'" + exactly(path).replace("'", "''") + "'" for path in paths)
     reader = (
         f"read_parquet([{listed}], union_by_name = true)"
         if all(parquet)

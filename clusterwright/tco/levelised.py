@@ -10,10 +10,14 @@ class Levelisation:
     Attributes:
         fixed_charge_rate: share of the purchases, less the present value of their resale, charged per year.
         useful_gpu_hours_per_year: GPUs x hours x utilisation x availability x goodput.
+        discount_rate: per year, that resale is brought to the start with; None takes that of the economics.
+        life_months: age at which what is left at the end is sold; None takes the horizon.
     """
 
     fixed_charge_rate: float
     useful_gpu_hours_per_year: float
+    discount_rate: float | None = None
+    life_months: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 #: (month, USD): paid or received at the end of that month; 0 is today.
 Flow = tuple[float, float]
@@ -37,7 +38,8 @@ def internal_rates(flows: Sequence[Flow]) -> InternalRates:
     """Return every rate per month at which the flows are worth nothing today.
 
     There is none without a change of sign, and there may be several with more than one (Descartes' rule of signs).
-    Growth factors are searched from 0.05 to 100 a month, in steps of 0.2 %, and refined by halving.
+    Growth factors are searched from 0.05 to 100 a month, in steps of 0.2 % where there may be several, and refined by
+    halving.
 
     >>> rates = internal_rates([(0, -100.0), (12, 110.0)])
     >>> round(rates.per_year, 9)
@@ -49,8 +51,10 @@ def internal_rates(flows: Sequence[Flow]) -> InternalRates:
     signs = [usd > 0 for _, usd in ordered]
     if len(set(signs)) < 2:  # noqa: PLR2004 - paid and received
         return InternalRates(per_month=(), reason="the flows never change sign")
-    step = (_MOST_GROWTH / _LEAST_GROWTH) ** (1.0 / _STEPS)
-    points = [_LEAST_GROWTH * step**number for number in range(_STEPS + 1)]
+    # One change of sign has one rate, wherever it is: no need to look for a second one.
+    steps = 1 if sum(here != there for here, there in pairwise(signs)) == 1 else _STEPS
+    step = (_MOST_GROWTH / _LEAST_GROWTH) ** (1.0 / steps)
+    points = [_LEAST_GROWTH * step**number for number in range(steps + 1)]
     values = [_scaled_value(ordered, point) for point in points]
     found = [
         _root(ordered, low, high)

@@ -18,7 +18,7 @@ due as (
         true as once
 )
 
-select -- noqa: ST06 - columns as in the other flows
+select -- noqa: ST06
     scenario.scenario_name as scenario,
     charge.key,
     due.month_end,

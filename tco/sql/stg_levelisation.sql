@@ -5,7 +5,9 @@ select
             $rows as struct(
                 key varchar,
                 fixed_charge_rate double,
-                useful_gpu_hours_per_year double
+                useful_gpu_hours_per_year double,
+                discount_rate double,
+                life_months double
             )[]
         ),
         recursive := true

@@ -216,3 +216,47 @@ def test_documented_case(tmp_path: Path) -> None:
     found = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert found is not None
     assert _case(tmp_path, found[1]).ok
+
+
+def test_what_is_paid_once_stands_in_its_category(tmp_path: Path) -> None:
+    """A category that the case gives is kept; without one, what is paid once is `one_time`. Nothing else moves."""
+    text = """case: once
+horizon_months: 10
+options:
+  own:
+    gpus: 4
+    purchase: {usd: 1000}
+    support: 10 %
+    one_time: {setup: 30}
+    costs:
+      - {name: switches, usd: 50, per: gpu, category: network}
+      - {name: transit, usd: 7, per: month, category: network}
+      - {name: crates, usd: 5, per: once}
+  rent: {gpus: 4, costs: [{name: move, usd: 90, per: once, category: moving}]}
+expected:
+  own.total.network_usd: 270
+  own.total.one_time_usd: 35
+  own.total.support_usd: 7
+  own.capex_usd: 1235
+  own.total_usd: 1312
+  rent.total.moving_usd: 90
+"""
+    checked = _case(tmp_path, text)
+    assert checked.ok, checked.outputs
+    assert "rent.total.one_time_usd" not in checked.computed
+
+
+def test_resale_of_a_levelised_cost_is_discounted_as_its_annuity(tmp_path: Path) -> None:
+    """(capex - resale / (1 + rate)^years) x CRF(rate, years): the rate and the life of the section, not of the case."""
+    text = """case: levelised
+horizon_months: 60
+options:
+  own: {gpus: 1, purchase: {usd: 40000, resale_fraction: 25 %}, levelised: {rate: 8 %, years: 4}}
+  case: {gpus: 1, purchase: {usd: 40000, resale_fraction: 25 %}, levelised: {fixed_charge_rate: 30 %}}
+tolerance: {absolute: 0.005}
+expected:
+  own.levelised_capital_usd_per_year: 9857.62
+  case.levelised_capital_usd_per_year: 9000
+"""
+    checked = _case(tmp_path, text)
+    assert checked.ok, checked.outputs

@@ -28,7 +28,7 @@ def row(**changes: str) -> dict[str, str]:
 
 def read(folder: Path, *rows: dict[str, str]) -> tuple[Fetched, list[tuple[Any, ...]]]:
     """Read a bill into a new store."""
-    path = folder / "bill.csv"
+    path = folder / "bill[1].csv"
     with path.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]))
         writer.writeheader()

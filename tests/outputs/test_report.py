@@ -13,6 +13,7 @@ from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
 from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
@@ -234,7 +235,8 @@ def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) ->
     for entry in found.drawn:
         name = term_text(entry.key)
         figures = (entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90)
-        wanted = " ".join((*map(money, figures), percent(entry.probability_cheapest), money(entry.regret_usd)))
+        dearest = money(entry.npv_usd_dearest_tenth)
+        wanted = " ".join((*map(money, figures), dearest, percent(entry.probability_cheapest), money(entry.regret_usd)))
         assert any(row.startswith(name[:1].upper() + name[1:]) and row.endswith(wanted) for row in rows), name
     assert sum(entry.probability_cheapest for entry in found.drawn) == pytest.approx(1.0)
 
@@ -303,6 +305,31 @@ def test_tax_and_books_are_those_of_the_blueprint(shipped_plan: Plan) -> None:
     assert "Tax of 21 % on income; purchases are written off MACRS over 5 years." in told
     assert found.taxed.financed is not None
     assert f"With a loan of {money(found.taxed.financed.financed_usd)}" in told
+
+
+def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> None:
+    """Bands after tax, the cost of a wrong choice and carbon stand in the report as the comparison has them."""
+    section = TcoSection.model_validate({"tax_rate": "21 %", "carbon": {"grid": "us-va"}})
+    plan = replace(shipped_plan, tco=section)
+    found = finances(plan, PriceBook.open(), draws=200, seed=SEED)
+    page = Page(report_html(plan, found))
+    rows = {" ".join(" ".join(row).split()) for row in page.rows}
+    mine = next(entry for entry in found.drawn if entry.key == "onprem")
+    after = (
+        mine.npv_after_tax_usd_p10, mine.npv_after_tax_usd_p50, mine.npv_after_tax_usd_p90,
+        mine.npv_after_tax_usd_dearest_tenth,
+    )  # fmt: skip
+    wanted = " ".join(map(money, after))
+    assert any(row.startswith(f"On premises {wanted}") for row in rows)
+    assert mine.npv_after_tax_usd_p50 is not None
+    assert mine.npv_usd_p50 is not None
+    assert mine.npv_after_tax_usd_p50 < mine.npv_usd_p50
+    emitted = next(entry for entry in found.carbon if entry.key == "onprem")
+    assert emitted.kwh is not None
+    assert any(row.startswith(f"On premises {emitted.kwh / 1000:,.0f} ") for row in rows)
+    told = " ".join(" ".join(page.pieces).split())
+    for sentence in chance_sentences(found):
+        assert capital(sentence) in told
 
 
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:

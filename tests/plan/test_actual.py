@@ -173,6 +173,16 @@ def test_forms_of_exports(name: str, columns: str, tmp_path: Path) -> None:
     assert (export.spans[0].end - export.spans[0].start).total_seconds() == HOURS * 3600
 
 
+@pytest.mark.parametrize("name", ["bill[1].csv", "bill?.csv", "bill*.csv", "bill[1].parquet", "bill's.csv"])
+def test_a_file_is_read_and_no_other(name: str, tmp_path: Path) -> None:
+    """Marks of patterns in a file's name are taken as they are, with files beside it that would fit the pattern."""
+    for other in ("bill1", "billx"):
+        write([row(), row(ResourceId="i-2")], tmp_path / f"{other}{Path(name).suffix}")
+    plain = write([row()], tmp_path / f"plain{Path(name).suffix}")
+    (group,) = read(plain.rename(tmp_path / name)).groups
+    assert (group.amount, group.charges) == (403_200.0, 1)
+
+
 def test_azure_and_google_names(plan: Plan, planned: tuple[Charge, ...], tmp_path: Path) -> None:
     """Azure's meter names the machine; Google bills parts of it, of which GPU-hours are nodes times eight."""
     azure = {"ProviderName": "Microsoft", "SubAccountId": "a"}

@@ -23,7 +23,7 @@ METADATA = '"FormatVersion","v1.0"\n"Disclaimer","x"\n"Publication Date","x"\n"V
 
 
 def _read(folder: Path, *rows: dict[str, str]) -> tuple[Ingested, list[tuple[str, str, float]]]:
-    path = folder / "offer.csv"
+    path = folder / "offer[1].csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(METADATA)
         writer = csv.DictWriter(file, PRICE.keys(), quoting=csv.QUOTE_ALL, lineterminator="\n")

@@ -48,8 +48,8 @@ def store(tmp_path: Path) -> Path:
 def folder(store: Path, tmp_path: Path) -> Path:
     """The same store as a lake."""
     with PriceStore.open(store, read_only=True) as opened:
-        export_archive(opened, tmp_path / "the lake's")
-    return tmp_path / "the lake's"
+        export_archive(opened, tmp_path / "the lake's [1]*")
+    return tmp_path / "the lake's [1]*"
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,46 @@
+"""What was drawn, in sentences: for the terminal and for the report."""
+
+from clusterwright.plan.finances import Finances
+from clusterwright.plan.words import percent, term_text
+
+_FEW, _PERCENT = 2, 0.01
+
+
+def chance_sentences(found: Finances) -> list[str]:
+    """Return sentences that say what was drawn, where rental prices go, and which options fell out of some draws."""
+    return [
+        f"{found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
+        "Dearest tenth: the mean of the dearest 10 % of them (conditional value at risk).",
+        *_price_paths(found),
+        *(
+            f"{term_text(entry.key)} cannot do the work of {_share(entry.probability_too_slow)} of the draws, which "
+            "its figures leave out."
+            for entry in found.drawn
+            if entry.probability_too_slow
+        ),
+    ]
+
+
+def _share(share: float) -> str:
+    return percent(share) if share >= _PERCENT else "under 1 %"
+
+
+def _price_paths(found: Finances) -> list[str]:
+    paths = found.price_paths
+    if paths.source == "band":
+        return [f"Rental prices stay on one drawn level for the whole horizon: {paths.reason}."]
+    several = len(paths.accelerators) > _FEW
+    whose = f"{len(paths.accelerators)} accelerators" if several else ", ".join(paths.accelerators)
+    drift = (
+        "without drift"
+        if paths.drift == "none"
+        else f"with its drift of {100 * (paths.drift_per_year or 0):+.0f} % a year"
+    )
+    mean = f"{percent(paths.mean_level_p10)} to {percent(paths.mean_level_p90)} of today's price"
+    blocks = f"{paths.block_months}-month blocks of the price history of {whose}"
+    years = f"{paths.first_month} to {paths.last_month}, {drift}, {percent(paths.volatility_per_year)} volatility"
+    return [
+        f"Rental prices follow paths made of {blocks}, {years}; mean of the horizon {mean} (P10 to P90).",
+        "Commitments keep their price until they are renewed.",
+        *([f"{paths.reason}: others stand in."] if paths.reason else []),
+    ]
