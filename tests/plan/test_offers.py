@@ -153,14 +153,17 @@ def test_hybrids(shipped_plan: Plan) -> None:
         assert entry.npv_usd == pytest.approx((cost.npv_usd or 0.0) - (owned.npv_usd or 0.0))
 
 
-def test_price_at_which_owning_and_renting_cost_the_same(shipped_plan: Plan) -> None:
-    """Renting at the breakeven price per GPU-hour costs over the horizon what owning costs."""
-    found = _found(shipped_plan)
+@pytest.mark.parametrize(
+    "extras", [CloudExtras(), CloudExtras(support=0.1, goodput_loss=0.05, egress="50 TB", setup="10 kUSD")]
+)
+def test_price_at_which_owning_and_renting_cost_the_same(shipped_plan: Plan, extras: CloudExtras) -> None:
+    """Renting at the breakeven price per GPU-hour costs over the horizon what owning costs, shares of it included."""
+    book = PriceBook.open()
+    found = finances(_with(shipped_plan, cloud=extras), book, draws=1, seed=1)
     entry = next(entry for entry in found.returns if entry.rented_key == "aws/on_demand")
     assert entry.breakeven_usd_per_gpu_hour is not None
-    again = _found(
-        shipped_plan, contracts=[CloudContract(target="aws", rate=f"{entry.breakeven_usd_per_gpu_hour!r} USD")]
-    )
+    contract = CloudContract(target="aws", rate=f"{entry.breakeven_usd_per_gpu_hour!r} USD")
+    again = finances(_with(shipped_plan, cloud=extras, contracts=[contract]), book, draws=1, seed=1)
     even, owned = _cost(again, "aws/on_demand/contract"), _cost(again, "onprem")
     assert even.horizon_usd == pytest.approx(owned.horizon_usd, rel=1e-9)
 
