@@ -14,6 +14,7 @@ from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.show import table
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.plan.finances import Finances, Return, finances
+from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
 from clusterwright.plan.taxed import Taxed
@@ -279,6 +280,7 @@ def _sensitivity(found: Finances) -> list[str]:
         f"What owning saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
-        "The same by utilisation (rows) and price of the rented nodes (columns, of today's)",
+        "The same by utilisation (rows) and price of nodes rented by use (columns, of today's)"
+        + (f"; {note}" if (note := price_note(found)) else ""),
         table([("", "left"), *((percent(price), "") for price in prices)], heat),
     ]

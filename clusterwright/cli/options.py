@@ -20,7 +20,7 @@ Quotes = Annotated[
 ]
 Rates = Annotated[
     list[str] | None,
-    typer.Option("--rate", metavar="EUR=1.08@DAY", help="USD for one EUR on a day, for quotes (repeatable)"),
+    typer.Option("--rate", metavar="EUR=1.08@DAY", help="USD for one EUR on a day (repeatable)"),
 ]
 Pdf = Annotated[
     bool, typer.Option("--pdf", help="print drawings and report as PDF files too, if Chromium is installed")

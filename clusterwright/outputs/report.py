@@ -15,6 +15,7 @@ from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, money, offload_text, percent, term_text
@@ -214,12 +215,13 @@ def _heat(plan: Plan, found: Finances) -> Chart:
     svg = finance_tables.saving_map(found)
     if not svg:
         return Chart(svg="", caption="")
+    note = price_note(found)
     return Chart(
         svg=svg,
         caption=(
             f"What owning saves in present value against {term_text(found.compared_with)} by the share of the horizon "
             "that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
-            f"does. All other inputs at their base, prices as of {plan.as_of}."
+            f"does. All other inputs at their base, prices as of {plan.as_of}." + (f" Note: {note}." if note else "")
         ),
     )
 

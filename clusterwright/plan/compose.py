@@ -111,6 +111,7 @@ def compose(
         not_counted=not_counted(
             owned=any(option.facility is not None for option in options),
             rented=any(option.facility is None for option in options),
+            given={parameter.key for parameter in ledger.parameters if parameter.value},
         ),
         quotes=economics.quotes,
         tco=blueprint.tco,

@@ -25,6 +25,8 @@ from clusterwright.tco.uncertainty import grid, one_at_a_time
 OWNED = "onprem"
 #: Categories of what rented nodes cost; what they were paid in advance for later work is part of it.
 _OF_NODES = ("compute", "unused_term")
+#: Categories of a rented option that no plan of support is charged on.
+_NOT_SUPPORTED = ("unused_term", "goodput_loss", "commitment", "support_plan")
 HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
 
 
@@ -254,7 +256,7 @@ def _return(
     flows = ledger.net_flow(mine.key, theirs.key)
     rates = returns.internal_rates(flows)
     breakeven = pairs.get((mine.key, theirs.key))
-    nodes = sum(part.usd for part in theirs.horizon_breakdown if part.category in _OF_NODES)
+    nodes = _following_nodes(theirs)
     left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
     factor = left / nodes if nodes and left >= 0 else None
@@ -272,6 +274,19 @@ def _return(
         breakeven_rent_factor=factor,
         reason="; ".join(filter(None, (rates.reason, breakeven.reason if breakeven else ""))),
     )
+
+
+def _following_nodes(cost: CandidateCost) -> float:
+    """Return what is proportional to the price of rented GPU nodes, in USD of the horizon.
+
+    The nodes, the work lost beyond the plan's own, and of a support plan the share that is charged on the nodes, at
+    what the whole plan comes to per dollar.
+    """
+    usd = {part.category: part.usd for part in cost.horizon_breakdown}
+    nodes = sum(usd.get(category, 0.0) for category in _OF_NODES)
+    spent = sum(amount for category, amount in usd.items() if category not in _NOT_SUPPORTED)
+    support = usd.get("support_plan", 0.0) * usd.get("compute", 0.0) / spent if spent else 0.0
+    return nodes + usd.get("goodput_loss", 0.0) + support
 
 
 def _sensitivity(

@@ -2,6 +2,7 @@
 
 import csv
 import datetime as dt
+from collections.abc import Collection
 from functools import cache
 
 from clusterwright import assets
@@ -67,7 +68,20 @@ def _not_counted_rows() -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(lines))
 
 
-def not_counted(*, owned: bool, rented: bool) -> tuple[str, ...]:
-    """Return what the dollars leave out, as `item: why`, for the kinds of option that a plan has."""
+def not_counted(*, owned: bool, rented: bool, given: Collection[str]) -> tuple[str, ...]:
+    """Return what the dollars leave out, as `item: why`, for the kinds of option that a plan has.
+
+    Args:
+        owned: whether an option is owned.
+        rented: whether an option is rented.
+        given: parameters of the cash flow that are counted; an item that one of them counts is told by what is left of
+            it, if anything is (`tco/not_counted.csv`: `counted_by`, `rest`).
+    """
     wanted = {"all"} | ({"owned"} if owned else set()) | ({"rented"} if rented else set())
-    return tuple(f"{row['item']}: {row['why']}" for row in _not_counted_rows() if row["applies_to"] in wanted)
+    left = (
+        (row["rest"], row["rest_applies_to"], row["why"])
+        if owned and not set(given).isdisjoint(row["counted_by"].split())
+        else (row["item"], row["applies_to"], row["why"])
+        for row in _not_counted_rows()
+    )
+    return tuple(f"{item}: {why}" for item, applies_to, why in left if applies_to in wanted)

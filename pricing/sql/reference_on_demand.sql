@@ -1,5 +1,5 @@
 -- One row is one on-demand price per hour that a new price is held against: of the same document, else the last stored.
--- Prices of the document that are not positive are no reference.
+-- Of the document, prices that are not positive, have ended or are yet to come are no reference.
 with
 stored as (
     select
@@ -15,9 +15,12 @@ own as (
     select
         sku,
         region,
-        min(usd) as usd
+        arg_max(usd, (effective_from, -usd)) as usd
     from incoming
-    where term = 'on_demand' and charge = 'hourly' and usd > 0
+    where
+        term = 'on_demand' and charge = 'hourly' and usd > 0
+        and coalesce(cast(effective_to as date) >= observed_on, true)
+        and effective_from < observed_on + interval 1 day
     group by sku, region
 )
 

@@ -18,11 +18,12 @@ known_price as (
         status = 'chosen'
         and charge <> 'once'
         and effective_from <= cast($as_of as date)
+        and (holds_until is null or holds_until >= cast($as_of as date))
         and $term in ('', term)
         and ($region = '' or region in ($region, ''))
     qualify row_number() over (
         partition by sku, region, term, tier_start
-        order by effective_from desc, precedence desc, usd asc
+        order by effective_from desc, precedence desc, stated_from desc, usd asc
     ) = 1
 ),
 

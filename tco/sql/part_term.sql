@@ -1,6 +1,44 @@
 -- One row is one dated, tagged part of an amount of one candidate, with the inputs it is proportional to (the names of
 -- the columns of a draw). Signs and months as in `cash_flow`; parts of one amount (`is_part`) are added up there.
 -- `price_set_month` is the month at whose start a price of rented nodes was agreed; empty for everything else.
+with
+flow as (
+    select
+        *,
+        false as is_part
+    from purchase_flow
+    union all by name
+    select
+        *,
+        false as is_part
+    from rent_flow
+    union all by name
+    select
+        *,
+        true as is_part
+    from owner_flow
+    union all by name
+    select
+        *,
+        true as is_part
+    from surcharge_flow
+    union all by name
+    select
+        *,
+        false as is_part
+    from charge_flow
+    union all by name
+    select
+        *,
+        false as is_part
+    from commitment_flow
+    union all by name
+    select
+        *,
+        true as is_part
+    from support_flow
+)
+
 select
     scenario,
     key,
@@ -16,120 +54,6 @@ select
     source,
     price_date,
     confidence,
-    false as is_part,
-    null as price_set_month
-from purchase_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    inputs,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence,
-    false as is_part,
+    is_part,
     price_set_month
-from rent_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    inputs,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence,
-    true as is_part,
-    null as price_set_month
-from owner_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    inputs,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence,
-    true as is_part,
-    price_set_month
-from surcharge_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    inputs,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence,
-    false as is_part,
-    null as price_set_month
-from charge_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    inputs,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence,
-    false as is_part,
-    null as price_set_month
-from commitment_flow
-union all
-select
-    scenario,
-    key,
-    month_end,
-    category,
-    item,
-    capex_or_opex,
-    fixed_or_variable,
-    held,
-    inputs,
-    usd,
-    basis,
-    source,
-    price_date,
-    confidence,
-    true as is_part,
-    price_set_month
-from support_flow
+from flow

@@ -1,6 +1,5 @@
--- One row is one purchase of one candidate in one scenario, paid in month 0 or, to grow
--- and to replace, later. `inputs` are what the
--- amount is proportional to.
+-- One row is one purchase of one candidate in one scenario, paid in month 0 or, to grow and to replace, later.
+-- `inputs` are what the amount is proportional to.
 select
     scenario_line.scenario,
     scenario_line.key,

@@ -10,6 +10,7 @@ from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
 from clusterwright.errors import InputError
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
@@ -153,14 +154,17 @@ def test_hybrids(shipped_plan: Plan) -> None:
         assert entry.npv_usd == pytest.approx((cost.npv_usd or 0.0) - (owned.npv_usd or 0.0))
 
 
-def test_price_at_which_owning_and_renting_cost_the_same(shipped_plan: Plan) -> None:
-    """Renting at the breakeven price per GPU-hour costs over the horizon what owning costs."""
-    found = _found(shipped_plan)
+@pytest.mark.parametrize(
+    "extras", [CloudExtras(), CloudExtras(support=0.1, goodput_loss=0.05, egress="50 TB", setup="10 kUSD")]
+)
+def test_price_at_which_owning_and_renting_cost_the_same(shipped_plan: Plan, extras: CloudExtras) -> None:
+    """Renting at the breakeven price per GPU-hour costs over the horizon what owning costs, shares of it included."""
+    book = PriceBook.open()
+    found = finances(_with(shipped_plan, cloud=extras), book, draws=1, seed=1)
     entry = next(entry for entry in found.returns if entry.rented_key == "aws/on_demand")
     assert entry.breakeven_usd_per_gpu_hour is not None
-    again = _found(
-        shipped_plan, contracts=[CloudContract(target="aws", rate=f"{entry.breakeven_usd_per_gpu_hour!r} USD")]
-    )
+    contract = CloudContract(target="aws", rate=f"{entry.breakeven_usd_per_gpu_hour!r} USD")
+    again = finances(_with(shipped_plan, cloud=extras, contracts=[contract]), book, draws=1, seed=1)
     even, owned = _cost(again, "aws/on_demand/contract"), _cost(again, "onprem")
     assert even.horizon_usd == pytest.approx(owned.horizon_usd, rel=1e-9)
 
@@ -193,3 +197,22 @@ def test_later_prices_change_nothing(shipped_plan: Plan, tmp_path: Path) -> None
     )
     after = finances(shipped_plan, after_book, draws=5, seed=1)
     assert after.costs == before.costs
+
+
+def test_map_of_prices_says_when_a_commitment_keeps_its_own(shipped_plan: Plan) -> None:
+    """Where the cheapest rented option is a commitment, the columns of prices move it by less than a hundredth."""
+    by_use = _found(shipped_plan)
+    full = dataclasses.replace(shipped_plan, economics=dataclasses.replace(shipped_plan.economics, utilisation=1.0))
+    committed = _found(full)
+
+    def moved(found: Finances) -> float:
+        savings = [cell.saving_usd for cell in found.heat if cell.utilisation == found.heat[-1].utilisation]
+        rented = _cost(found, found.compared_with).npv_usd
+        assert rented is not None
+        return (max(savings) - min(savings)) / rented
+
+    assert committed.compared_with == "aws/reserved_3y"
+    assert "keep the price" in price_note(committed)
+    assert moved(committed) < 0.01
+    assert price_note(by_use) == ""
+    assert moved(by_use) > 0.5

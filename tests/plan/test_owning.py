@@ -1,5 +1,6 @@
 """What a blueprint says of owning becomes parameters of the cash flow, with source and band."""
 
+import csv
 import datetime as dt
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from clusterwright import assets
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.owner import Owner
 from clusterwright.errors import InputError
 from clusterwright.plan.owning import parameters_of, resale_of
+from clusterwright.plan.recount import not_counted
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.assumptions import assumptions, optional_parameters
@@ -44,6 +47,31 @@ def test_every_parameter_can_be_given() -> None:
     assert optional - DERIVED <= keys
     assert used <= set(assumptions()) | optional | {"resale_fraction"}
     assert optional <= used
+
+
+def test_what_is_counted_is_not_called_left_out(book: PriceBook) -> None:
+    """Licences, freight and insurance that a blueprint gives leave the list, or stay for what is still left out."""
+    given = set(_found(book, ai_enterprise="subscription", freight_fraction=0.02, insurance_fraction_per_year=0.01))
+    bare, with_all = (
+        [entry.partition(":")[0] for entry in not_counted(owned=True, rented=True, given=keys)] for keys in ((), given)
+    )
+    assert "Software licences such as NVIDIA AI Enterprise" in bare
+    assert set(with_all) - set(bare) == {
+        "Software licences of rented nodes",
+        "Taxes, duty and freight beside those given",
+        "Insurance, property tax, demand charges, transit and taking the equipment out, beside those given",
+    }
+    assert not any("licences" in entry for entry in not_counted(owned=True, rented=False, given=given))
+    rented = not_counted(owned=False, rented=True, given=given)
+    assert rented == not_counted(owned=False, rented=True, given=())
+
+
+def test_counted_by_names_parameters() -> None:
+    """What counts an item is a parameter of the owner's costs."""
+    with (assets.root() / "tco" / "not_counted.csv").open(encoding="utf-8", newline="") as lines:
+        named = {key for row in csv.DictReader(lines) for key in row["counted_by"].split()}
+    assert named
+    assert named <= set(optional_parameters())
 
 
 def test_tariff(book: PriceBook) -> None:

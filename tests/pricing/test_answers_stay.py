@@ -50,12 +50,12 @@ _prices = st.lists(
         _days,
         _days,
     ),
-    min_size=1,
-    max_size=25,
+    min_size=10,
+    max_size=40,
 )
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prices=_prices)
 def test_later_data_never_changes_an_answer(tmp_path: Path, prices: list[tuple[Any, ...]]) -> None:
     """A store up to the day and one with all that came afterwards give the same rows, to the last column."""

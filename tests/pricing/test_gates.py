@@ -108,3 +108,24 @@ def test_absurd_days_wait(store: PriceStore, tmp_path: Path) -> None:
     rows = [quote(effective_from=day, region=f"region-{number}") for number, day in enumerate(days)]
     found = read(store, tmp_path, *rows, quote(effective_to="0001-01-01"))
     assert (found.by_gate, found.stored) == ({"03_day_absurd": len(days) + 1}, 0)
+
+
+def test_a_discount_is_held_against_the_shipped_price_too(store: PriceStore, tmp_path: Path) -> None:
+    """A spot price alone in a new store, above the shipped price on demand, waits; below it, it is a price."""
+    above = quote(term="spot", amount="60")
+    assert read(store, tmp_path, above, feed="aws-spot").by_gate == {"08_discount_not_below_on_demand": 1}
+    below = quote(term="spot", amount="20.1")
+    assert read(store, tmp_path, below, feed="aws-spot").stored == 1
+
+
+def test_a_commitment_is_held_against_the_price_in_force(store: PriceStore, tmp_path: Path) -> None:
+    """A list may still name the price on demand that it replaced, and one to come: neither is what a discount is of."""
+    rows = [
+        quote(amount="90", effective_from="2024-01-01", effective_to="2025-01-01"),
+        quote(amount="110", effective_from="2025-01-01"),
+        quote(amount="85", effective_from="2027-01-01"),
+        quote(term="reserved_1y", amount="95", effective_from="2025-01-01"),
+    ]
+    found = read(store, tmp_path, *rows)
+    assert (found.stored, found.by_gate) == (4, {})
+    assert found.warnings == {"03_ended_before_seen": 1}

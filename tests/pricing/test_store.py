@@ -282,3 +282,48 @@ def test_spot_at_a_fixed_share_warns(store: PriceStore, tmp_path: Path) -> None:
     assert read(store, tmp_path, *rows, *spot[:19]).warnings == {}
     found = read(store, tmp_path, *rows, *spot, at=DAY + dt.timedelta(days=1))
     assert found.warnings == {"02_spot_is_a_fixed_share": 20}
+
+
+def test_of_two_prices_of_one_list_the_newer_counts(store: PriceStore, tmp_path: Path) -> None:
+    """A list that still names the price it replaced, though that is lower, says what the new one is."""
+    old = quote(sku="aws/p9.48xlarge", amount="90", effective_from="2024-01-01")
+    new = quote(sku="aws/p9.48xlarge", amount="110", effective_from="2026-09-01")
+    for number, rows in enumerate(((old | {"effective_to": "2026-08-31"}, new), (old, new), (new, old))):
+        place = tmp_path / f"{number}.duckdb"
+        with PriceStore.open(place) as opened:
+            read(opened, tmp_path, *rows, feed="azure-retail")
+        assert _usd(place, dt.date(2026, 10, 1)) == 110
+
+
+def test_an_offer_holds_until_its_last_day(tmp_path: Path) -> None:
+    """On the day after it the price before it is in force again, and an offer that had ended is never a price."""
+    place = tmp_path / "offers.duckdb"
+    sku = {"sku": "aws/p9.48xlarge"}
+    with PriceStore.open(place) as opened:
+        read(opened, tmp_path, quote(**sku, amount="50"), at=DAY - dt.timedelta(days=20), feed="quotes:one")
+        until = quote(**sku, amount="40", effective_to="2026-10-31")
+        assert read(opened, tmp_path, until, feed="quotes:two").warnings == {}
+        ended = quote(**sku, amount="30", effective_to="2026-09-30")
+        found = read(opened, tmp_path, ended, feed="quotes:three")
+        assert (found.stored, found.warnings) == (1, {"03_ended_before_seen": 1})
+    days = {dt.date(2026, 9, 20): 50, dt.date(2026, 10, 1): 40, dt.date(2026, 10, 31): 40, dt.date(2026, 11, 1): 50}
+    assert {day: _usd(place, day) for day in days} == days
+
+
+def test_what_is_no_number_waits_and_is_shown(store: PriceStore, tmp_path: Path) -> None:
+    """JSON has no NaN: such a price is shown as none, with what the document said as the reason."""
+    read(store, tmp_path, *(quote(amount=amount, region=f"r{amount[-1]}") for amount in ("nan", "inf")))
+    rows = store.rows("pricing/sql/in_quarantine.sql", {"gate": ""})
+    assert [(row["gate"], row["amount"], row["usd"], row["usable"]) for row in rows] == [
+        ("01_price_not_positive", None, None, False)
+    ] * 2
+    assert {row["reason"] for row in rows} == {"the price is nan", "the price is inf"}
+
+
+def _usd(place: Path, day: dt.date) -> float | None:
+    book = PriceBook.open(store=place)
+    try:
+        price = book.price("aws/p9.48xlarge", region="us-east-1", as_of=day)
+        return None if price is None else price.point.usd
+    finally:
+        book.close()

@@ -1,5 +1,6 @@
 -- One row is one reserved, spot or block price above the on-demand price of the same product and place, or one reserved
--- price that equals it: a commitment without a price of its own that silently reads as on demand.
+-- price that equals it: a commitment without a price of its own that silently reads as on demand. Where neither the
+-- document nor the store has the price on demand, the shipped one is taken.
 with
 on_demand as (
     select
@@ -8,6 +9,13 @@ on_demand as (
         min(usd) as usd
     from reference_on_demand
     group by sku, region
+    union all by name
+    select shipped_on_demand.* -- noqa: AM04
+    from shipped_on_demand
+    anti join reference_on_demand
+        on
+            shipped_on_demand.sku = reference_on_demand.sku
+            and shipped_on_demand.region = reference_on_demand.region
 )
 
 select
