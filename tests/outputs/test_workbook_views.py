@@ -97,7 +97,9 @@ def test_a_plan_with_clouds_alone_has_nothing_to_write_off(tmp_path: Path) -> No
     path.write_text(text.replace("  onprem:\n    system: dgx-h100\n", ""), encoding="utf-8")
     plan = plan_of(path, None)
     assert plan.option("onprem") is None
-    book = openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan)), data_only=True)
+    book = openpyxl.load_workbook(
+        io.BytesIO(workbook_xlsx(plan, finances(plan, PriceBook.open(), draws=20, seed=1))), data_only=True
+    )
     assert "nothing to compare" in book["Returns"]["A5"].value
     assert book["Financing"]["A4"].value == "Nothing is bought in this plan."
     shown = [cell.value for sheet in book for row in sheet for cell in row]
