@@ -6,7 +6,7 @@ from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.show import table
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.words import money, percent, term_text, told, told_code
 
 _SHORT = 12
 
@@ -37,7 +37,7 @@ def ranking_lines(plan: Plan, found: Finances) -> list[str]:
     drawn = {entry.key: entry for entry in found.drawn}
     columns = [
         ("Every way, best first", "left"), ("nodes", ""), ("days", ""), ("this run", ""), (months, ""), ("NPV", ""),
-        ("USD/GPU-h", ""), ("best in", ""),
+        (f"{told_code()}/GPU-h", ""), ("best in", ""),
     ]  # fmt: skip
     rows = [
         [
@@ -47,12 +47,15 @@ def ranking_lines(plan: Plan, found: Finances) -> list[str]:
             money(cost.run_usd),
             money(cost.horizon_usd),
             money(cost.npv_usd),
-            "unknown" if cost.usd_per_gpu_hour is None else f"{cost.usd_per_gpu_hour:.2f}",
+            "unknown" if cost.usd_per_gpu_hour is None else f"{told(cost.usd_per_gpu_hour):.2f}",
             percent(drawn[cost.key].probability_cheapest) if cost.competes and cost.key in drawn else "–",
         ]
         for cost in found.costs
     ]
-    legend = f"  best in: share of {found.draws:,} draws of the assumptions in which it costs least"
+    legend = (
+        "  best first: by NPV, the present value of what is paid; "
+        f"best in: share of {found.draws:,} draws of the assumptions in which it costs least"
+    )
     if any(not cost.competes for cost in found.costs):
         legend += "; –: GPU prices alone, or spot nodes that nobody asked for"
     return [table(columns, rows), legend]

@@ -30,8 +30,9 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     return of
 
 
-def test_json_of_commands(told: Callable[..., Any], tmp_path: Path) -> None:
+def test_json_of_commands(told: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each command prints is valid, and is refused with a key missing or of another kind."""
+    monkeypatch.setattr(answer, "_DRAWS", 20)
     plan = answer.load_and_decide(BLUEPRINT, SET)[1]
     before, after, export = (tmp_path / name for name in ("before.json", "after.json", "focus.csv"))
     before.write_text(dumps(plan), encoding="utf-8")

@@ -14,6 +14,8 @@ from clusterwright.plan import words
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"
+#: One cloud and one owner: enough for every column.
+FEW = ["targets.azure=null", "targets.gcp=null"]
 
 
 @pytest.fixture(autouse=True)
@@ -21,18 +23,21 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A price store of the test's own."""
     place = tmp_path / "prices.duckdb"
     monkeypatch.setenv("CLUSTERWRIGHT_STORE", str(place))
+    monkeypatch.setattr(answer, "_DRAWS", 20)
     return place
 
 
 def test_every_amount_is_told_in_the_currency(capsys: pytest.CaptureFixture[str]) -> None:
     """Amounts of the JSON are divided by the rate and say so in their names; what is no money stays."""
-    assert answer.compare(BLUEPRINT, None, as_json=True) == 0
+    assert answer.compare(BLUEPRINT, FEW, as_json=True) == 0
     usd = json.loads(capsys.readouterr().out)
-    assert finance.compare(BLUEPRINT, [GIVEN], draws=5, seed=1, as_json=True) == 0
+    assert finance.compare(BLUEPRINT, [GIVEN, *FEW], draws=5, seed=1, as_json=True) == 0
     assert not [name for name in json.loads(capsys.readouterr().out)["uncertainty"] if "usd" in name]
-    assert answer.compare(BLUEPRINT, [GIVEN], as_json=True) == 0
+    assert answer.compare(BLUEPRINT, [GIVEN, *FEW], as_json=True) == 0
     eur = json.loads(capsys.readouterr().out)
     assert "currency" not in usd
+    # Two blueprints are two scenarios.
+    assert usd.pop("scenario") != eur.pop("scenario")
     assert eur.pop("currency") == {"code": "EUR", "usd": 1.25, "day": "2026-10-15", "source": "ECB"}
 
     def check(one: object, other: object, money: bool) -> None:
@@ -55,12 +60,15 @@ def test_every_amount_is_told_in_the_currency(capsys: pytest.CaptureFixture[str]
 
 def test_text_has_no_dollar_left(capsys: pytest.CaptureFixture[str]) -> None:
     """A terminal shows the currency everywhere, and the rate with its day and source."""
-    assert finance.compare(BLUEPRINT, [GIVEN, "tco.tax_rate=21 %"], draws=20, seed=1, as_json=False) == 0
+    assert finance.compare(BLUEPRINT, [GIVEN, *FEW, "tco.tax_rate=21 %"], draws=20, seed=1, as_json=False) == 0
     text = capsys.readouterr().out
     assert "$" not in text
     assert "1 EUR = 1.25 USD on 2026-10-15 (ECB)" in text
-    assert answer.compare(BLUEPRINT, [GIVEN], as_json=False) == 0
-    assert "$" not in capsys.readouterr().out
+    assert answer.compare(BLUEPRINT, [GIVEN, *FEW], as_json=False) == 0
+    text = capsys.readouterr().out
+    assert "$" not in text
+    assert "EUR/GPU-h" in text
+    assert not [line for line in text.splitlines() if "USD" in line and not line.startswith("All money in EUR")]
     assert words.money(1.0) == "$1.00"
 
 
@@ -68,7 +76,7 @@ def test_a_stored_rate_is_the_newest_up_to_the_prices(capsys: pytest.CaptureFixt
     """The code alone takes the rate of the store that was newest on the as-of day."""
     for day, rate in (("2026-10-01", 1.1), ("2026-10-14", 1.2), ("2026-11-01", 1.5)):
         price_store.rate("EUR", rate, day=day, source="bank", store=store)
-    assert answer.compare(BLUEPRINT, ["tco.currency=EUR", "economics.as_of=2026-10-16"], as_json=True) == 0
+    assert answer.compare(BLUEPRINT, ["tco.currency=EUR", "economics.as_of=2026-10-16", *FEW], as_json=True) == 0
     told = json.loads(capsys.readouterr().out.partition("{")[2].join(("{", "")))
     assert told["currency"] == {"code": "EUR", "usd": 1.2, "day": "2026-10-14", "source": "bank"}
 
