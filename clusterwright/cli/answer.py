@@ -257,7 +257,10 @@ def compare(
     else:
         with told_in(currency):
             text = comparison_markdown(result) if markdown else show.comparison_text(result)
-            more = () if markdown else ("", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result))
+            if markdown:
+                more = ranked.ranking_markdown(result, found)
+            else:
+                more = ["", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result)]
             print("\n".join((text, *more, *currency_note(currency))))  # noqa: T201
     return exit_code(loaded, result)
 
