@@ -77,8 +77,11 @@ def rate(currency: str, usd: float, *, day: str, source: str, store: str | Path 
     code = currency.upper()
     if len(code) != 3 or not code.isalpha() or code == "USD":  # noqa: PLR2004 - ISO 4217
         raise InputError(f"{currency!r} is no foreign currency", help="write its three letters, for example EUR")
+    on = day_of(day)
+    if on > dt.datetime.now(dt.UTC).date():
+        raise InputError(f"{day} is yet to come", help="give the day whose rate it is")
     with PriceStore.open(store) as opened:
-        opened.add_exchange_rate(currency=code, day=day_of(day), usd_per_currency=usd, source=source)
+        opened.add_exchange_rate(currency=code, day=on, usd_per_currency=usd, source=source)
     print(f"1 {code} = {usd:g} USD on {day} ({source})")  # noqa: T201
     return EXIT_FINE
 

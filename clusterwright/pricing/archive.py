@@ -11,7 +11,7 @@ from typing import Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import exactly
-from clusterwright.pricing.lake import PRICES, QUOTE, VERSION, VERSIONS, tables
+from clusterwright.pricing.lake import PRICES, QUOTE, VERSION, VERSIONS, damaged, tables
 from clusterwright.pricing.store import PriceStore
 
 #: Documents are kept whole in the store only; an archive has their hashes and addresses.
@@ -24,7 +24,7 @@ def export_archive(store: PriceStore, folder: Path) -> int:
     The folder is written beside its place and renamed, so that it is never half there.
 
     Raises:
-        InputError: the folder exists, or cannot be written.
+        InputError: the folder exists, or cannot be written. StoreError: the store is damaged.
     """
     import duckdb  # noqa: PLC0415 - 0.2 s that only commands with a store pay
 
@@ -46,8 +46,12 @@ def export_archive(store: PriceStore, folder: Path) -> int:
             store.connection.execute(f"copy (select {columns} from {table}) to {target} (format parquet)")  # noqa: S608 - our own names
         count = _count(store, PRICES)
         beside.rename(folder)
-    except (OSError, duckdb.IOException) as error:
+    except (OSError, duckdb.Error) as error:
         shutil.rmtree(beside, ignore_errors=True)
+        if type(error) is duckdb.Error:
+            raise damaged(store.path, error) from error
+        if not isinstance(error, OSError | duckdb.IOException):
+            raise
         raise InputError(f"{folder} cannot be written: {str(error).splitlines()[0]}", help="make room") from None
     return count
 

@@ -11,10 +11,10 @@ from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.gpu_products import GpuProduct
-from clusterwright.pricing.lake import StoreError, last_line
+from clusterwright.pricing.lake import StoreError, damaged, last_line
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.pricing.statements import files, statement
-from clusterwright.pricing.store import attach
+from clusterwright.pricing.store import attach, default_path
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -94,6 +94,8 @@ class PriceBook:
             connection.execute(f"create table price_source as {sources}", {"file": str(place / "sources.csv")})
             _create_rules(connection, with_store=folder is None and attach(connection, store))
         except duckdb.Error as error:
+            if type(error) is duckdb.Error:
+                raise damaged(store or default_path(), error) from error
             raise MissingFactError(
                 f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",
                 help="correct the line that is named, or install Clusterwright again",

@@ -181,3 +181,11 @@ def last_line(error: Exception) -> str:
     """Return what went wrong; a failure of a file system ends with it, below the way it came."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip() if lines and lines[0].startswith("Traceback") else lines[0]
+
+
+def damaged(place: Path | str, error: Exception) -> StoreError:
+    """Return what is said of a store whose blocks cannot be read; DuckDB raises its base class for them."""
+    return StoreError(
+        f"{place} cannot be read to the end: {last_line(error)}",
+        help="if it is damaged, put back a copy, or read an export into a new one: clusterwright prices restore",
+    )

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import without_progress_bar
-from clusterwright.pricing.lake import QUOTE, VERSION, StoreError, attach_lake, is_lake, lake_connection, place_of
+from clusterwright.pricing.lake import (
+    QUOTE,
+    VERSION,
+    StoreError,
+    attach_lake,
+    damaged,
+    is_lake,
+    lake_connection,
+    place_of,
+)
 from clusterwright.pricing.statements import files, statement
 
 if TYPE_CHECKING:
@@ -85,6 +94,8 @@ class PriceStore:
                 connection.close()
             if isinstance(error, duckdb.IOException | duckdb.TransactionException | duckdb.FatalException):
                 raise _unwritable(place, error) from error
+            if type(error) is duckdb.Error:
+                raise damaged(place, error) from error
             raise
         return cls(connection, place)
 
@@ -125,13 +136,22 @@ class PriceStore:
             )
             if isinstance(error, failures):
                 raise _unwritable(self.path, error) from error
+            if type(error) is duckdb.Error:
+                raise damaged(self.path, error) from error
             raise
 
     def rows(self, path: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Return the rows of a statement, for example `pricing/sql/in_quarantine.sql`."""
-        cursor = self.connection.execute(statement(path), parameters or {})
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        """Return the rows of a statement; a store that is damaged is a StoreError."""
+        import duckdb  # noqa: PLC0415 - 0.2 s that only commands with a store pay
+
+        try:
+            cursor = self.connection.execute(statement(path), parameters or {})
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.Error as error:
+            if type(error) is duckdb.Error:
+                raise damaged(self.path, error) from error
+            raise
 
     def add_exchange_rate(self, *, currency: str, day: dt.date, usd_per_currency: float, source: str) -> None:
         """Store what one unit of a currency was worth in USD on a day.
@@ -211,11 +231,11 @@ def _connected(place: Path, *, read_only: bool, wait_s: float) -> "DuckDBPyConne
         try:
             connection = duckdb.connect(str(place), read_only=read_only)
         except duckdb.Error as error:
-            said = str(error)
-            if "lock" in said.lower() and time.monotonic() < deadline:
+            is_held = isinstance(error, duckdb.IOException) and "lock on file" in str(error)  # not: "block at location"
+            if is_held and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
                 continue
-            if "lock" in said.lower():
+            if is_held:
                 raise StoreError(
                     f"the price store {place} is held by another process: {_first_line(error)}",
                     help="wait until it has ended, or name another store with --store",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.pricing.archive import export_archive
+from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore, StoreError
 
 from .quotes import quote, read
@@ -210,3 +212,35 @@ def test_reading_while_nobody_writes(tmp_path: Path) -> None:
         os.kill(other.pid, signal.SIGKILL)
     shutil.copy(path, tmp_path / "copy.duckdb")
     assert _state(tmp_path / "copy.duckdb") == (0, 0, 0)
+
+
+def test_a_damaged_store_is_said_to_be_one(tmp_path: Path) -> None:
+    """Blocks that are overwritten end every question with the place and what to do, not with an unknown error."""
+    place = tmp_path / "prices.duckdb"
+    with PriceStore.open(place) as store:
+        read(store, tmp_path, *(quote(region=f"r{number}", sku=f"aws/p{number}") for number in range(3000)))
+        store.connection.execute("checkpoint")
+    content = bytearray(place.read_bytes())
+    # Behind the three headers of 4 KiB lie blocks of 256 KiB, each with a checksum in front.
+    for start in range(3 * 4096, len(content), 256 * 1024):
+        content[start + 100 : start + 200] = bytes(byte ^ 0x5A for byte in content[start + 100 : start + 200])
+    place.write_bytes(content)
+    before = place.read_bytes()
+    for use in (_add, _export, _ask):
+        with pytest.raises(StoreError, match=f"{place.name} cannot be (read|opened)"):
+            use(place)
+    assert place.read_bytes() == before
+
+
+def _add(place: Path) -> None:
+    with PriceStore.open(place) as store:
+        read(store, place.parent, quote())
+
+
+def _export(place: Path) -> None:
+    with PriceStore.open(place, read_only=True) as store:
+        export_archive(store, place.parent / "out")
+
+
+def _ask(place: Path) -> None:
+    PriceBook.open(store=place).close()
