@@ -69,7 +69,7 @@ class CloudContract(Section):
         "credited",
         description="what the horizon cuts off the last commitment: credited to later work, or paid and lost",
     )
-    rate: Annotated[Money, Field(gt=0)] | None = Field(
+    rate: Annotated[Money, Field(gt=0, le=1e6)] | None = Field(
         None, description="price agreed per GPU and hour, for example 2.10 USD; the list price without it"
     )
     discount: Fraction = Field(0.0, ge=0, lt=1, description="share off the price, for example 18 %")
@@ -77,7 +77,10 @@ class CloudContract(Section):
         ["compute"], description="bill lines that the discount is on: categories such as [compute, storage], or all"
     )
     commitment_per_year: Money = Field(
-        0.0, ge=0, description="least spend a year; what the bill falls short of it is paid, for example 5 MUSD"
+        0.0,
+        ge=0,
+        le=1e12,
+        description="least spend a year; what the bill falls short of it is paid, for example 5 MUSD",
     )
 
     @model_validator(mode="after")
@@ -155,7 +158,7 @@ class CloudExtras(Section):
     goodput_loss: Fraction = Field(
         0.0, ge=0, lt=1, description="work lost beyond the plan's own, as a share of the price of GPU nodes"
     )
-    setup: Money = Field(0.0, ge=0, description="paid once at the start, for example to move in")
+    setup: Money = Field(0.0, ge=0, le=1e12, description="paid once at the start, for example to move in")
 
     @model_validator(mode="after")
     def _share(self) -> "CloudExtras":

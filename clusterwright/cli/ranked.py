@@ -52,7 +52,10 @@ def ranking_lines(plan: Plan, found: Finances) -> list[str]:
         ]
         for cost in found.costs
     ]
-    legend = f"  best in: share of {found.draws:,} draws of the assumptions in which it costs least"
+    legend = (
+        "  best first: by NPV, the present value of what is paid; "
+        f"best in: share of {found.draws:,} draws of the assumptions in which it costs least"
+    )
     if any(not cost.competes for cost in found.costs):
         legend += "; –: GPU prices alone, or spot nodes that nobody asked for"
     return [table(columns, rows), legend]

@@ -80,7 +80,7 @@ def _fill(work: Workbook, known: list[Option]) -> None:
     options = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)
-    write_heat_map(work)
+    write_heat_map(work, bill)
     write_uncertainty(work)
     write_units(work, bill, sheets)
     taxed = write_tax(work)

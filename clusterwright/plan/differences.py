@@ -14,6 +14,23 @@ _FIGURES = (
 )  # fmt: skip
 _INPUTS = ("workload", "goals", "economics")
 _VERSIONS = ("clusterwright", "catalogue", "as_of", "recommended", "recommended_horizon")
+#: Keys of the blueprint's section tco whose values are times, in seconds.
+TIMES = frozenset(
+    (
+        "age",
+        "block",
+        "building_life",
+        "delivery",
+        "length",
+        "life",
+        "refresh",
+        "step_every",
+        "term",
+        "warranty",
+        "wind_down",
+    )
+)
+_MONTH_S = 730 * 3600.0
 #: Differences below this share of the value are the rounding of floats.
 _SAME = 1e-9
 
@@ -111,8 +128,17 @@ def _inputs(plan: Plan) -> dict[str, Value]:
     found: dict[str, Value] = {name: getattr(plan, name) for name in _VERSIONS}
     for name in _INPUTS:
         found |= dict(_flat(asdict(getattr(plan, name)), name))
-    found |= dict(_flat(plan.tco.model_dump(mode="json"), "tco"))
+    found |= dict(_in_months(_flat(plan.tco.model_dump(mode="json"), "tco")))
     return found | {f"quote.{quote.sku}": quote.usd for quote in plan.quotes}
+
+
+def _in_months(inputs: Iterator[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+    """Return inputs with times, which the blueprint holds in seconds, in months of 730 hours; their names say so."""
+    for name, value in inputs:
+        if name.rpartition(".")[2] not in TIMES or isinstance(value, str):
+            yield name, value
+        else:
+            yield f"{name}_months", None if value is None else value / _MONTH_S
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, Value]]:  # noqa: ANN401 - nested records

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 RESALE_WITH_RENT = 0.7
 _MOST_DRAWS = 1_000_000
 _ROUNDING = 1e-9
+#: What decides how much work there is to pay for.
+_OF_TIME = ("run_time", "utilisation")
 SEED = 20261121
 
 
@@ -145,6 +147,8 @@ def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping
             help="its peak is the value itself: let the band hold it, or take distribution: normal",
             path=path,
         )
+    if band.key in _OF_TIME and (drawn.high == 0 or 0 in drawn.values):
+        raise InputError(f"{band.key} of 0 is no work at all", help="give values above 0", path=path)
     try:
         check(drawn)
     except InputError as error:

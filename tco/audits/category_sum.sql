@@ -1,4 +1,5 @@
 -- One row is one candidate in one scenario whose categories, or whose months, do not add up to its total, to the cent.
+-- A cent, or twelve digits of the amount: sums of more than five billion USD in floats are no closer than that.
 with
 total as (
     select
@@ -56,7 +57,7 @@ left join category_sum on total.scenario = category_sum.scenario and total.key =
 left join last_cumulative on total.scenario = last_cumulative.scenario and total.key = last_cumulative.key
 left join resale on total.scenario = resale.scenario and total.key = resale.key
 where
-    abs(total.usd - category_sum.usd) > 0.005
-    or abs(total.usd - coalesce(resale.usd, 0.0) - last_cumulative.usd) > 0.005
+    abs(total.usd - category_sum.usd) > greatest(0.005, 1e-12 * abs(total.usd))
+    or abs(total.usd - coalesce(resale.usd, 0.0) - last_cumulative.usd) > greatest(0.005, 1e-12 * abs(total.usd))
     or category_sum.usd is null
     or last_cumulative.usd is null

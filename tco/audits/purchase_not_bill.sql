@@ -1,4 +1,5 @@
 -- One row is one candidate whose purchases in the cash flow are not quantity times price of its bill, to the cent.
+-- A cent, or twelve digits of the amount: sums of more than five billion USD in floats are no closer than that.
 with
 bill as (
     select
@@ -32,4 +33,4 @@ select
     coalesce(paid.usd, 0.0) || ' USD paid, the bill says ' || coalesce(bill.usd, 0.0) as finding
 from bill
 full outer join paid on bill.key = paid.key
-where abs(coalesce(bill.usd, 0.0) - coalesce(paid.usd, 0.0)) > 0.005
+where abs(coalesce(bill.usd, 0.0) - coalesce(paid.usd, 0.0)) > greatest(0.005, 1e-12 * coalesce(bill.usd, 0.0))

@@ -1,4 +1,5 @@
 -- One row is one candidate whose depreciation and value left in the books are not what was paid for it, to the cent.
+-- A cent, or twelve digits of the amount: sums of more than five billion USD in floats are no closer than that.
 with
 bought as (
     select
@@ -41,5 +42,5 @@ select
 from bought
 inner join booked on bought.key = booked.key
 where
-    abs(booked.written_off_usd + booked.book_usd - bought.usd) > 0.005
-    or booked.least_book_usd < -0.005
+    abs(booked.written_off_usd + booked.book_usd - bought.usd) > greatest(0.005, 1e-12 * bought.usd)
+    or booked.least_book_usd < -greatest(0.005, 1e-12 * bought.usd)

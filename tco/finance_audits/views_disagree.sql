@@ -1,4 +1,5 @@
 -- One row is one candidate whose cost in the books is not its cost in cash, or whose tax is not the rate on all of it,
+-- A cent, or twelve digits of the amount: sums of more than five billion USD in floats are no closer than that.
 -- to the cent: over the whole horizon, every dollar of cost lowers income once.
 with
 cash as (
@@ -25,5 +26,5 @@ from cash
 left join taxed on cash.key = taxed.key
 where
     taxed.key is null
-    or abs(taxed.tax_usd + $tax_rate * cash.usd) > 0.005
-    or abs(taxed.usd - (1.0 - $tax_rate) * cash.usd) > 0.005
+    or abs(taxed.tax_usd + $tax_rate * cash.usd) > greatest(0.005, 1e-12 * abs(cash.usd))
+    or abs(taxed.usd - (1.0 - $tax_rate) * cash.usd) > greatest(0.005, 1e-12 * abs(cash.usd))

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from clusterwright.assets import root
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli import diff
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
 from clusterwright.plan.causes import causes
-from clusterwright.plan.differences import differences
+from clusterwright.plan.differences import TIMES, differences
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 
@@ -33,6 +34,32 @@ def other() -> Plan:
     """The same, used less and with other prices of electricity."""
     values = [*ONE_TARGET, "economics.utilisation=60 %", "site.power_price=0.1 USD/kWh"]
     return load_and_decide(BLUEPRINT, values)[1]
+
+
+def test_times_are_told_in_months(plan: Plan) -> None:
+    """Times of the section tco are months; words under the same key, such as a contract's term, stay words."""
+    section = TcoSection.model_validate(
+        {"delivery": "6 months", "refresh": "2 years", "contracts": [{"target": "aws", "term": "reserved_1y"}]}
+    )
+    found = {
+        change.name: change.after
+        for change in differences(plan, dataclasses.replace(plan, tco=section), ("a", "b")).inputs
+    }
+    assert found["tco.refresh_months"] == pytest.approx(24.0)
+    assert found["tco.delivery_months"] == pytest.approx(6.0)
+    assert found["tco.contracts.0.term"] == "reserved_1y"
+
+
+def test_every_time_of_the_section_is_known() -> None:
+    """What the schema reads as a duration is what is told in months."""
+    schema = TcoSection.model_json_schema()
+    records = [schema, *schema["$defs"].values()]
+    assert {
+        key
+        for record in records
+        for key, entry in record.get("properties", {}).items()
+        if any("weeks" in form.get("pattern", "") for form in (entry, *entry.get("anyOf", ())))
+    } == TIMES
 
 
 def test_nothing_changed(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

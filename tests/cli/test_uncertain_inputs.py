@@ -57,8 +57,24 @@ def test_wrong_path(value: str) -> None:
         load(BLUEPRINT, (f"tco.price_path={value}",))
 
 
+@pytest.mark.parametrize("band", ["{low: 0, high: 0}", "{distribution: discrete, values: [0, 1]}"])
+def test_no_work_at_all(band: str) -> None:
+    """A run that takes no time would be rented for nothing."""
+    with pytest.raises(BlueprintError, match="1 problem") as caught:
+        finance.compare(BLUEPRINT, [f"tco.uncertainty.run_time={band}"], draws=50, seed=1, as_json=False)
+    assert "run_time of 0 is no work at all" in caught.value.render()
+
+
 def test_band_that_fits_no_input() -> None:
     """A name that no input has stops every command that plans."""
     with pytest.raises(BlueprintError) as caught:
         load_and_decide(BLUEPRINT, ["tco.uncertainty={pu: 10 %}"])
     assert "did you mean 'pue'" in caught.value.render()
+
+
+def test_amounts_beyond_the_cents_of_floats(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sums of 3e14 USD, which floats hold to a few cents, still reconcile: the audits compare twelve digits there."""
+    owner = "{software_usd_per_gpu: 1e12, staff_usd_per_fte_year: 1e11}"
+    asked = [f"tco.owner={owner}", "economics.horizon=60 months", "tco.tax_rate=0.3", "tco.depreciation=macrs_5"]
+    assert finance.compare(BLUEPRINT, asked, draws=20, seed=1, as_json=False) == 0
+    assert "on premises" in capsys.readouterr().out

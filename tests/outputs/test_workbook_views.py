@@ -48,6 +48,33 @@ def test_every_view_shows_what_the_engine_finds(
     assert not [row for row in book["Options"].iter_rows(values_only=True) if "numbers of the engine" in str(row[0])]
 
 
+def test_commitments_of_the_heat_map_grow_where_the_work_takes_more(
+    agree_with_views: Callable[[Workbook, Finances], int],
+) -> None:
+    """A commitment whose hours are nearly all used takes more nodes at 1.25 times the work, as the engine finds."""
+    book, found = opened(["targets.onprem.system=dgx-b300"])
+    assert found.compared_with == "aws/reserved_3y"
+    busiest = [cell.saving_usd for cell in found.heat if cell.utilisation == 1.0]
+    assert min(busiest) > 1.5 * max(cell.saving_usd for cell in found.heat if cell.utilisation < 1.0)
+    assert agree_with_views(book, found) > 200
+
+
+def test_no_line_of_the_bill_reads_itself() -> None:
+    """A contract with a provider of which only prices are known has lines of its own; none refers to itself."""
+    plan = plan_of(BLUEPRINT, ["tco.contracts=[{target: coreweave, rate: 2.10 USD}]"])
+    found = finances(plan, PriceBook.open(), draws=20, seed=1)
+    bill = openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan, found)))["Bill"]
+    lines = [row for row in bill.iter_rows(min_row=2) if row[0].value == "coreweave/on_demand/contract"]
+    assert [(row[3].value, row[7].value) for row in lines] == [(48, pytest.approx(8 * 2.10))]
+    circles = [
+        cell.coordinate
+        for row in bill.iter_rows(min_row=2)
+        for cell in (row[3], row[7])
+        if str(cell.value) == f"={cell.coordinate}"
+    ]
+    assert circles == []
+
+
 def test_a_view_that_is_wrong_is_seen(agree_with_views: Callable[[Workbook, Finances], int]) -> None:
     """A figure that is a dollar off, and a check that is broken, fail."""
     book, found = opened([])
@@ -70,7 +97,9 @@ def test_a_plan_with_clouds_alone_has_nothing_to_write_off(tmp_path: Path) -> No
     path.write_text(text.replace("  onprem:\n    system: dgx-h100\n", ""), encoding="utf-8")
     plan = plan_of(path, None)
     assert plan.option("onprem") is None
-    book = openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan)), data_only=True)
+    book = openpyxl.load_workbook(
+        io.BytesIO(workbook_xlsx(plan, finances(plan, PriceBook.open(), draws=20, seed=1))), data_only=True
+    )
     assert "nothing to compare" in book["Returns"]["A5"].value
     assert book["Financing"]["A4"].value == "Nothing is bought in this plan."
     shown = [cell.value for sheet in book for row in sheet for cell in row]

@@ -93,7 +93,8 @@ def write_bill(work: Workbook) -> Bill:
                 )
             )  # fmt: skip
             first = shared.setdefault((target, place), (len(rows), line))
-            _write(work, len(rows), label, line, first[0] if first[1] == line and label != target else 0)
+            same_as = first[0] if first[1] == line and first[0] != len(rows) else 0
+            _write(work, len(rows), label, line, same_as)
     page.sheet.autofit(520)
     page.sheet.autofilter(0, 0, max(len(rows), 1), len(_COLUMNS) - 1)
     for name, letter in _NAMED.items():

@@ -19,7 +19,7 @@ from clusterwright.outputs.sheets.formula import (
     whole,
 )
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
+from clusterwright.outputs.sheets.shared import Flows, Workbook, bill_label
 from clusterwright.outputs.sheets.stages import staged
 from clusterwright.plan.finances import Return
 
@@ -162,8 +162,7 @@ def _utilisation(work: Workbook, own: dict[str, Figure], rented: dict[str, Figur
 
 def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
     """Return what the rented GPU nodes cost over the horizon, and per GPU-hour."""
-    option = option_of(work.plan, flows.cost)
-    label = option.target if option else flows.key
+    label = bill_label(work, flows)
     names = work.names
     horizon = names["horizon_months"]
     by_use = bill.usd_per_month(work, label, paid="while working", category="compute") * flows.busy

@@ -111,6 +111,12 @@ def option_of(plan: Plan, cost: CandidateCost) -> Option | None:
     return option if cost.key in (option.target, f"{option.target}/{option.term}") else None
 
 
+def bill_label(work: Workbook, flows: Flows) -> str:
+    """Return how the sheet Bill calls an option: the plan's own by their target, all others by their key."""
+    option = option_of(work.plan, flows.cost)
+    return option.target if option else flows.key
+
+
 def label_of(key: str) -> str:
     """Return how people read an option's key."""
     words = term_text(key)

@@ -18,10 +18,10 @@ from clusterwright.outputs.sheets.formula import (
     when,
 )
 from clusterwright.outputs.sheets.inputs import methods
+from clusterwright.outputs.sheets.method_shares import method_share_spans, write_method_shares, years
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook, label_of
 from clusterwright.outputs.sheets.stages import staged
-from clusterwright.tco.finance import depreciation_fractions
 
 _FIRST = 4
 _SCHEDULE = (
@@ -85,7 +85,7 @@ def write_tax(work: Workbook) -> dict[str, Taxed]:
         "purchase; that of the sale at the end of the horizon.",
     )
     page.widths(34, rest=19, columns=max(len(_OPTIONS), 1 + len(methods())))
-    start = _FIRST + (_years() + 7 if work.owned else 0)
+    start = _FIRST + (years() + 7 if work.owned else 0)
     page.head(start, _OPTIONS)
     by_month.title(
         "After tax by month",
@@ -107,12 +107,9 @@ def write_tax(work: Workbook) -> dict[str, Taxed]:
         _result(page, start + 1 + place, taxed)
         found[option.key] = taxed
         column += len(_PAID) + (len(_CAPITAL) if taxed.buys else 0)
-    _tables(work, page, start + len(found) + 3)
+    if work.owned is not None:
+        write_method_shares(page, start + len(found) + 3)
     return found
-
-
-def _years() -> int:
-    return max(len(depreciation_fractions(method)) for method in methods())
 
 
 def single(work: Workbook) -> bool:
@@ -141,11 +138,11 @@ def _schedule(work: Workbook, page: Page) -> _Schedule | None:
         return None
     page.head(_FIRST - 1, _SCHEDULE, texts=0)
     names, parts = work.names, sums(owned)
-    at = _FIRST + _years()
+    at = _FIRST + years()
     bought = page.cell(at + 1, 1, parts["bought"].value)
-    header, rows = _table_spans(work, page)
+    header, rows = method_share_spans(page, _tables_row(work))
     due, written, book = [], [], bought
-    for place in range(_years()):
+    for place in range(years()):
         row = _FIRST + place
         year = page.number(row, 0, float(place + 1), "count")
         month = page.put(row, 1, year * 12.0, "count")
@@ -172,45 +169,7 @@ def _schedule(work: Workbook, page: Page) -> _Schedule | None:
 
 def _tables_row(work: Workbook) -> int:
     options = len(work.flows) + (1 if work.found.taxed.delivery_months else 0)
-    return _FIRST + _years() + 7 + options + 3
-
-
-def _table_spans(work: Workbook, page: Page) -> tuple[Span, list[Span]]:
-    """Return the methods' names and the shares of every year, as they stand below the options."""
-    top = _tables_row(work)
-    columns = range(1, 1 + len(methods()))
-    header = span([page.cell(top + 1, column, name) for column, name in zip(columns, methods(), strict=True)])
-    tables = [depreciation_fractions(method) for method in methods()]
-    rows = [
-        span(
-            [
-                page.cell(top + 2 + year, column, table[year] if year < len(table) else 0.0)
-                for column, table in zip(columns, tables, strict=True)
-            ]
-        )
-        for year in range(_years())
-    ]
-    return header, rows
-
-
-def _tables(work: Workbook, page: Page, top: int) -> None:
-    if work.owned is None:
-        return
-    page.text(top, 0, "Shares by method and year (before the bonus)", "bold")
-    page.text(top + 1, 0, "year", "head")
-    for column, method in enumerate(methods(), start=1):
-        page.text(top + 1, column, method, "right")
-        table = depreciation_fractions(method)
-        for year in range(_years()):
-            page.number(top + 2 + year, column, table[year] if year < len(table) else 0.0, "share_input")
-    for year in range(_years()):
-        page.number(top + 2 + year, 0, float(year + 1), "count")
-    page.text(
-        top + 3 + _years(),
-        0,
-        "MACRS: half-year convention, _q1 to _q4 mid-quarter, IRS Publication 946; tco/depreciation.csv",
-        "note",
-    )
+    return _FIRST + years() + 7 + options + 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

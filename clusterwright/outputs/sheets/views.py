@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
+from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.formula import Figure, added, product_sum, span
+from clusterwright.outputs.sheets.formula import Figure, added, largest, product_sum, span, when
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Flows, Workbook, label_of
+from clusterwright.outputs.sheets.shared import Flows, Workbook, bill_label, label_of
 from clusterwright.plan.finances import HEAT_FACTORS
 from clusterwright.plan.words import NAME_OF_TARGET
 
@@ -132,10 +133,11 @@ def _tornado(work: Workbook, page: Page, rows: tuple[int, int]) -> None:
     page.sheet.fit_to_pages(1, 1)
 
 
-def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
+def write_heat_map(work: Workbook, bill: Bill) -> dict[tuple[float, float], Figure]:
     """Write what owning saves by utilisation and rental price, in formulas; return the cells by the two factors.
 
-    The present value is linear in both: what is paid by use follows utilisation, and the rented part the price too.
+    What is paid by use follows utilisation, and the rented part the price too. Commitments pay all their hours, and
+    more nodes are committed to where the work takes more than these.
     """
     page = work.page("Heat map")
     own, rented = work.owned, work.flows.get(work.found.compared_with)
@@ -154,17 +156,34 @@ def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
     page.text(_FIRST - 1, 1, "utilisation", "right")
     prices = [page.number(_FIRST - 1, 2 + column, factor, "factor_input") for column, factor in enumerate(HEAT_FACTORS)]
     parts = {name: _worth(work, flows) for name, flows in (("own", own), ("rented", rented))}
+    committed = _committed_worth(work, bill, rented)
     found = {}
     for row, factor in enumerate(used, start=_FIRST):
         share = page.number(row, 0, factor, "factor_input")
-        page.put(row, 1, work.names["utilisation"] * share, "share_1")
+        busy = page.put(row, 1, work.names["utilisation"] * share, "share_1")
+        more = largest(1.0, rented.busy * share) / largest(1.0, rented.busy)
         for column, price in enumerate(prices):
             rent = parts["rented"][0] * share * price + parts["rented"][1]
             saved = rent - parts["own"][0] * share - parts["own"][1]
+            if committed is not None:
+                saved += committed * (more - 1.0)
+                # How a contract is paid has no formula, so that nothing says what more of it costs.
+                saved = when(more.equals(1.0), saved, "unknown") if rented.key in work.not_live else saved
+            saved = when(busy.above(1.0 + 1e-9), "unknown", saved)
             found[factor, HEAT_FACTORS[column]] = page.put(row, 2 + column, saved)
     last = (_FIRST + len(used) - 1, 1 + len(HEAT_FACTORS))
     page.sheet.conditional_format(_FIRST, 2, *last, {"type": "3_color_scale"} | _PALE)
     return found
+
+
+def _committed_worth(work: Workbook, bill: Bill, flows: Flows) -> Figure | None:
+    """Return the present value of what is paid whether used or not; None where no line is committed."""
+    label = bill_label(work, flows)
+    if not bill.usd_per_month(work, label, paid="committed").value:
+        return None
+    factors = span(work.factors)
+    always = bill.usd_per_month(work, label, paid="always") * product_sum(span(work.lengths), factors)
+    return product_sum(span(flows.kept), factors) - always
 
 
 def _worth(work: Workbook, flows: Flows) -> tuple[Figure, Figure]:
