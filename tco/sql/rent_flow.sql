@@ -1,7 +1,8 @@
 -- One row is what one rented bill line costs in one month, or at the start of what is paid in advance (a commitment, a
 -- capacity block), each renewed until the end of the horizon. What the end cuts off the last commitment stands there:
 -- as a credit to the work that follows (`unused_term`), or as the rest that is still owed.
--- Where the work grows, hours worked do from year to year, and so do committed nodes that no longer suffice.
+-- Where the work grows, hours worked do from year to year, and so do committed nodes that no longer suffice: what is
+-- paid in advance is for the nodes at the start of the term, those that come later are paid by the month until its end.
 -- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was
 -- agreed, empty for everything else.
 with
@@ -39,7 +40,8 @@ dated as (
         floor((ceil(period.month_end) - 1.0) / if(rented_line.committed, rented_line.period_months, 1.0))
         * if(rented_line.committed, rented_line.period_months, 1.0) as agreed_month,
         floor((ceil(period.month_end) - 1.0) / 12.0) as years_before,
-        rented_line.usd_per_month * period.months * (1.0 - rented_line.upfront_fraction) as usd
+        rented_line.upfront_fraction as paid_ahead,
+        rented_line.usd_per_month * period.months as usd
     from rented_line
     cross join period
     union all
@@ -50,6 +52,7 @@ dated as (
         cut_off.item || ', paid in advance' as flow_item,
         cut_off.start_month as agreed_month,
         floor(cut_off.start_month / 12.0) as years_before,
+        0.0 as paid_ahead,
         cut_off.usd_per_month
         * cut_off.upfront_fraction
         * if(
@@ -68,6 +71,7 @@ dated as (
         || if(cut_off.rest = 'paid', ', rest of the commitment', ', paid in advance for later work') as flow_item,
         cut_off.start_month as agreed_month,
         floor(cut_off.start_month / 12.0) as years_before,
+        0.0 as paid_ahead,
         cut_off.usd_per_month
         * cut_off.months_left
         * if(cut_off.rest = 'paid', 1.0 - cut_off.upfront_fraction, -cut_off.upfront_fraction) as usd
@@ -91,12 +95,20 @@ select
     dated.confidence,
     dated.usd
     * case
-        when dated.by_the_hour_worked then power(1.0 + $growth_per_year, dated.years_before)
+        when dated.by_the_hour_worked
+            then (1.0 - dated.paid_ahead) * power(1.0 + $growth_per_year, dated.years_before)
         when dated.committed
             then
-                greatest(1.0, dated.busy_fraction * power(1.0 + $growth_per_year, dated.years_before))
+                (
+                    greatest(1.0, dated.busy_fraction * power(1.0 + $growth_per_year, dated.years_before))
+                    - dated.paid_ahead
+                    * greatest(
+                        1.0,
+                        dated.busy_fraction * power(1.0 + $growth_per_year, floor(dated.agreed_month / 12.0))
+                    )
+                )
                 / greatest(1.0, dated.busy_fraction)
-        else 1.0
+        else 1.0 - dated.paid_ahead
     end as usd,
     if(dated.by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
     if(dated.by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
