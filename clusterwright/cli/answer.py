@@ -258,7 +258,10 @@ def compare(
     else:
         with told_in(currency):
             text = comparison_markdown(result) if markdown else show.comparison_text(result)
-            more = () if markdown else ("", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result))
+            if markdown:
+                more = ranked.ranking_markdown(result, found)
+            else:
+                more = ["", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result)]
             # The source of the rate is anybody's words, and Markdown is shown as a page.
             note = [cell(line) if markdown else line for line in currency_note(currency)]
             print("\n".join((text, *more, *note)))  # noqa: T201

@@ -4,6 +4,7 @@ from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.show import table
+from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.words import money, percent, term_text, told, told_code
@@ -33,13 +34,25 @@ def ranking_lines(plan: Plan, found: Finances) -> list[str]:
     """Return every option over all targets, hardware, terms, contracts and mixes, the cheapest present value first."""
     if not found.costs:
         return []
+    columns = [(title, "" if place else "left") for place, title in enumerate(_titles(plan))]
+    return [table(columns, _rows(found)), _legend(found)]
+
+
+def ranking_markdown(plan: Plan, found: Finances) -> list[str]:
+    """Return the same as Markdown where the blueprint has contracts or mixes, which no other table of it shows."""
+    if not (plan.tco.contracts or plan.tco.hybrid) or not found.costs:
+        return []
+    return ["", *markdown_table(_titles(plan), _rows(found)), "", _legend(found).strip()]
+
+
+def _titles(plan: Plan) -> tuple[str, ...]:
     months = f"{plan.economics.horizon_months:.0f} months"
+    return ("Every way, best first", "nodes", "days", "this run", months, "NPV", f"{told_code()}/GPU-h", "best in")
+
+
+def _rows(found: Finances) -> list[list[str]]:
     drawn = {entry.key: entry for entry in found.drawn}
-    columns = [
-        ("Every way, best first", "left"), ("nodes", ""), ("days", ""), ("this run", ""), (months, ""), ("NPV", ""),
-        (f"{told_code()}/GPU-h", ""), ("best in", ""),
-    ]  # fmt: skip
-    rows = [
+    return [
         [
             term_text(cost.key),
             f"{cost.nodes:,}",
@@ -52,13 +65,16 @@ def ranking_lines(plan: Plan, found: Finances) -> list[str]:
         ]
         for cost in found.costs
     ]
+
+
+def _legend(found: Finances) -> str:
     legend = (
         "  best first: by NPV, the present value of what is paid; "
         f"best in: share of {found.draws:,} draws of the assumptions in which it costs least"
     )
     if any(not cost.competes for cost in found.costs):
         legend += "; –: GPU prices alone, or spot nodes that nobody asked for"
-    return [table(columns, rows), legend]
+    return legend
 
 
 def ranking_document(found: Finances) -> list[dict[str, Any]]:

@@ -194,6 +194,15 @@ def test_one_target(command: Command, small: Path) -> None:
     assert [option["target"] for option in told["options"]] == ["onprem"]
 
 
+def test_markdown_of_a_comparison_ranks_contracts(command: Command, small: Path) -> None:
+    """A contract, which is no target of the plan, is in the comment of a pull request; without one nothing is added."""
+    assert "Every way" not in command("compare", small, "--markdown").out
+    contract = "tco.contracts=[{target: aws, discount: 60 %}]"
+    told = command("compare", small, "--markdown", "--set", contract).out
+    assert "| Every way, best first |" in told
+    assert "| AWS, on demand, contract |" in told
+
+
 def test_compare(command: Command, small: Path) -> None:
     """Renting and owning stand side by side, as text and as JSON with units in the keys."""
     text = command("compare", small)
