@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Day, Section
 
 
@@ -17,7 +18,9 @@ class CurrencySection(Section):
         None, description="USD for one unit of it, for example 1.08; the newest stored rate by default"
     )
     day: Day | None = Field(None, description="day of that rate")
-    source: str = Field("", max_length=200, description="who says so, for example ECB reference rate")
+    source: Annotated[str, AfterValidator(names.plain)] = Field(
+        "", max_length=200, description="who says so, for example ECB reference rate"
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -8,6 +8,8 @@ HOST_PREFIX = r"[a-z]([a-z0-9-]{0,18}[a-z])?"
 IDENTIFIER = r"[A-Za-z0-9/][A-Za-z0-9._/:+-]{0,199}"
 TAG_KEY = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 TAG_VALUE = r"([A-Za-z0-9][A-Za-z0-9 ._@-]{0,62})?"
+#: Control characters but tab and ends of lines, and marks that turn the direction of writing.
+_NOT_PLAIN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]"
 #: Tags that the stacks set, and how many more fit: Azure's DNS zones take 15, three of which are taken.
 RESERVED_TAGS = ("cluster", "expires-at", "gpu-cluster", "layer", "managed-by", "role", "workload")
 MOST_TAGS = 12
@@ -23,6 +25,16 @@ def _name(text: str, what: str) -> str:
             f"{text!r} cannot be a {what}: up to 31 lower-case letters, digits and hyphens, "
             "a letter first, no hyphen last"
         )
+    return text
+
+
+def plain(text: str) -> str:
+    """Return words that a terminal only prints; raise ValueError otherwise.
+
+    Control characters would colour or rewrite what is printed, and marks of direction show words in another order.
+    """
+    if re.search(_NOT_PLAIN, text):
+        raise ValueError(f"{text!r} holds characters that control a terminal")
     return text
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint import names
 from clusterwright.blueprint.clouds import AwsTarget, AzureTarget, GcpTarget
 from clusterwright.blueprint.data import DataLoading, Storage
 from clusterwright.blueprint.fields import (
@@ -177,7 +178,9 @@ class Blueprint(Section):
     """One AI workload, what it must achieve, and where it may run."""
 
     name: ClusterName = Field(description="short name, used for files and resources")
-    description: str = Field("", max_length=500, description="one line for people")
+    description: Annotated[str, AfterValidator(names.plain)] = Field(
+        "", max_length=500, description="one line for people"
+    )
     workload: Annotated[Train | Finetune | Serve, Field(discriminator="kind")]
     goals: Goals = Field(default_factory=Goals)
     targets: Targets

@@ -229,6 +229,7 @@ def compare(
     from clusterwright.cli import ranked, show
     from clusterwright.cli.quoted import quoted_plan
     from clusterwright.outputs.comparison import comparison_markdown
+    from clusterwright.outputs.markdown import cell
     from clusterwright.plan.finances import finances
     from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
     from clusterwright.plan.words import told_in
@@ -258,7 +259,9 @@ def compare(
         with told_in(currency):
             text = comparison_markdown(result) if markdown else show.comparison_text(result)
             more = () if markdown else ("", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result))
-            print("\n".join((text, *more, *currency_note(currency))))  # noqa: T201
+            # The source of the rate is anybody's words, and Markdown is shown as a page.
+            note = [cell(line) if markdown else line for line in currency_note(currency)]
+            print("\n".join((text, *more, *note)))  # noqa: T201
     return exit_code(loaded, result)
 
 

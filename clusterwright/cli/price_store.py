@@ -20,11 +20,13 @@ def import_quotes(
     Raises:
         InputError: the list or the day cannot be read; StoreError: the store cannot be written.
     """
-    from clusterwright.feeds.quotes import read_quotes, store_quotes
+    from clusterwright.feeds.quotes import not_plain, read_quotes, store_quotes
     from clusterwright.pricing.store import PriceStore
 
     if not source.strip():
         raise InputError("quotes need a source", help="--source 'offer Contoso 4711'")
+    if said := not_plain(source):
+        raise InputError(f"--source {said}", help="--source 'offer Contoso 4711'")
     now = dt.datetime.now(dt.UTC)
     at = now if seen_on is None else dt.datetime.combine(day_of(seen_on), dt.time(), tzinfo=dt.UTC)
     if at > now:
@@ -67,8 +69,11 @@ def rate(currency: str, usd: float, *, day: str, source: str, store: str | Path 
     Raises:
         InputError: the currency, the rate or the day is impossible.
     """
+    from clusterwright.feeds.quotes import not_plain
     from clusterwright.pricing.store import PriceStore
 
+    if said := not_plain(source):
+        raise InputError(f"--source {said}", help="for example ECB reference rate")
     code = currency.upper()
     if len(code) != 3 or not code.isalpha() or code == "USD":  # noqa: PLR2004 - ISO 4217
         raise InputError(f"{currency!r} is no foreign currency", help="write its three letters, for example EUR")

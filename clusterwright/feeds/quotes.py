@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from clusterwright.blueprint import names
 from clusterwright.errors import InputError
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.records import TERMS
@@ -126,6 +127,7 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 def _wrong_cells(row: dict[str, str]) -> list[tuple[str, str]]:
     found = [(name, "is empty") for name in REQUIRED if not row[name]]
+    found += [(name, said) for name, value in row.items() if (said := not_plain(value))]
     for name, words in WORDS.items():
         value = row.get(name, "")
         if value and value not in words:
@@ -134,6 +136,15 @@ def _wrong_cells(row: dict[str, str]) -> list[tuple[str, str]]:
     found += [(name, said) for name in NUMBERS if (said := _no_number(row.get(name, "")))]
     found += [(name, said) for name in DAYS if (said := _no_day(row.get(name, "")))]
     return found
+
+
+def not_plain(text: str) -> str:
+    """Return what is wrong with words that would control the terminal on which they are shown; empty if nothing is."""
+    try:
+        names.plain(text)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _no_number(text: str) -> str:

@@ -1,13 +1,15 @@
 -- One row is one year of one candidate with a committed spend: what is committed, and what the bill and its monthly
 -- charges come to in that year, by the time they are for, not by the time they are paid. A last part of a year counts
--- by its length.
+-- by its length. Committed nodes grow with the work once all their hours are used, as in `rent_flow`.
 with
 spend as (
     select
         scenario,
         key,
+        max(busy_fraction) as busy_fraction,
         sum(usd_per_month) filter (where by_the_hour_worked) as variable_usd_per_month,
-        sum(usd_per_month) filter (where not by_the_hour_worked) as fixed_usd_per_month
+        sum(usd_per_month) filter (where committed) as committed_usd_per_month,
+        sum(usd_per_month) filter (where not by_the_hour_worked and not committed) as fixed_usd_per_month
     from rented_line
     group by scenario, key
 ),
@@ -43,7 +45,13 @@ select
     coalesce(spend.variable_usd_per_month, 0.0)
     * contract_year.months
     * contract_year.work_factor as variable_usd,
-    (coalesce(spend.fixed_usd_per_month, 0.0) + coalesce(charged.usd_per_month, 0.0))
+    (
+        coalesce(spend.fixed_usd_per_month, 0.0)
+        + coalesce(charged.usd_per_month, 0.0)
+        + coalesce(spend.committed_usd_per_month, 0.0)
+        * greatest(1.0, spend.busy_fraction * contract_year.work_factor)
+        / greatest(1.0, spend.busy_fraction)
+    )
     * contract_year.months as fixed_usd
 from contract_year
 inner join spend on contract_year.key = spend.key

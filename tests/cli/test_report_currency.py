@@ -108,3 +108,12 @@ def test_what_is_no_currency(value: str) -> None:
     with pytest.raises(BlueprintError) as caught:
         load(BLUEPRINT, (f"tco.currency={value}",))
     assert "tco.currency" in caught.value.render()
+
+
+def test_the_source_of_a_rate_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the comment of a pull request it neither marks up nor calls anybody."""
+    given = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: '<img src=x> @all [a](b)'}"
+    assert answer.compare(BLUEPRINT, [given, *FEW], as_json=False, markdown=True) == 0
+    told = capsys.readouterr().out
+    assert r"\<img src=x\> \@all \[a\](b)" in told
+    assert "<img" not in told.replace(r"\<img", "")

@@ -10,6 +10,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Charge, Contract, Mix, Part, SupportPlan, Tier, charge_of_tiers
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, CandidateCost, Economics
+from clusterwright.tco.stages import Pace
 
 from .examples import bare, bought, candidate, line, p5, stored
 
@@ -148,6 +149,17 @@ def test_commitment_is_paid_at_least(book: PriceBook, used: float, paid: float) 
     short = {row.month: row.usd for row in ledger.cash_flow_rows("aws/node") if row.category == "commitment"}
     assert short == {12.0: pytest.approx(paid - spent), 24.0: pytest.approx(paid - spent)}
     assert _cost(ledger).horizon_usd == pytest.approx(2 * paid)
+    assert ledger.audit() == ()
+
+
+def test_committed_spend_counts_committed_nodes_that_grow(book: PriceBook) -> None:
+    """80 % busy and half as much again each year: 87,600 USD in the first, 1.2 times that in the second."""
+    node = _node(contract=Contract(committed_usd_per_year=110_000.0, period_months=12.0))
+    ledger = Ledger([node], _economics(24.0, utilisation=0.8, pace=Pace(growth_per_year=0.5)), book)
+    year = 12 * HOURS * 10.0
+    short = {row.month: row.usd for row in ledger.cash_flow_rows("aws/node") if row.category == "commitment"}
+    assert short == {12.0: pytest.approx(110_000.0 - year), 24.0: pytest.approx(110_000.0 - 1.2 * year)}
+    assert _cost(ledger).horizon_usd == pytest.approx(2 * 110_000.0)
     assert ledger.audit() == ()
 
 
