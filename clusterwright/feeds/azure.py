@@ -61,7 +61,7 @@ def _reading(paths: Sequence[Path], folder: Path, url: str) -> Reading:
         item
         for path in paths
         for item in read_page(path, _SHAPE)["Items"]
-        if isinstance(item, dict) and (item.get("armSkuName") in sizes or item.get("meterName") in names)
+        if isinstance(item, dict) and (str(item.get("armSkuName")) in sizes or str(item.get("meterName")) in names)
     ]
     extract = folder / "wanted-items.json"
     extract.write_text(json.dumps({"Items": items}), encoding="utf-8")

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from clusterwright.blueprint import names
+from clusterwright.catalog.load import load
 from clusterwright.errors import InputError
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.records import TERMS
@@ -107,7 +108,10 @@ def store_quotes(store: PriceStore, quotes: Quotes, *, source: str, at: dt.datet
         fetched_at=at,
         is_hand_kept=is_hand_kept,
     )
-    return ingest(store, document, rule=RULE, parameters={"quotes": list(quotes.rows)})
+    # Without the number of accelerators a price of one could pass for that of its node.
+    known = {f"{entry.cloud}/{entry.id}": str(entry.gpus) for entry in load().instances.values() if entry.gpus}
+    rows = [row | {"gpu_count": row["gpu_count"] or known.get(row["sku"], "")} for row in quotes.rows]
+    return ingest(store, document, rule=RULE, parameters={"quotes": rows})
 
 
 def _check_header(path: Path, header: list[str]) -> None:

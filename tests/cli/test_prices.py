@@ -61,6 +61,15 @@ def test_quarantine_and_release(command: Command, quotes: Path) -> None:
     assert "nothing is in quarantine" in command("prices", "quarantine").out
 
 
+def test_a_quote_per_accelerator_of_a_node_waits(command: Command, quotes: Path) -> None:
+    """A list that does not say how many accelerators a machine has is still held against their number."""
+    quotes.write_text(HEADER + "aws/p5.48xlarge,on_demand,hourly,node,6.88,2026-09-15,us-east-1,USD,\n")
+    ended = command("prices", "import", quotes, "--source", "x", "--seen-on", "2026-10-02")
+    assert ended.code == 1
+    assert "10_gpu_price_as_node_price: 1" in ended.out
+    assert command("prices", "rate", "EUR", "1.1", "--day", "2999-01-01", "--source", "ECB").code == 2
+
+
 def test_every_wrong_cell_is_told(command: Command, quotes: Path) -> None:
     """All mistakes of a list are told at once, with line and column, and nothing is stored."""
     quotes.write_text(

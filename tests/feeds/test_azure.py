@@ -66,6 +66,7 @@ def test_the_price_of_a_size_and_region(tmp_path: Path) -> None:
         {"serviceName": "Cloud Services"},
         {"armSkuName": "ND96isr_H100_v5_Type1"},
         {"armSkuName": H100.lower()},
+        {"armSkuName": [H100], "meterName": {}},
         {"unitOfMeasure": "1/Month"},
         {"type": "Reservation", "reservationTerm": "5 Years", "retailPrice": 1e6},
     ],
