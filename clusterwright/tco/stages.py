@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from clusterwright.errors import InputError
+
 _YEAR = 12.0
 #: Slack for products that are whole but for rounding.
 _ROUNDING = 1e-9
@@ -119,6 +121,9 @@ def stages(
         busy_fraction: share of the hours worked in the first year.
         nodes: of the first purchase.
         resale: share of the price by age in months.
+
+    Raises:
+        InputError: the newest equipment is worth nothing at the end, and other equipment is not.
     """
     newest = resale(pace.newest_age(horizon_months))
     lots: list[tuple[float, float, float]] = []  # bought in month, capacity, price over the first purchase
@@ -161,5 +166,15 @@ def stages(
 
 
 def _sold(bought: float, resale: float, newest: float) -> float:
-    """Return a sale over the resale of the newest equipment; as it, where that is worth nothing."""
+    """Return a sale over the resale of the newest equipment; as it, where both are worth nothing.
+
+    Raises:
+        InputError: the newest is worth nothing and this is not, so that it has no value over it.
+    """
+    if resale and not newest:
+        raise InputError(
+            "resale is 0 % for what is oldest at the end of the horizon, while other equipment is sold for more",
+            help="give the last age of tco.owner.resale_by_age a small share in its place, for example 0.1 %",
+            path=("tco", "owner", "resale_by_age"),
+        )
     return bought * (resale / newest if newest else 1.0)

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.resale import ResaleCurve, ResaleShare
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.stages import Pace, stages
 
 from .examples import BARE, bare, bought, candidate
 
@@ -50,3 +51,22 @@ def test_sale_at_each_age(book: PriceBook) -> None:
     assert sold == {24.0: pytest.approx(-450.0), 36.0: pytest.approx(-650.0)}
     (fraction,) = (entry for entry in ledger.parameters if entry.key == "resale_fraction")
     assert (fraction.low, fraction.value, fraction.high) == pytest.approx((0.975, 0.65, 0.325))
+
+
+@pytest.mark.parametrize(("growth", "told"), [(0.0, False), (0.5, True)])
+def test_resale_that_ends_at_nothing(growth: float, told: bool) -> None:
+    """What is bought later and worth something is not sold for nothing in silence; alone, nothing is nothing."""
+
+    def sell() -> float:
+        _, events = stages(
+            "one", Pace(growth_per_year=growth), horizon_months=24.0, busy_fraction=1.0, nodes=10,
+            resale=lambda months: 1.0 - months / 24.0,
+        )  # fmt: skip
+        return events[-1].sold
+
+    if told:
+        with pytest.raises(InputError, match="resale is 0 %") as caught:
+            sell()
+        assert caught.value.path == ("tco", "owner", "resale_by_age")
+    else:
+        assert sell() == 1.0
