@@ -101,6 +101,9 @@ class EconomicsSection(Section):
     as_of: Day | None = Field(None, description="day whose prices hold; the newest shipped price's day by default")
     horizon: Duration = Field(36 * 730 * 3600.0, gt=0, le=20 * 8760 * 3600.0, description="view of owning or renting")
     utilisation: Fraction = Field(0.8, gt=0, le=1, description="share of the horizon that the cluster works")
+    hours_per_month: float = Field(
+        730.0, ge=672, le=744, description="hours that a month is counted with: 730 (8,760 a year), or 720"
+    )
     discount_rate: Fraction = Field(0.08, ge=0, le=1, description="per year, for net present value")
     budget: Money | None = Field(None, gt=0, description="most that one run may cost")
     max_price_age: Duration = Field(

@@ -12,7 +12,7 @@ from clusterwright import assets
 from clusterwright.outputs import cluster_charts, finance_tables, ranking, report_charts, report_tables
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
-from clusterwright.plan.chance_words import chance_sentences
+from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
@@ -58,7 +58,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
     return {
         "name": plan.name,
         "description": plan.description,
-        "answer": [capital(line) for line in answer_lines(plan)],
+        "answer": [capital(line) for line in (*answer_lines(plan), cheapest_sentence(plan, found)) if line],
         "as_of": plan.as_of,
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],

@@ -1,7 +1,8 @@
 """What was drawn, in sentences: for the terminal and for the report."""
 
 from clusterwright.plan.finances import Finances
-from clusterwright.plan.words import percent, term_text
+from clusterwright.plan.record import Plan
+from clusterwright.plan.words import money, percent, term_text
 
 _FEW, _PERCENT = 2, 0.01
 
@@ -19,6 +20,20 @@ def chance_sentences(found: Finances) -> list[str]:
             if entry.probability_too_slow
         ),
     ]
+
+
+def cheapest_sentence(plan: Plan, found: Finances) -> str:
+    """Return the way that costs least of all that were ranked, empty where the answer names it already."""
+    best = next((cost for cost in found.costs if cost.competes), None)
+    if best is None or best.key == plan.recommended_horizon:
+        return ""
+    drawn = next((entry for entry in found.drawn if entry.key == best.key), None)
+    how_often = "" if drawn is None else f", cheapest in {percent(drawn.probability_cheapest)} of the draws"
+    months = f"{plan.economics.horizon_months:.0f} months"
+    return (
+        f"of every term and contract, {term_text(best.key)} costs least over {months} in present value: "
+        f"{money(best.npv_usd)}{how_often}"
+    )
 
 
 def _share(share: float) -> str:

@@ -185,6 +185,7 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
         horizon_months=horizon_months,
         utilisation=section.utilisation,
         discount_rate=section.discount_rate,
+        hours_per_month=section.hours_per_month,
         as_of=section.as_of,
         power_price_usd_per_kwh=blueprint.site.power_price,
         pue=blueprint.site.pue,

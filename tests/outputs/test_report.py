@@ -332,6 +332,19 @@ def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> No
         assert capital(sentence) in told
 
 
+def test_the_answer_names_a_contract_that_costs_less(shipped_plan: Plan, html: str) -> None:
+    """What is ranked first is told beside the answer where the answer is another one, and only there."""
+    assert "Of every term and contract" not in html
+    cheap = {"contracts": [{"target": "coreweave", "rate": "1 USD"}]}
+    plan = replace(shipped_plan, tco=TcoSection.model_validate(cheap))
+    found = finances(plan, PriceBook.open(), draws=50, seed=SEED)
+    best = found.costs[0]
+    assert best.key.startswith("coreweave")
+    answer = report_html(plan, found).partition('<div class="answer">')[2].partition("</div>")[0]
+    assert f"Of every term and contract, {term_text(best.key)} costs least over 36 months" in answer
+    assert money(best.npv_usd) in answer
+
+
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:
     """The cut of p5.48xlarge in June 2025 stands with both prices; a price that is repeated is no change."""
     section = html.partition("<h3>Changes of the on-demand price</h3>")[2].partition("<h3>")[0]

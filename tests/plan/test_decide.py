@@ -213,3 +213,17 @@ def test_given_data_set_sizes_storage() -> None:
         assert after.storage.dataset_bytes == 50e12
         assert after.storage.capacity_bytes > before.storage.capacity_bytes
         assert after.storage.checkpoint_bytes_kept == before.storage.checkpoint_bytes_kept
+
+
+def test_months_of_720_hours() -> None:
+    """GPU nodes are paid for the hours worked: months of 720 hours cost 720/730 of those of 730.
+
+    Storage is paid by the month, however long it is.
+    """
+    usual, short = shipped().option("aws"), shipped("economics.hours_per_month=720").option("aws")
+    assert usual is not None
+    assert short is not None
+    before, after = ({part.category: part.usd for part in entry.horizon_breakdown} for entry in (usual, short))
+    assert after["compute"] == pytest.approx(before["compute"] * 720 / 730)
+    assert after["storage"] == pytest.approx(before["storage"])
+    assert shipped("economics.hours_per_month=720").economics.hours_per_month == 720
