@@ -75,7 +75,7 @@ class TcoSection(Section):
         "those of compare --finance --json",
     )
     currency: CurrencySection | None = Field(
-        None, description="what compare tells money in, for example EUR; it is counted in USD, which the report is in"
+        None, description="what compare tells money in, and report and workbook the totals, for example EUR"
     )
     price_path: PricePath = Field(default_factory=PricePath, description="where rental prices may go")
 

@@ -1,6 +1,8 @@
 """The commands that write deliverables: build, stack, onprem, report. Each says where the files are."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright.blueprint.hardware import CLOUDS
@@ -9,12 +11,13 @@ from clusterwright.cli.answer import (
     exit_code,
     load_and_decide,
     placed,
+    placed_error,
     planned_catalogue,
     progress_display,
     show_warnings,
 )
 from clusterwright.cli.quoted import quoted_plan, say_quotes
-from clusterwright.errors import InputError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
 from clusterwright.plan.document import dumps
@@ -38,7 +41,8 @@ def build(
 
     with progress_display(quiet=quiet) as progress:
         loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates, progress=progress)
-        files = everything(plan, planned_catalogue(plan), pdf=_can_print(asked=pdf), progress=progress)
+        with _placed(loaded):
+            files = everything(plan, planned_catalogue(plan), pdf=_can_print(asked=pdf), progress=progress)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
     print(plan_text(plan, path, set_values or (), written=True))  # noqa: T201 - the result
@@ -99,9 +103,22 @@ def report(
     from clusterwright.outputs.deliverables import report_files
 
     loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
-    code = _write(loaded, plan, output, report_files(plan, pdf=_can_print(asked=pdf)), force=force)
+    with _placed(loaded):
+        files = report_files(plan, pdf=_can_print(asked=pdf))
+    code = _write(loaded, plan, output, files, force=force)
     say_quotes(quoted)
     return code
+
+
+@contextmanager
+def _placed(loaded: LoadedBlueprint) -> Iterator[None]:
+    """Show an error that names a path of the blueprint at its place in the file."""
+    try:
+        yield
+    except ClusterwrightError as error:
+        if not error.path:
+            raise
+        raise placed_error(loaded, error) from None
 
 
 def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:

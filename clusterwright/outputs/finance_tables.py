@@ -4,7 +4,16 @@ from clusterwright.outputs.heat_map import heat_map
 from clusterwright.outputs.report_tables import Cell, Table
 from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
-from clusterwright.plan.words import capital, depreciation_text, money, percent, term_text
+from clusterwright.plan.words import (
+    Currency,
+    capital,
+    depreciation_text,
+    money,
+    percent,
+    small_money,
+    term_text,
+    told_in,
+)
 from clusterwright.tco.financing import Financed
 
 _NONE = "none"
@@ -99,6 +108,31 @@ def book_table(found: Finances) -> Table:
             for year in found.taxed.books
         ),
         numeric=frozenset({1, 2}),
+    )
+
+
+def currency_table(found: Finances, currency: Currency | None) -> Table:
+    """Return what every option costs in another currency than USD; empty without one."""
+    code = currency.code if currency else ""
+    with told_in(currency):
+        rows = tuple(
+            tuple(
+                Cell(text=text)
+                for text in (
+                    capital(term_text(cost.key)),
+                    money(cost.run_usd),
+                    money(cost.horizon_usd),
+                    money(cost.npv_usd),
+                    money(cost.capex_usd) if cost.capex_usd else "–",
+                    small_money(cost.usd_per_gpu_hour),
+                )
+            )
+            for cost in (found.costs if currency else ())
+        )
+    return Table(
+        columns=(f"In {code}", "This run", "Same work over the horizon", "Present value", "Buy now", "GPU-hour"),
+        rows=rows,
+        numeric=frozenset(range(1, 6)),
     )
 
 

@@ -18,7 +18,16 @@ from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, money, offload_text, percent, term_text
+from clusterwright.plan.words import (
+    NAME_OF_TARGET,
+    Currency,
+    answer_lines,
+    capital,
+    money,
+    offload_text,
+    percent,
+    term_text,
+)
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
@@ -33,12 +42,13 @@ class Chart:
     caption: str
 
 
-def report_html(plan: Plan, found: Finances | None = None) -> str:
+def report_html(plan: Plan, found: Finances | None = None, currency: Currency | None = None) -> str:
     """Return the report as one HTML document.
 
     Args:
         plan: the decision.
         found: the plan in the terms of finance, if it is at hand; counted here if None.
+        currency: in which the totals are told besides USD, None for USD alone.
     """
     book = PriceBook.open()
     environment = Environment(
@@ -48,7 +58,12 @@ def report_html(plan: Plan, found: Finances | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    values = _context(plan, ledger(plan, book), book, found or ranking.ranked(plan, book))
+    ranked = found or ranking.ranked(plan, book)
+    values = _context(plan, ledger(plan, book), book, ranked) | {
+        "currency": finance_tables.currency_table(ranked, currency),
+        "currency_told": currency.text if currency else "",
+        "currency_code": currency.code if currency else "",
+    }
     return environment.get_template("report.html.j2").render(**values)
 
 

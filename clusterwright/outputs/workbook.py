@@ -13,6 +13,7 @@ from clusterwright.outputs.sheets.bill import write_bill
 from clusterwright.outputs.sheets.by_option import write_by_option
 from clusterwright.outputs.sheets.cash import CashSheet, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.sheets.currency import sheet_name, write_currency
 from clusterwright.outputs.sheets.financing import write_financing
 from clusterwright.outputs.sheets.inputs import write_inputs
 from clusterwright.outputs.sheets.options import write_options
@@ -28,6 +29,7 @@ from clusterwright.outputs.sheets.units import write_units
 from clusterwright.outputs.sheets.views import write_breakeven, write_heat_map, write_uncertainty
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
 
 _A4 = 9
@@ -40,12 +42,13 @@ _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
 _LAST = ("Not counted", "Checks")
 
 
-def workbook_xlsx(plan: Plan, found: Finances | None = None) -> bytes:
+def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency | None = None) -> bytes:
     """Return the workbook's bytes; the same plan gives the same bytes.
 
     Args:
         plan: with its options.
         found: the same plan in the terms of finance, if it is at hand.
+        currency: in which the totals are told besides USD, None for USD alone.
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
@@ -54,20 +57,29 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None) -> bytes:
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
     work = Workbook(book=book, formats=_formats(book), plan=plan, found=found or ranking.ranked(plan, PriceBook.open()))
     stages = ("Stages",) if staged(work) else ()
+    told = (sheet_name(currency),) if currency else ()
     known = [option for option in plan.options if not option.missing]
-    for name in (*_VIEWS, *_FOUNDATIONS, *(f"Cash {option.target}" for option in known), *_BY_MONTH, *stages, *_LAST):
+    for name in (
+        *_VIEWS,
+        *told,
+        *_FOUNDATIONS,
+        *(f"Cash {option.target}" for option in known),
+        *_BY_MONTH,
+        *stages,
+        *_LAST,
+    ):
         work.pages[name] = Page(sheet=book.add_worksheet(name), formats=work.formats)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
-    _fill(work, known)
+    _fill(work, known, currency)
     book.close()
     return stream.getvalue()
 
 
-def _fill(work: Workbook, known: list[Option]) -> None:
+def _fill(work: Workbook, known: list[Option], currency: Currency | None) -> None:
     write_inputs(work)
     bill = write_bill(work)
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
@@ -82,7 +94,9 @@ def _fill(work: Workbook, known: list[Option]) -> None:
     write_breakeven(work, sheets, returns)
     write_heat_map(work, bill)
     write_uncertainty(work)
-    write_units(work, bill, sheets)
+    units = write_units(work, bill, sheets)
+    if currency is not None:
+        write_currency(work, currency, options=options, units=units)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
     write_financing(work, taxed)

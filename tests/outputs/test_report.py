@@ -17,7 +17,7 @@ from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, money, percent, term_text
+from clusterwright.plan.words import Currency, answer_lines, capital, cluster_text, days_text, money, percent, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 
@@ -343,6 +343,22 @@ def test_the_answer_names_a_contract_that_costs_less(shipped_plan: Plan, html: s
     answer = report_html(plan, found).partition('<div class="answer">')[2].partition("</div>")[0]
     assert f"Of every term and contract, {term_text(best.key)} costs least over 36 months" in answer
     assert money(best.npv_usd) in answer
+
+
+def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
+    """A table more tells what every option costs in the report's currency, with the rate; the rest stays in USD."""
+    euro = Currency(code="EUR", usd=1.25, day="2026-10-01", source="ECB <b>")
+    found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
+    page = Page(report_html(shipped_plan, found, euro))
+    assert "The same in EUR" not in html
+    told = " ".join(" ".join(page.pieces).split())
+    assert "1 EUR = 1.25 USD on 2026-10-01 (ECB <b>)" in told
+    rows = [[" ".join(cell.split()) for cell in row] for row in page.rows]
+    mine = next(cost for cost in found.costs if cost.key == "onprem")
+    assert mine.run_usd is not None
+    assert mine.horizon_usd is not None
+    wanted = [f"EUR {mine.run_usd / 1.25:,.0f}", f"EUR {mine.horizon_usd / 1.25e6:,.2f} M"]
+    assert any(row[0] == "On premises" and row[1:3] == wanted for row in rows if row)
 
 
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:

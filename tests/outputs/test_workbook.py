@@ -8,8 +8,10 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from clusterwright.outputs.workbook import workbook_xlsx
+from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import Currency, capital, term_text
 from clusterwright.pricing.book import PriceBook
 
 CENT = 0.005
@@ -134,3 +136,22 @@ def test_bill_lines_of_one_name_keep_their_own_rule(shipped_plan: Plan, book: Wo
         if line.line.scales_with != "nodes"
     )
     assert column(book, "Cash aws", "rent always")[1] == pytest.approx(always, abs=CENT)
+
+
+def test_totals_in_another_currency(shipped_plan: Plan) -> None:
+    """One sheet more divides the totals by one rate, which is an input; all others stay in USD."""
+    euro = Currency(code="EUR", usd=1.25, day="2026-10-01", source="ECB")
+    found = finances(shipped_plan, PriceBook.open(), draws=10, seed=1)
+    made = workbook_xlsx(shipped_plan, found, euro)
+    values = openpyxl.load_workbook(io.BytesIO(made), data_only=True)
+    sheet = values["In EUR"]
+    assert sheet["B3"].value == 1.25
+    rows = {row[0].value: [cell.value for cell in row[1:6]] for row in sheet.iter_rows(min_row=6) if row[0].value}
+    assert len(rows) == len(found.costs)
+    for cost in found.costs:
+        wanted = (cost.capex_usd, cost.horizon_usd, cost.npv_usd, cost.run_usd, cost.usd_per_gpu_hour)
+        told = rows[term_text(cost.key)] if term_text(cost.key) in rows else rows[capital(term_text(cost.key))]
+        assert told == pytest.approx([None if usd is None else usd / 1.25 for usd in wanted], abs=CENT)
+    formulas = openpyxl.load_workbook(io.BytesIO(made))["In EUR"]
+    assert all(str(cell.value).startswith("=") for row in formulas.iter_rows(min_row=6, min_col=2) for cell in row)
+    assert "In EUR" not in opened(shipped_plan).sheetnames
