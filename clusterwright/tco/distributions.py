@@ -58,11 +58,11 @@ def quantiles(entry: UncertainInput, share: "Column") -> "Column":
         InputError: the distribution is unknown, or its ends do not fit it.
 
     >>> import numpy as np
-    >>> band = dict(key="pue", low=0.5, high=1.5, reason="", source="")
+    >>> band = dict(key="pue", low=0.8, high=1.2, reason="", source="")
     >>> quantiles(UncertainInput(**band, distribution="beta"), np.array([0.0, 0.5, 1.0])).round(9).tolist()
-    [0.5, 1.0, 1.5]
+    [0.8, 1.0, 1.2]
     >>> quantiles(UncertainInput(**band, distribution="normal"), np.array([0.1, 0.5, 0.9])).round(2).tolist()
-    [0.5, 1.0, 1.5]
+    [0.8, 1.0, 1.2]
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 

@@ -139,7 +139,7 @@ def test_mistakes_show_the_place(  # noqa: PLR0917 - one column each
     ("lines", "place", "said", "advice"),
     [
         ("optimizer: sgd", "5:14", "workload.optimizer", "'sgd'"),
-        ("memory: {offload: weights}", "5:12", "'optimizer', 'parameters' or 'activations'", ""),
+        ("memory: {offload: weights}", "5:21", "'optimizer', 'parameters' or 'activations'", ""),
         ("memory: {offload_to: disk}", "5:24", "workload.memory.offload_to", "'disk'"),
         ("memory: {ofload: optimizer}", "5:12", "there is no key 'ofload'", "did you mean 'offload'?"),
         (
