@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.connection import of_its_own
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
@@ -150,7 +150,7 @@ class Ledger:
         )
 
     def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
-        connection = in_memory()
+        connection = of_its_own()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -178,7 +178,7 @@ class Ledger:
         }
         tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
-            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
+            connection.execute(f"create temp table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
         for name in TABLES:
             self._create(name)
@@ -209,7 +209,7 @@ class Ledger:
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
         text = statement(path)
-        start = f"insert into {name}" if append else f"create or replace table {name} as"
+        start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         self._connection.execute(f"{start} {text}", self._used(text, more))
 
     @contextmanager
