@@ -80,7 +80,7 @@ class Ledger:
     """The cash flow of some candidates, and the questions it answers.
 
     Attributes:
-        as_of: day whose prices were used.
+        book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
     """
@@ -94,6 +94,7 @@ class Ledger:
         self.economics = economics
         self.candidates = tuple(candidates)
         self.mixes = tuple(mixes)
+        self.book = book
         self.as_of: dt.date = economics.as_of or book.newest_day
         self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
         priced = price_lines(self.candidates, economics, book, known, self.as_of)
