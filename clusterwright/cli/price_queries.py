@@ -12,7 +12,9 @@ from clusterwright.cli.price_questions import LEAST_CHANGES, QUERIES, charted, t
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
 if TYPE_CHECKING:
+    from clusterwright.catalog.records import Catalogue
     from clusterwright.pricing.book import PriceBook
+    from clusterwright.pricing.gpu_products import GpuProduct
 
 SCHEMA_VERSION = 1
 #: Adds what a question needs besides the usual: of the price book, the day and the accelerators that it is about.
@@ -188,15 +190,14 @@ def _asked(
     """Return the day of the answer, its rows and what was asked."""
     from clusterwright.catalog.load import load
     from clusterwright.pricing.book import PriceBook
-    from clusterwright.pricing.gpu_products import products_of
     from clusterwright.pricing.records import TERMS
 
     if term and term not in TERMS:
         raise InputError(f"there is no term {term!r}", help=f"terms: {', '.join(TERMS)}")
     catalogue = load()
-    products = products_of(catalogue, about or "")
     book = PriceBook.open(store=store)
     try:
+        products = _products(catalogue, about or "", book)
         day = book.newest_day if as_of is None else day_of(as_of)
         asked = {
             "as_of": day,
@@ -211,6 +212,21 @@ def _asked(
         return day, book.query(query.path, asked, products=products, in_parallel=query.in_parallel), asked
     finally:
         book.close()
+
+
+def _products(catalogue: "Catalogue", about: str, book: "PriceBook") -> "tuple[GpuProduct, ...]":
+    """Return what a question is about; equipment and services, which the book knows too, are told where to ask."""
+    from clusterwright.pricing.gpu_products import products_of
+
+    try:
+        return products_of(catalogue, about)
+    except InputError:
+        if not any(entry.is_called(about) for entry in book.products()):
+            raise
+        raise InputError(
+            f"{about} is nothing whose accelerators are rented by the hour",
+            help=f"its prices: clusterwright prices {about} --history",
+        ) from None
 
 
 def template(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -61,6 +61,10 @@ class Product:
     first_day: dt.date
     last_day: dt.date
 
+    def is_called(self, name: str) -> bool:
+        """Return whether a name is its price key, whole or without the provider."""
+        return name in (self.sku, self.sku.rpartition("/")[2])
+
 
 class PriceBook:
     """Price points in DuckDB. Open it with `PriceBook.open`."""
@@ -158,10 +162,13 @@ class PriceBook:
         )
 
     def history(
-        self, sku: str, *, region: str = "", term: str = "", with_rejected: bool = False
+        self, sku: str, *, region: str = "", term: str = "", as_of: dt.date | None = None, with_rejected: bool = False
     ) -> tuple[PricePoint, ...]:
-        """Return the price points of a product, oldest first within region and term; empty strings mean all."""
-        asked = {"sku": sku, "region": region, "term": term, "with_rejected": with_rejected}
+        """Return the price points of a product, oldest first within region and term.
+
+        Empty strings mean all of them; nothing after the day `as_of` counts, if there is one.
+        """
+        asked = {"sku": sku, "region": region, "term": term, "as_of": as_of, "with_rejected": with_rejected}
         return tuple(_point(row) for row in self._rows("pricing/sql/price_history.sql", asked))
 
     def products(self) -> tuple[Product, ...]:

@@ -136,6 +136,17 @@ def test_cheapest(command: Command) -> None:
     assert "-- price_on" not in command("prices", "history", "--sql").out
 
 
+@pytest.mark.parametrize("question", ["history", "cheapest", "breakeven"])
+def test_what_is_bought_has_prices_elsewhere(command: Command, question: str) -> None:
+    """A server and a switch are no rent of a GPU: the error names the command that shows their prices."""
+    for name in ("dgx-h100", "qm9700"):
+        ended = command("prices", question, name)
+        assert (ended.code, f"clusterwright prices {name} --history" in ended.err) == (2, True)
+    until = command("prices", "dgx-h100", "--history", "--as-of", "2023-10-01").out
+    assert "270,000" in until
+    assert "329,580" not in until
+
+
 def test_history_as_a_chart(command: Command) -> None:
     """The cut of p5.48xlarge in June 2025 to 56 %: 40 blocks, then 22."""
     out = command("prices", "history", "aws/p5.48xlarge", "--term", "on_demand", "--region", "us-east-1", "--chart").out
