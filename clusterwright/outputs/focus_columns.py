@@ -111,7 +111,7 @@ def problems(header: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _of_column(column: Column, values: Sequence[str], holds: Mapping[str, Sequence[bool]]) -> Iterator[tuple[int, str]]:
     """Give the faults of the cells of one column, each with the number of its row."""
-    wrong = {value: said for value in set(values) if value and (said := tuple(_of_value(column, value)))}
+    wrong = {value: reasons for value in set(values) if value and (reasons := tuple(_of_value(column, value)))}
     required, empty = holds[column.required_when], holds[column.empty_when]
     for number, value in enumerate(values, start=1):
         if not value:
