@@ -1,8 +1,9 @@
 """How sure a plan's ranking is: its options over draws of everything that is uncertain."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from clusterwright.catalog.load import load
@@ -10,7 +11,7 @@ from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
-from clusterwright.tco.distributions import UncertainInput
+from clusterwright.tco.distributions import OptionBand, UncertainInput
 from clusterwright.tco.drawing import Drawn, drawn, price_weights
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.price_paths import MarketHistory, PathRule, drawn_paths, market_history
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _MONTH_S = 730 * 3600.0
 _CLOUD_PRICE = "cloud_price"
+#: Scores below this one say nothing of the upper end of a band.
+_LEAST_SCORE = 0.1
 #: Points of the distribution that paths leave of the mean price, for the tornado.
 _POINTS = 101
 #: Paths that this distribution is taken from, however many draws there are.
@@ -76,6 +79,7 @@ def drawn_plan(
     book: PriceBook,
     taxes: Taxes,
     *,
+    accelerators: Mapping[str, str],
     draws: int,
     seed: int,
 ) -> DrawnPlan:
@@ -87,13 +91,14 @@ def drawn_plan(
         costs: of every option with a known price.
         book: the price history.
         taxes: for the figures after tax.
+        accelerators: of every option, by key.
         draws: 1 to a million.
         seed: the same seed gives the same draws.
 
     Raises:
         InputError: draws are out of range, or a band of the blueprint fits no input.
     """
-    inputs = plan_inputs(plan, ledger, costs)
+    inputs = plan_inputs(plan, ledger, costs, accelerators)
     rule = plan.tco.price_path
     resale = rule.resale_correlation
     history, reason = _history(plan, ledger, book)
@@ -117,7 +122,9 @@ def drawn_plan(
     )
 
 
-def plan_inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UncertainInput, ...]:
+def plan_inputs(
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], accelerators: Mapping[str, str]
+) -> tuple[UncertainInput, ...]:
     """Return the uncertain inputs of a plan, with the bands of its bill, its calendar days and its blueprint."""
     bought = next((cost for cost in costs if cost.owned and cost.capex_usd), None)
     band = (1.0, 1.0)
@@ -130,12 +137,31 @@ def plan_inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> t
         ledger.parameters,
         utilisation=ledger.economics.utilisation,
         purchase_band=band,
-        run_time_band=(
-            min(option.calendar_days_low / option.calendar_days for option in plan.options),
-            max(option.calendar_days_high / option.calendar_days for option in plan.options),
-        ),
+        run_times=tuple(_run_times(plan, ledger, accelerators)),
         own=own_bands(plan.tco.uncertainty),
     )
+
+
+def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> Iterator[OptionBand]:
+    """Yield the band of each target's time of a run, with the options that share it.
+
+    A provider that is no target has that of the target with the same accelerators, a rented one rather than an owned.
+    """
+    targets = {option.target: option for option in plan.options}
+    alike = {option.accelerator: option for option in sorted(plan.options, key=lambda option: option.facility is None)}
+    keys: dict[str, list[str]] = {}
+    for candidate in ledger.candidates:
+        found = targets.get(candidate.target) or alike.get(accelerators.get(candidate.key, "")) or plan.options[0]
+        keys.setdefault(found.target, []).append(candidate.key)
+    for target, of_target in keys.items():
+        option = targets[target]
+        # The upper end is at the confidence that the goals ask for; half of the runs or less say nothing of it.
+        score = NormalDist().inv_cdf(plan.goals.confidence) / NormalDist().inv_cdf(0.9)
+        low = option.calendar_days_low / option.calendar_days
+        high = (
+            (option.calendar_days_high / option.calendar_days) ** (1.0 / score) if score > _LEAST_SCORE else 1.0 / low
+        )
+        yield OptionBand(keys=tuple(of_target), low=low, high=high)
 
 
 def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory | None, str]:
