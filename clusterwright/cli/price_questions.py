@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from clusterwright.units import percent
+
 _UNKNOWN = "unknown"
 _BAR = 40
 #: Regions with the same history that a chart names.
@@ -69,11 +71,11 @@ def _usd(value: float | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:+.1f} %"
+    return "–" if value is None else percent(value, digits=1, signed=True)
 
 
 def _part(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
+    return "–" if value is None else percent(value)
 
 
 def _number(value: float | None) -> str:
