@@ -101,17 +101,18 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     from clusterwright.outputs.ranking import ranked  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
+    from clusterwright.plan.recount import ledger  # noqa: PLC0415
     from clusterwright.plan.report_currency import report_currency  # noqa: PLC0415
     from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
     book = PriceBook.open()
     currency = report_currency(plan, book)
-    found = ranked(plan, book)
-    html = report_html(plan, found, currency)
+    found, counted = ranked(plan, book), ledger(plan, book)
+    html = report_html(plan, found, currency, counted)
     files = {
         "report.html": text(html),
         "tco.xlsx": File(content=workbook_xlsx(plan, found, currency)),
-        "focus.csv": text(focus_csv(focus_rows(plan))),
+        "focus.csv": text(focus_csv(focus_rows(plan, counted=counted))),
     }
     if not pdf:
         return files

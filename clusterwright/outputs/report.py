@@ -42,15 +42,19 @@ class Chart:
     caption: str
 
 
-def report_html(plan: Plan, found: Finances | None = None, currency: Currency | None = None) -> str:
+def report_html(
+    plan: Plan, found: Finances | None = None, currency: Currency | None = None, counted: Ledger | None = None
+) -> str:
     """Return the report as one HTML document.
 
     Args:
         plan: the decision.
         found: the plan in the terms of finance, if it is at hand; counted here if None.
         currency: in which the totals are told besides USD, None for USD alone.
+        counted: the plan's cash flow, if it is at hand.
     """
-    book = PriceBook.open()
+    money_of = counted or ledger(plan, PriceBook.open())
+    book = money_of.book
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
         undefined=StrictUndefined,
@@ -59,7 +63,7 @@ def report_html(plan: Plan, found: Finances | None = None, currency: Currency | 
         lstrip_blocks=True,
     )
     ranked = found or ranking.ranked(plan, book)
-    values = _context(plan, ledger(plan, book), book, ranked) | {
+    values = _context(plan, money_of, book, ranked) | {
         "currency": finance_tables.currency_table(ranked, currency),
         "currency_told": currency.text if currency else "",
         "currency_code": currency.code if currency else "",
@@ -115,7 +119,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
                 "equation": entry.equation,
                 "sources": entry.sources,
             }
-            for entry in explanations(plan, told.target)
+            for entry in explanations(plan, told.target, money_of)
             if "/" not in entry.number and entry.number.islower()
         ],
     }

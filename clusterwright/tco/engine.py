@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.connection import of_its_own
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: Longest horizon: the life of a building.
+MOST_MONTHS = 600
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
@@ -80,7 +82,7 @@ class Ledger:
     """The cash flow of some candidates, and the questions it answers.
 
     Attributes:
-        as_of: day whose prices were used.
+        book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
     """
@@ -94,6 +96,7 @@ class Ledger:
         self.economics = economics
         self.candidates = tuple(candidates)
         self.mixes = tuple(mixes)
+        self.book = book
         self.as_of: dt.date = economics.as_of or book.newest_day
         self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
         priced = price_lines(self.candidates, economics, book, known, self.as_of)
@@ -150,7 +153,7 @@ class Ledger:
         )
 
     def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
-        connection = in_memory()
+        connection = of_its_own()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -178,7 +181,7 @@ class Ledger:
         }
         tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
-            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
+            connection.execute(f"create temp table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
         for name in TABLES:
             self._create(name)
@@ -209,7 +212,7 @@ class Ledger:
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
         text = statement(path)
-        start = f"insert into {name}" if append else f"create or replace table {name} as"
+        start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         self._connection.execute(f"{start} {text}", self._used(text, more))
 
     @contextmanager
@@ -263,7 +266,7 @@ def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequenc
     if economics.term not in TERMS:
         raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
     for name, allowed, fits in (
-        ("horizon_months", "above 0 and at most 240", 0 < economics.horizon_months <= 240),  # noqa: PLR2004 - 20 years
+        ("horizon_months", f"above 0 and at most {MOST_MONTHS}", 0 < economics.horizon_months <= MOST_MONTHS),
         ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
         ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
         ("hours_per_month", "above 0", economics.hours_per_month > 0),
