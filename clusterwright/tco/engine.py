@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: Longest horizon: the life of a building.
+MOST_MONTHS = 600
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
@@ -263,7 +265,7 @@ def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequenc
     if economics.term not in TERMS:
         raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
     for name, allowed, fits in (
-        ("horizon_months", "above 0 and at most 240", 0 < economics.horizon_months <= 240),  # noqa: PLR2004 - 20 years
+        ("horizon_months", f"above 0 and at most {MOST_MONTHS}", 0 < economics.horizon_months <= MOST_MONTHS),
         ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
         ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
         ("hours_per_month", "above 0", economics.hours_per_month > 0),
