@@ -101,15 +101,17 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     from clusterwright.outputs.ranking import ranked  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
+    from clusterwright.plan.recount import ledger  # noqa: PLC0415
     from clusterwright.plan.words import currency_told  # noqa: PLC0415
     from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
-    found = ranked(plan, PriceBook.open())
-    html = report_html(plan, found)
+    book = PriceBook.open()
+    found, counted = ranked(plan, book), ledger(plan, book)
+    html = report_html(plan, found, counted)
     files = {
         "report.html": text(html),
         "tco.xlsx": File(content=workbook_xlsx(plan, found, currency_told())),
-        "focus.csv": text(focus_csv(focus_rows(plan))),
+        "focus.csv": text(focus_csv(focus_rows(plan, counted=counted))),
     }
     if not pdf:
         return files

@@ -42,14 +42,16 @@ class Chart:
     caption: str
 
 
-def report_html(plan: Plan, found: Finances | None = None) -> str:
+def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | None = None) -> str:
     """Return the report as one HTML document, its money in the currency of `words.told_in`.
 
     Args:
         plan: the decision.
         found: the plan in the terms of finance, if it is at hand; counted here if None.
+        counted: the plan's cash flow, if it is at hand.
     """
-    book = PriceBook.open()
+    money_of = counted or ledger(plan, PriceBook.open())
+    book = money_of.book
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
         undefined=StrictUndefined,
@@ -58,7 +60,7 @@ def report_html(plan: Plan, found: Finances | None = None) -> str:
         lstrip_blocks=True,
     )
     ranked = found or ranking.ranked(plan, book)
-    return environment.get_template("report.html.j2").render(**_context(plan, ledger(plan, book), book, ranked))
+    return environment.get_template("report.html.j2").render(**_context(plan, money_of, book, ranked))
 
 
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
                 "equation": entry.equation,
                 "sources": entry.sources,
             }
-            for entry in explanations(plan, told.target)
+            for entry in explanations(plan, told.target, money_of)
             if "/" not in entry.number and entry.number.islower()
         ],
     }

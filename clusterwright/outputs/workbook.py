@@ -52,6 +52,8 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
+    from clusterwright.outputs.sheets.plain import PlainWorksheet  # noqa: PLC0415
+
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
@@ -68,7 +70,7 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
         *stages,
         *_LAST,
     ):
-        work.pages[name] = Page(sheet=book.add_worksheet(name), formats=work.formats)
+        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)

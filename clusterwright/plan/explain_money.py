@@ -8,17 +8,18 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import money, percent, told, told_code
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
 
 _SOURCES = ("docs/tco.md; tco/sql",)
 _MONTHS_PER_YEAR = 12
 
 
-def money_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    """Return the explanations of one target's totals."""
+def money_numbers(plan: Plan, option: Option, counted: Ledger | None = None) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's totals; `counted` is the plan's cash flow, if it is at hand."""
     rows: tuple[CashFlowRow, ...] = ()
     if option.horizon_usd is not None or option.capex_usd is not None:
-        rows = ledger(plan, PriceBook.open()).cash_flow_rows(option.target)
+        rows = (counted or ledger(plan, PriceBook.open())).cash_flow_rows(option.target)
     return (
         _run(plan, option),
         _horizon(plan, option),

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.stats import qmc
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
@@ -11,7 +13,7 @@ from clusterwright.tco.distributions import UncertainInput, triangular
 from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Economics
-from clusterwright.tco.uncertainty import grid, latin_hypercube, one_at_a_time, uncertain_inputs
+from clusterwright.tco.uncertainty import grid, latin_hypercube, one_at_a_time, ranks, slices, uncertain_inputs
 
 from .examples import bought, candidate, p5, stored, with_overrides
 
@@ -103,6 +105,19 @@ def test_every_slice_is_drawn_once() -> None:
     assert np.corrcoef(found["cloud_price"], found["resale_fraction"])[0, 1] == pytest.approx(0.7, abs=0.05)
     assert np.corrcoef(found["cloud_price"], found["pue"])[0, 1] == pytest.approx(0.0, abs=0.08)
     assert (found["resale_fraction"].min() >= 0.5, found["resale_fraction"].max() <= 1.5) == (True, True)
+
+
+@pytest.mark.parametrize(("draws", "columns", "seed"), [(1, 1, 0), (7, 3, 5), (1000, 12, 20261121)])
+def test_slices_are_those_of_scipy(draws: int, columns: int, seed: int) -> None:
+    """The hypercube is the one of SciPy to the last bit, whose whole statistics would take longer to load than used."""
+    theirs = qmc.LatinHypercube(d=columns, rng=np.random.default_rng(seed)).random(draws)
+    assert (slices(draws, columns, seed) == theirs).all()
+
+
+def test_ranks_are_those_of_scipy() -> None:
+    """Equal values share the mean of their places."""
+    values = np.random.default_rng(3).integers(0, 50, 1000) / 7
+    assert (ranks(values) == stats.rankdata(values)).all()
 
 
 def test_certain_inputs_do_not_move() -> None:
