@@ -58,6 +58,7 @@ TABLES = (
     "part_term",
     "cash_term",
     "cash_flow",
+    "drawn_term",
     "drawn_flow",
     "term_input",
     "cumulative",
