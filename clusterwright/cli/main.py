@@ -12,18 +12,19 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint, written_commands
+from clusterwright.cli.help_text import Application
 from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
 from clusterwright.pricing import lake
 
-app = typer.Typer(
+app = Application(
     name="clusterwright",
     cls=ending.Commands,
     help="One blueprint of an AI workload in; the sized cluster, its code, its documents and its cost out.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
 
@@ -90,7 +91,7 @@ def plan(
 @app.command()
 def compare(
     *,
-    blueprint: Annotated[Path | None, typer.Argument(metavar="[BLUEPRINT]", help="the blueprint, a YAML file")] = None,
+    blueprint: Annotated[Path | None, typer.Argument(metavar="BLUEPRINT", help="the blueprint, a YAML file")] = None,
     finance: Annotated[
         bool, typer.Option("--finance", help="every term, returns, and how sure the ranking is")
     ] = False,

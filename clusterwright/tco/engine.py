@@ -31,7 +31,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
-from clusterwright.tco.stages import Event, Stage, stages
+from clusterwright.tco.stages import Event, Stage, lots, together
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -192,8 +192,8 @@ class Ledger:
     def _pace(self, known: Mapping[str, Assumption]) -> None:
         """Put what stands in each month, and what is bought and sold when, beside the work."""
         kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
-        found = [
-            stages(
+        found = {
+            candidate.key: lots(
                 candidate.key,
                 self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
                 horizon_months=self.economics.horizon_months,
@@ -202,10 +202,14 @@ class Ledger:
                 resale=resale_curve(known, self.economics.resale),
             )
             for candidate in self.candidates
-        ]
+        }
+        of_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for of_key in found.values() for lot in of_key]
+        whole = [together(key, of_key) for key, of_key in found.items()]
         for name, rows in (
-            ("stage", [_columns_of(row) for stages_of, _ in found for row in stages_of]),
-            ("event", [_columns_of(row) for _, events in found for row in events]),
+            ("lot_stage", [_columns_of(row) | size for lot, size in of_lots for row in lot.stages]),
+            ("lot_event", [_columns_of(row) | size for lot, size in of_lots for row in lot.events]),
+            ("stage", [_columns_of(row) for stages_of, _ in whole for row in stages_of]),
+            ("event", [_columns_of(row) for _, events in whole for row in events]),
         ):
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
