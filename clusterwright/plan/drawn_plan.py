@@ -12,9 +12,9 @@ from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.tco.distributions import OptionBand, UncertainInput
-from clusterwright.tco.drawing import Drawn, drawn, price_weights
+from clusterwright.tco.drawing import Drawn, drawn
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.price_paths import MarketHistory, PathRule, drawn_paths, market_history
+from clusterwright.tco.price_paths import MarketHistory, PathDraws, PathRule, drawn_paths, market_history
 from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.taxes import Taxes
 from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
@@ -105,20 +105,20 @@ def drawn_plan(
     if history is None:
         columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale)
         used = PricePaths(source="band", reason=reason, resale_correlation=resale)
-        return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes))
+        return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes, breakevens=True))
     path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
-    names, weights = price_weights(ledger)
-    found = drawn_paths(history, path, weights, draws=draws, seed=seed)
+    paths = PathDraws(
+        history=history, rule=path, months=math.ceil(ledger.economics.horizon_months), draws=draws, seed=seed
+    )
     mean = _mean_levels(history, path, ledger, seed)
     inputs = tuple(_as_drawn(entry, mean) if entry.key == _CLOUD_PRICE else entry for entry in inputs)
-    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=found.end_levels)
+    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=paths.end_levels())
     # The price itself is in the paths.
-    columns[_CLOUD_PRICE] = found.end_levels * 0.0 + 1.0
-    columns |= {name: found.levels[:, place] for place, name in enumerate(names)}
+    columns[_CLOUD_PRICE] = columns["number"] * 0.0 + 1.0
     return DrawnPlan(
         inputs=inputs,
         price_paths=_told(history, path, reason, mean),
-        drawn=drawn(ledger, columns, taxes=taxes),
+        drawn=drawn(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
     )
 
 

@@ -29,6 +29,10 @@ class Factors:
         self.paths = paths
         self._known: dict[tuple[str, ...], Column] = {(): columns["number"] * 0.0 + 1.0}
 
+    def add(self, columns: "Mapping[str, Column]") -> None:
+        """Add columns that nothing was asked of before."""
+        self.columns = {**self.columns, **columns}
+
     def of(self, moves: Sequence[str]) -> "Column":
         """Return the product of the columns of those names; a name without a column stays at its base."""
         names = tuple(moves)
@@ -103,7 +107,7 @@ class Bills:
     def paid(self, factors: Factors) -> "Iterator[tuple[str, float, Column]]":
         """Yield option, month and USD of each draw of everything that is paid by what a bill comes to."""
         for bill in self._bills:
-            usd = [(part, part.usd * factors.of(part.moves) * factors.price(part.price_set_month)) for part in bill.parts]
+            usd = [(part, _amount(part, factors)) for part in bill.parts]
             spent = sum((amount for _, amount in usd), factors.of(()) * 0.0)
             due = bill.price(spent)
             for share in self._shares:
@@ -119,6 +123,10 @@ class Bills:
             present = usd * (1.0 + self._rate) ** (-month / 12.0)
             found[name] = found[name] + present if name in found else present
         return found
+
+
+def _amount(part: _Part, factors: Factors) -> "Column":
+    return part.usd * factors.of(part.moves) * factors.price(part.price_set_month)
 
 
 def _part_of(

@@ -1,5 +1,5 @@
--- One row is what one option pays of the bills of one candidate, between two months: all of its own, and of those of the
--- candidates that it mixes, shares by what is fixed and what is worked.
+-- One row is what one option pays of the bills of one candidate, between two months: all of its own, and of those of
+-- the candidates that it mixes, shares by what is fixed and what is worked.
 select
     key,
     key as part_key,

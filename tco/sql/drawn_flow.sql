@@ -1,5 +1,8 @@
--- One row is one dated part of an amount of one option, with everything it moves with in a draw (`inputs`): its `moves`,
--- and the path of the rental price, by the months at which prices are agreed. `term` names these: amounts that move with
+-- One row is one dated part of an amount of one option, with everything it moves with in a draw (`inputs`): its
+-- `moves`, and the path of the rental price, by the months at which prices are agreed. `term` names these: amounts that
+-- move with the same are drawn together. What follows the whole bill of a month or a year (plans of support, committed
+-- spends) is one term, of which the draw has the present value.
+with
 -- the same are drawn together. What follows the whole bill of a month or a year (plans of support, committed spends) is
 -- one term, of which the draw has the present value.
 with

@@ -1,7 +1,7 @@
 -- One row is one dated part of an amount in the base, with the columns of a draw that it is proportional to (`moves`):
 -- of a cash flow (`flow`), or of what a plan of support is charged on (`support`). The time of a run is that of the
--- candidate it is done on; `usd` is for one unit of a quantity that follows the work by steps (`scaled_by`). What is held
--- at a price that is agreed later than today follows the price, as what is rented by use does.
+-- candidate it is done on; `usd` is for one unit of a quantity that follows the work by steps (`scaled_by`). What is
+-- held at a price that is agreed later than today follows the price, as what is rented by use does.
 with
 charged as (
     select
