@@ -12,9 +12,11 @@ from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.actual import compare
 from clusterwright.plan.actual_records import Actual, Comparison, Variance
 from clusterwright.plan.charges import charges
+from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import money, on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import COSTS, read_focus
+from clusterwright.units import percent
 
 TAG = "gpu-cluster"
 #: Smaller lines are one row of the text; JSON and CSV have them all.
@@ -49,7 +51,7 @@ def actual(
         raise InputError(f"{key!r} cannot be the key of a tag", help=f"for example --tag {TAG}={plan.cluster.name}")
     known = {name: rate.usd for name, rate in parse_rates(rates).items()}
     export = read_focus(exports, tag=key, value=value, cost=cost, count_repeated=count_repeated)
-    found = compare(plan, charges(plan, PriceBook.open()), export, cost=cost, rates=known)
+    found = compare(plan, charges(plan, ledger(plan, PriceBook.open())), export, cost=cost, rates=known)
     if as_json:
         told = {"schema": 1, "name": plan.name, "tag": f"{key}={value}", **asdict(found)}
         print(json.dumps(told, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
@@ -87,7 +89,7 @@ def _option(name: str, found: Comparison, option: Actual) -> list[str]:
             "", "", "",
         ])  # fmt: skip
     total = option.actual_usd - option.planned_usd
-    share = f" ({total / option.planned_usd:+.1%})" if option.planned_usd else ""
+    share = f" ({percent(total / option.planned_usd, digits=1, signed=True)})" if option.planned_usd else ""
     rows.append(["all lines", money(option.planned_usd), money(option.actual_usd), _signed(total) + share, "", "", ""])
     columns = [
         ("Line", "left"), ("planned", ""), ("billed", ""), ("difference", ""), ("by quantity", ""), ("by price", ""),
@@ -139,9 +141,12 @@ def _signed(usd: float) -> str:
 def _notes(found: Comparison) -> list[str]:
     notes = []
     if found.untagged_share:
-        notes.append(f"{found.untagged_share:.1%} of the cost in the cluster's accounts has no tag: it is in no line")
+        notes.append(
+            f"{percent(found.untagged_share, digits=1)} of the cost in the cluster's accounts has no tag: it is in no"
+            " line"
+        )
     if found.other_share:
-        notes.append(f"{found.other_share:.1%} belongs to other values of the tag")
+        notes.append(f"{percent(found.other_share, digits=1)} belongs to other values of the tag")
     if found.repeated:
         notes.append(
             f"{found.repeated:,} rows repeat another in every column and are counted once (--count-repeated: each)"

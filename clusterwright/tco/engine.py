@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.connection import of_its_own
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
@@ -31,7 +31,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
-from clusterwright.tco.stages import Event, Stage, stages
+from clusterwright.tco.stages import Event, Stage, lots, together
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -58,10 +58,9 @@ TABLES = (
     "part_term",
     "cash_term",
     "cash_flow",
-    "drawn_flow",
-    "term_input",
-    "cumulative",
 )
+#: Those that only some questions ask for, made when a statement first names one.
+AT_NEED = ("drawn_flow", "term_input", "cumulative")
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
@@ -82,7 +81,7 @@ class Ledger:
     """The cash flow of some candidates, and the questions it answers.
 
     Attributes:
-        as_of: day whose prices were used.
+        book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
     """
@@ -96,12 +95,14 @@ class Ledger:
         self.economics = economics
         self.candidates = tuple(candidates)
         self.mixes = tuple(mixes)
+        self.book = book
         self.as_of: dt.date = economics.as_of or book.newest_day
         self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
         priced = price_lines(self.candidates, economics, book, known, self.as_of)
         self.lines: dict[str, tuple[PricedLine, ...]] = {
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
+        self._made: set[str] = set()
         self._connection = self._fill(known)
 
     def costs(self) -> tuple[CandidateCost, ...]:
@@ -156,7 +157,7 @@ class Ledger:
         )
 
     def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
-        connection = in_memory()
+        connection = of_its_own()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -184,7 +185,7 @@ class Ledger:
         }
         tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
-            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
+            connection.execute(f"create temp table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
         for name in TABLES:
             self._create(name)
@@ -195,8 +196,8 @@ class Ledger:
     def _pace(self, known: Mapping[str, Assumption]) -> None:
         """Put what stands in each month, and what is bought and sold when, beside the work."""
         kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
-        found = [
-            stages(
+        found = {
+            candidate.key: lots(
                 candidate.key,
                 self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
                 horizon_months=self.economics.horizon_months,
@@ -205,17 +206,21 @@ class Ledger:
                 resale=resale_curve(known, self.economics.resale),
             )
             for candidate in self.candidates
-        ]
+        }
+        of_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for of_key in found.values() for lot in of_key]
+        whole = [together(key, of_key) for key, of_key in found.items()]
         for name, rows in (
-            ("stage", [_columns_of(row) for stages_of, _ in found for row in stages_of]),
-            ("event", [_columns_of(row) for _, events in found for row in events]),
+            ("lot_stage", [_columns_of(row) | size for lot, size in of_lots for row in lot.stages]),
+            ("lot_event", [_columns_of(row) | size for lot, size in of_lots for row in lot.events]),
+            ("stage", [_columns_of(row) for stages_of, _ in whole for row in stages_of]),
+            ("event", [_columns_of(row) for _, events in whole for row in events]),
         ):
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
-        text = statement(path)
-        start = f"insert into {name}" if append else f"create or replace table {name} as"
+        text = self._answerable(path)
+        start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         self._connection.execute(f"{start} {text}", self._used(text, more))
 
     @contextmanager
@@ -234,6 +239,15 @@ class Ledger:
     def _create(self, name: str) -> None:
         self.create(name, f"tco/sql/{name}.sql", {})
 
+    def _answerable(self, path: str) -> str:
+        """Return a statement, with the tables of `AT_NEED` in place that it names."""
+        text = statement(path)
+        for name in AT_NEED:
+            if name not in self._made and re.search(rf"\b{name}\b", text):
+                self._made.add(name)
+                self._create(name)
+        return text
+
     def _used(self, text: str, more: Row | None = None) -> Row:
         values: Row = (more or {}) | {
             "horizon_months": self.economics.horizon_months,
@@ -247,7 +261,7 @@ class Ledger:
         return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
 
     def _rows(self, path: str, more: Row | None = None) -> list[Row]:
-        text = statement(path)
+        text = self._answerable(path)
         cursor = self._connection.execute(text, self._used(text, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

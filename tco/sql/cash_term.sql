@@ -1,6 +1,7 @@
 -- One row is one dated, tagged part of an amount of one option, with the inputs it is proportional to (the names of the
 -- columns of a draw): what `cash_flow` shows and what draws of uncertain inputs scale. A mix holds its shares of the
--- rows of its parts; `part_key` is the candidate that a row comes from.
+-- rows of its parts; `part_key` is the candidate that a row comes from. `usd` is what the base comes to, `usd_each` is
+-- for one unit of `scaled_by` (see `part_term`).
 select
     part_term.key,
     part_term.key as part_key,
@@ -18,6 +19,8 @@ select
     part_term.confidence,
     part_term.is_part,
     part_term.price_set_month,
+    part_term.scaled_by,
+    part_term.usd_each,
     part_term.usd
 from part_term
 union all
@@ -38,6 +41,9 @@ select
     part_term.confidence,
     part_term.is_part,
     part_term.price_set_month,
+    part_term.scaled_by,
+    part_term.usd_each
+    * if(part_term.fixed_or_variable = 'fixed', mix_part.fixed_share, mix_part.variable_share) as usd_each,
     part_term.usd
     * if(part_term.fixed_or_variable = 'fixed', mix_part.fixed_share, mix_part.variable_share) as usd
 from part_term

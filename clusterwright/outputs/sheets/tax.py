@@ -20,7 +20,7 @@ from clusterwright.outputs.sheets.formula import (
 from clusterwright.outputs.sheets.inputs import methods
 from clusterwright.outputs.sheets.method_shares import method_share_spans, write_method_shares, years
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Workbook, label_of
+from clusterwright.outputs.sheets.shared import RUNNING, Workbook, label_of
 from clusterwright.outputs.sheets.stages import staged
 
 _FIRST = 4
@@ -188,9 +188,9 @@ def _options(work: Workbook) -> list[_Option]:
     found = [
         _Option(
             key=flows.key,
-            running=tuple(flows.running(row) for row in rows),
-            bought=flows.bought,
-            sold=flows.sold,
+            running=tuple(flows.in_month(row, RUNNING) for row in rows),
+            bought=flows.of("bought"),
+            sold=flows.of("sold"),
         )
         for flows in work.flows.values()
     ]
@@ -201,16 +201,17 @@ def _options(work: Workbook) -> list[_Option]:
     names = work.names
     until, deposit = names["delivery_months"], names.get("deposit")
     mixed = tuple(
-        when(month.at_most(until), bridge.running(row), owned.running(row)) for row, month in enumerate(work.months)
+        when(month.at_most(until), bridge.in_month(row, RUNNING), owned.in_month(row, RUNNING))
+        for row, month in enumerate(work.months)
     )
-    bought = owned.bought
+    bought = owned.of("bought")
     if deposit is not None:
-        rest = (1.0 - deposit) * owned.bought[0]
+        rest = (1.0 - deposit) * owned.of("bought")[0]
         bought = tuple(
             usd * deposit if row == 0 else usd + when(work.months[row].equals(until), rest, 0.0)
-            for row, usd in enumerate(owned.bought)
+            for row, usd in enumerate(owned.of("bought"))
         )
-    return [*found, _Option(key=f"{owned.key}/bridged", running=mixed, bought=bought, sold=owned.sold)]
+    return [*found, _Option(key=f"{owned.key}/bridged", running=mixed, bought=bought, sold=owned.of("sold"))]
 
 
 def _one(work: Workbook, column: int, option: _Option, schedule: _Schedule | None) -> Taxed:
