@@ -116,7 +116,7 @@ def drawn(
     if taxes is not None:
         tax_terms(ledger, taxes)
     ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
-    terms = {row["term"]: row["inputs"] for row in ledger.query("tco/sql/term_input.sql", {})}
+    products = {row["place"]: row["inputs"] for row in ledger.query("tco/sql/drawn_product.sql", {})}
     names, shares = price_shares(ledger)
     bills = Bills(ledger)
     months = Breakevens(ledger, bills) if breakevens else None
@@ -131,7 +131,7 @@ def drawn(
         factors.add(levels | bills.columns(factors))
         with (
             ledger.holding(
-                "drawn_factor", _as_table(block["number"], {term: factors.of(terms[term]) for term in terms})
+                "drawn_factor", _as_table(block["number"], {place: factors.of(products[place]) for place in products})
             ),
             ledger.holding("drawn_fit", _as_table(block["number"], fits)),
         ):
@@ -161,12 +161,12 @@ def price_shares(ledger: Ledger) -> "tuple[tuple[str, ...], Column]":
     return names, shares_of(weights)
 
 
-def _as_table(number: "Column", columns: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+def _as_table(number: "Column", columns: "Mapping[Any, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
     """Return columns by key as a table of number, key and value."""
     import numpy as np  # noqa: PLC0415
 
     return {
         "number": np.tile(number, len(columns)),
-        "key": np.repeat(np.array(list(columns), dtype=object), len(number)),
+        "key": np.repeat(np.array(list(columns)) if columns else np.array([], dtype=str), len(number)),
         "value": np.concatenate(list(columns.values())) if columns else np.empty(0),
     }

@@ -3,9 +3,6 @@
 -- move with the same are drawn together. What follows the whole bill of a month or a year (plans of support, committed
 -- spends) is one term, of which the draw has the present value.
 with
--- the same are drawn together. What follows the whole bill of a month or a year (plans of support, committed spends) is
--- one term, of which the draw has the present value.
-with
 with_path as (
     select
         *,
