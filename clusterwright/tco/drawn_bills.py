@@ -21,12 +21,17 @@ class Factors:
     """What terms come to over their base in each draw: the product of the columns that they move with.
 
     Attributes:
-        columns: of a draw, by name; paths: prices at the start of each month over today's, a row per draw, or none.
+        columns: of a draw, by name.
+        paths: prices at the start of each month over today's, a row per draw, or none.
+        every_price: the price over today's in all months, whenever it is agreed, where there is no path.
     """
 
-    def __init__(self, columns: "Mapping[str, Column]", paths: "Column | None") -> None:
+    def __init__(
+        self, columns: "Mapping[str, Column]", paths: "Column | None", *, every_price: "Column | float" = 1.0
+    ) -> None:
         self.columns = columns
         self.paths = paths
+        self.every_price = every_price
         self._known: dict[tuple[str, ...], Column] = {(): columns["number"] * 0.0 + 1.0}
 
     def add(self, columns: "Mapping[str, Column]") -> None:
@@ -44,7 +49,9 @@ class Factors:
 
     def price(self, month: float | None) -> "Column | float":
         """Return the price agreed at the start of a month over today's; 1 for what has no such price."""
-        return 1.0 if month is None or self.paths is None else self.paths[:, int(month)]
+        if month is None:
+            return 1.0
+        return self.every_price if self.paths is None else self.paths[:, int(month)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,9 +111,11 @@ class Bills:
         self._shares = tuple(_Share(**row) for row in ledger.query("tco/sql/bill_share.sql", {})) if found else ()
         self._rate = ledger.economics.discount_rate
 
-    def paid(self, factors: Factors) -> "Iterator[tuple[str, float, Column]]":
-        """Yield option, month and USD of each draw of everything that is paid by what a bill comes to."""
+    def paid(self, factors: Factors, *, of: str | None = None) -> "Iterator[tuple[str, float, Column]]":
+        """Yield option, month and USD of each draw of what is paid by what a bill comes to; `of` one candidate alone."""
         for bill in self._bills:
+            if of not in (None, bill.key):
+                continue
             usd = [(part, _amount(part, factors)) for part in bill.parts]
             spent = sum((amount for _, amount in usd), factors.of(()) * 0.0)
             due = bill.price(spent)
