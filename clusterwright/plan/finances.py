@@ -161,8 +161,11 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     if plan.tco.hybrid:
         ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
         costs = _known(ledger)
-    carbon = emissions(plan, ledger, costs, {offer.candidate.key: offer.accelerator for offer in found})
-    chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
+    accelerators = {offer.candidate.key: offer.accelerator for offer in found}
+    carbon = emissions(plan, ledger, costs, accelerators)
+    chance = drawn_plan(
+        plan, ledger, costs, book, taxes_of(plan.tco, ledger), accelerators=accelerators, draws=draws, seed=seed
+    )
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]

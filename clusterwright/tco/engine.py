@@ -60,7 +60,7 @@ TABLES = (
     "cash_flow",
 )
 #: Those that only some questions ask for, made when a statement first names one.
-AT_NEED = ("drawn_flow", "term_input", "cumulative")
+AT_NEED = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
