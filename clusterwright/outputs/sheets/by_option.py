@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.engine_rows import Class, by_class
-from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, span, total
+from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, span, total, when
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Flows, Workbook, label_of, option_of
 from clusterwright.outputs.sheets.stages import Stages
+from clusterwright.plan.hybrids import BRIDGED
 from clusterwright.tco.records import CandidateCost
 
 _FIRST = 6  # row of month 0
@@ -41,11 +42,13 @@ def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet],
     column = 4
     for title, row in _FACTS:
         page.text(row, 0, title)
-    for cost in work.found.costs:
+    # Mixes read the options that they are made of.
+    for cost in sorted(work.found.costs, key=lambda cost: cost.mixed):
         option = option_of(work.plan, cost)
         flows = _one(work, (bill, stages), sheets.get(option.target) if option else None, cost, column)
         work.flows[cost.key] = flows
         column += 2 + 2 * bool(flows.bought or flows.sold)
+    work.flows = {cost.key: work.flows[cost.key] for cost in work.found.costs}
 
 
 def _calendar(work: Workbook, page: Page) -> None:
@@ -72,6 +75,11 @@ def _one(
             page.put(row, column, cell, "number") for row, cell in ((2, sheet.days), (3, sheet.gpus), (4, sheet.busy))
         )
         formulas = {kind: sheet.of(kind) for kind in _TITLES}
+    elif (bridged := _bridged(work, cost.key)) is not None:
+        formulas = bridged
+        days = page.number(2, column, cost.calendar_days, "input")
+        gpus = page.number(3, column, float(cost.gpus), "input")
+        busy = page.number(4, column, cost.busy_fraction, "input")
     else:
         days = page.number(2, column, cost.calendar_days, "input")
         gpus = page.number(3, column, float(cost.gpus), "input")
@@ -107,6 +115,34 @@ def _one(
         gpus=gpus,
         busy=busy,
     )
+
+
+def _bridged(work: Workbook, key: str) -> dict[Class, tuple[Figure, ...]] | None:
+    """Return the owner's months, rented until delivery, and what is bought paid in two parts; None of other options."""
+    taxed = work.found.taxed
+    owned, bridge = work.owned, work.flows.get(taxed.bridged_by)
+    if owned is None or bridge is None or key != owned.key + BRIDGED:
+        return None
+    names = work.names
+    until, deposit = names["delivery_months"], names.get("deposit")
+
+    def until_then(rented: Sequence[Figure], own: Sequence[Figure]) -> tuple[Figure, ...]:
+        pairs = zip(work.months, rented, own, strict=True)
+        return tuple(when(month.at_most(until), before, after) for month, before, after in pairs)
+
+    bought = owned.bought
+    if deposit is not None:
+        rest = (1.0 - deposit) * owned.bought[0]
+        bought = tuple(
+            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), rest, 0.0)
+            for row, usd in enumerate(owned.bought)
+        )
+    return {
+        "used": until_then(bridge.used, owned.used),
+        "kept": until_then(bridge.kept, owned.kept),
+        "bought": bought,
+        "sold": owned.sold,
+    }
 
 
 def _rented(
