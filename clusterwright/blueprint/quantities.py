@@ -13,7 +13,7 @@ from clusterwright.errors import UnitError
 IN_SI = {"quantities": "SI"}
 
 
-class _QuantitySchema:
+class QuantitySchema:
     """Describes a quantity to editors: a string with a pattern, or a bare number where the kind allows one."""
 
     def __init__(self, kind: units.Kind) -> None:
@@ -26,7 +26,9 @@ class _QuantitySchema:
         return {"anyOf": [{"type": "number"}, text]} if "" in self.kind.factors else text
 
 
-def _reader(kind: units.Kind) -> BeforeValidator:
+def reader(kind: units.Kind) -> BeforeValidator:
+    """Return what reads a quantity of a kind, or says why it is none."""
+
     def read(value: Any, info: ValidationInfo) -> float:  # noqa: ANN401 - YAML holds anything
         if info.context == IN_SI and isinstance(value, float):
             return value
@@ -51,17 +53,17 @@ def _reader(kind: units.Kind) -> BeforeValidator:
     return BeforeValidator(read, json_schema_input_type=str)
 
 
-Count = Annotated[float, _reader(units.COUNT), _QuantitySchema(units.COUNT)]
-Fraction = Annotated[float, _reader(units.FRACTION), _QuantitySchema(units.FRACTION)]
-Duration = Annotated[float, _reader(units.DURATION), _QuantitySchema(units.DURATION)]
-Power = Annotated[float, _reader(units.POWER), _QuantitySchema(units.POWER)]
-EnergyPrice = Annotated[float, _reader(units.ENERGY_PRICE), _QuantitySchema(units.ENERGY_PRICE)]
-Mass = Annotated[float, _reader(units.MASS), _QuantitySchema(units.MASS)]
-RackUnits = Annotated[float, _reader(units.RACK_UNITS), _QuantitySchema(units.RACK_UNITS)]
-Money = Annotated[float, _reader(units.MONEY), _QuantitySchema(units.MONEY)]
-Size = Annotated[float, _reader(units.BYTES), _QuantitySchema(units.BYTES)]
-Bandwidth = Annotated[float, _reader(units.BANDWIDTH), _QuantitySchema(units.BANDWIDTH)]
-Length = Annotated[float, _reader(units.LENGTH), _QuantitySchema(units.LENGTH)]
-FloorLoad = Annotated[float, _reader(units.FLOOR_LOAD), _QuantitySchema(units.FLOOR_LOAD)]
-Current = Annotated[float, _reader(units.CURRENT), _QuantitySchema(units.CURRENT)]
-ApparentPower = Annotated[float, _reader(units.APPARENT_POWER), _QuantitySchema(units.APPARENT_POWER)]
+Count = Annotated[float, reader(units.COUNT), QuantitySchema(units.COUNT)]
+Fraction = Annotated[float, reader(units.FRACTION), QuantitySchema(units.FRACTION)]
+Duration = Annotated[float, reader(units.DURATION), QuantitySchema(units.DURATION)]
+Power = Annotated[float, reader(units.POWER), QuantitySchema(units.POWER)]
+EnergyPrice = Annotated[float, reader(units.ENERGY_PRICE), QuantitySchema(units.ENERGY_PRICE)]
+Mass = Annotated[float, reader(units.MASS), QuantitySchema(units.MASS)]
+RackUnits = Annotated[float, reader(units.RACK_UNITS), QuantitySchema(units.RACK_UNITS)]
+Money = Annotated[float, reader(units.MONEY), QuantitySchema(units.MONEY)]
+Size = Annotated[float, reader(units.BYTES), QuantitySchema(units.BYTES)]
+Bandwidth = Annotated[float, reader(units.BANDWIDTH), QuantitySchema(units.BANDWIDTH)]
+Length = Annotated[float, reader(units.LENGTH), QuantitySchema(units.LENGTH)]
+FloorLoad = Annotated[float, reader(units.FLOOR_LOAD), QuantitySchema(units.FLOOR_LOAD)]
+Current = Annotated[float, reader(units.CURRENT), QuantitySchema(units.CURRENT)]
+ApparentPower = Annotated[float, reader(units.APPARENT_POWER), QuantitySchema(units.APPARENT_POWER)]

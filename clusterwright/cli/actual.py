@@ -12,6 +12,7 @@ from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.actual import compare
 from clusterwright.plan.actual_records import Actual, Comparison, Variance
 from clusterwright.plan.charges import charges
+from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import money, on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import COSTS, read_focus
@@ -49,7 +50,7 @@ def actual(
         raise InputError(f"{key!r} cannot be the key of a tag", help=f"for example --tag {TAG}={plan.cluster.name}")
     known = {name: rate.usd for name, rate in parse_rates(rates).items()}
     export = read_focus(exports, tag=key, value=value, cost=cost, count_repeated=count_repeated)
-    found = compare(plan, charges(plan, PriceBook.open()), export, cost=cost, rates=known)
+    found = compare(plan, charges(plan, ledger(plan, PriceBook.open())), export, cost=cost, rates=known)
     if as_json:
         told = {"schema": 1, "name": plan.name, "tag": f"{key}={value}", **asdict(found)}
         print(json.dumps(told, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result

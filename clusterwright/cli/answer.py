@@ -88,27 +88,35 @@ def _decided(
     if isinstance(resolved, tuple):
         raise loaded.error(resolved)
     try:
-        plan = decide(
-            loaded.blueprint,
-            resolved,
-            catalogue,
-            whole=whole.blueprint,
-            quotes=(*own.prices, *quotes),
-            progress=progress,
-        )
+        with placing(loaded):
+            plan = decide(
+                loaded.blueprint,
+                resolved,
+                catalogue,
+                whole=whole.blueprint,
+                quotes=(*own.prices, *quotes),
+                progress=progress,
+            )
     except RuleError as error:
         raise placed(loaded, error.findings) from None
-    except ClusterwrightError as error:
-        if not error.path:
-            raise
-        raise placed_error(loaded, error) from None
     return replace(plan, own_facts=own.facts)
 
 
-def placed_error(loaded: LoadedBlueprint, error: ClusterwrightError) -> BlueprintError:
-    """Return an error that names a path of the blueprint with its place in the file."""
-    problem = Problem(path=error.path, message=error.message, help=error.help or LOOK_IT_UP, exit_code=error.exit_code)
-    return loaded.error((problem,))
+@contextmanager
+def placing(loaded: LoadedBlueprint) -> Iterator[None]:
+    """Show an error that names a path of the blueprint at its place in the file.
+
+    Raises:
+        BlueprintError: the error, with its place.
+    """
+    try:
+        yield
+    except ClusterwrightError as error:
+        if not error.path:
+            raise
+        what_to_do = error.help or LOOK_IT_UP
+        problem = Problem(path=error.path, message=error.message, help=what_to_do, exit_code=error.exit_code)
+        raise loaded.error((problem,)) from None
 
 
 def _own_parts(loaded: LoadedBlueprint) -> OwnParts:
@@ -174,8 +182,10 @@ def plan(
         print(dumps(result))  # noqa: T201 - the result
     else:
         from clusterwright.cli.show import plan_text
+        from clusterwright.plan.report_currency import told_as_asked
 
-        print(plan_text(result, path, set_values or ()))  # noqa: T201
+        with placing(loaded), told_as_asked(result):
+            print(plan_text(result, path, set_values or ()))  # noqa: T201
         say_quotes(quoted)
     return exit_code(loaded, result)
 
@@ -231,8 +241,8 @@ def compare(
     from clusterwright.outputs.comparison import comparison_markdown
     from clusterwright.outputs.markdown import cell
     from clusterwright.plan.finances import finances
-    from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
-    from clusterwright.plan.words import told_in
+    from clusterwright.plan.report_currency import told_as_asked, with_currency
+    from clusterwright.plan.words import told_lines
     from clusterwright.pricing.book import PriceBook
     from clusterwright.tco.uncertainty import SEED
 
@@ -240,31 +250,21 @@ def compare(
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
     loaded, result, _ = quoted_plan(path, set_values, "all", quotes, rates)
-    try:
-        book = PriceBook.open()
-        currency = report_currency(result, book)
-        found = finances(result, book, draws=_DRAWS, seed=SEED, everything=True)
-    except ClusterwrightError as error:
-        if not error.path:
-            raise
-        raise placed_error(loaded, error) from None
-    if as_json:
-        told = show.comparison_json(result) | {
-            "scenario": ranked.scenario(loaded, result),
-            "ranking": ranked.ranking_document(found),
-        }
-        told = currency_document(told, currency)
-        print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201
-    else:
-        with told_in(currency):
-            text = comparison_markdown(result) if markdown else show.comparison_text(result)
-            if markdown:
-                more = ranked.ranking_markdown(result, found)
-            else:
-                more = ["", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result)]
+    with placing(loaded), told_as_asked(result) as currency:
+        found = finances(result, PriceBook.open(), draws=_DRAWS, seed=SEED, everything=True)
+        if as_json:
+            told = show.comparison_json(result) | {
+                "scenario": ranked.scenario(loaded, result),
+                "ranking": ranked.ranking_document(found),
+            }
+            print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201
+        elif markdown:
+            more = ranked.ranking_markdown(result, found)
             # The source of the rate is anybody's words, and Markdown is shown as a page.
-            note = [cell(line) if markdown else line for line in currency_note(currency)]
-            print("\n".join((text, *more, *note)))  # noqa: T201
+            print("\n".join((comparison_markdown(result), *more, *map(cell, told_lines()))))  # noqa: T201
+        else:
+            more = ["", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result)]
+            print("\n".join((show.comparison_text(result), *more, *told_lines())))  # noqa: T201
     return exit_code(loaded, result)
 
 
@@ -277,10 +277,12 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
 
     from clusterwright.cli.show import explanation_text
     from clusterwright.plan.explain import explanations, find
+    from clusterwright.plan.report_currency import told_as_asked
 
-    result = plan_of(path, set_values)
+    loaded, result = load_and_decide(path, set_values)
     target = on or result.recommended or result.options[0].target
-    known = explanations(result, target)
+    with placing(loaded), told_as_asked(result):
+        known = explanations(result, target)
     if number is None:
         listed = {entry.number: entry.title for entry in known}
         if as_json:

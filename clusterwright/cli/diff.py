@@ -3,20 +3,23 @@
 import json
 import subprocess
 import tempfile
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.answer import decide_values, load_and_decide
+from clusterwright.cli.answer import decide_values, load_and_decide, placing
 from clusterwright.cli.diff_text import markdown_text, plain_text
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.plan.causes import Causes, causes
 from clusterwright.plan.differences import differences
 from clusterwright.plan.record import Plan
+from clusterwright.plan.report_currency import report_currency, with_currency
+from clusterwright.plan.words import told_in
 
 
 def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
-    """Print what changed from one plan to another; return the exit code.
+    """Print what changed from one plan to another, both in the currency of the second; return the exit code.
 
     Args:
         before: a blueprint, a `plan.json`, or `REVISION:path` of either in the git repository around.
@@ -25,17 +28,20 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
         markdown: print Markdown, for a comment of a pull request.
 
     Raises:
-        InputError: one of the two cannot be read, or both forms are asked for.
+        InputError: one of the two cannot be read, both forms are asked for, or no rate is known of the currency.
     """
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
     mine, theirs = _read(before), _read(after)
     found = differences(mine.plan, theirs.plan, (before, after))
     why = Causes() if found.same else _causes(mine, theirs)
+    with placing(theirs.loaded) if theirs.loaded else nullcontext():
+        currency = report_currency(theirs.plan)
     if as_json:
         told = {"schema": 1, "same": found.same, **asdict(found), "causes": asdict(why)}
-        print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
-    else:
+        print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201 - the result
+        return EXIT_FINE
+    with told_in(currency):
         print(markdown_text(found, why) if markdown else plain_text(found, why))  # noqa: T201
     return EXIT_FINE
 

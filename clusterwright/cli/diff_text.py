@@ -6,12 +6,13 @@ from clusterwright.cli.show import table
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.causes import Cause, Causes, Effect
 from clusterwright.plan.differences import Change, Differences, TargetChange
-from clusterwright.plan.words import NAME_OF_TARGET, money
+from clusterwright.plan.words import NAME_OF_TARGET, money, small_money, told_lines
 
 _MOST = 8
 #: Days that one decimal shows.
 _SHOWN_DAYS = 0.05
-_WHY = ("change, alone", "where", "nodes", "days", "this run", "horizon")
+_WHY = ("change, alone", "where", "nodes", "days", "this run", "horizon", "NPV")
+_EMPTY = ("",) * (len(_WHY) - 2)
 
 
 def _value(change: Change, which: str) -> str:
@@ -21,7 +22,7 @@ def _value(change: Change, which: str) -> str:
     if isinstance(value, str | bool):
         return str(value)
     if change.unit == "USD":
-        return money(value) if abs(value) >= 100 else f"${value:,.4g}"  # noqa: PLR2004 - unit prices keep their digits
+        return money(value) if abs(value) >= 100 else small_money(value)  # noqa: PLR2004 - unit prices keep their digits
     if change.unit in ("days", "months"):
         return f"{value:,.2f}"
     if change.unit == "share":
@@ -67,7 +68,7 @@ def plain_text(found: Differences, why: Causes) -> str:
     lines += _why_text(why)
     for title, changes in _groups(found):
         lines += ["", f"  {title}", *(f"    {_line(change)}" for change in changes)]
-    return "\n".join(lines)
+    return "\n".join((*lines, *told_lines()))
 
 
 def markdown_text(found: Differences, why: Causes) -> str:
@@ -83,12 +84,12 @@ def markdown_text(found: Differences, why: Causes) -> str:
             f"| {cell(_value(change, 'after'))} | {cell(_delta(change))} |"
             for change in changes
         ]
-    return "\n".join(lines)
+    return "\n".join((*lines, *map(cell, told_lines())))
 
 
 def _headline(found: Differences) -> list[str]:
     """Return the figures that decide, for every target at once."""
-    names = ("nodes", "calendar_days", "run_usd", "horizon_usd")
+    names = ("nodes", "calendar_days", "run_usd", "horizon_usd", "npv_usd")
     rows = [
         [_title(entry), *(_told({change.name: change for change in entry.figures}.get(name)) for name in names)]
         for entry in found.targets
@@ -96,7 +97,7 @@ def _headline(found: Differences) -> list[str]:
     ]
     if not rows:
         return []
-    return ["", *markdown_table(("", "nodes", "days", "this run", "horizon"), rows)]
+    return ["", *markdown_table(("", "nodes", "days", "this run", "horizon", "NPV"), rows)]
 
 
 def _told(change: Change | None) -> str:
@@ -131,9 +132,9 @@ def _cause_rows(cause: Cause) -> list[list[str]]:
     values = f": {cause.before or 'none'} → {cause.after or 'none'}" if cause.before or cause.after else ""
     name = f"{cause.path}{values}"
     if cause.reason:
-        return [[name, cause.reason, "", "", "", ""]]
+        return [[name, cause.reason, *_EMPTY]]
     told = [effect for effect in cause.effects if _is_told(effect)]
-    return [[first, *row] for first, row in _named(name, told)] if told else [[name, "nothing", "", "", "", ""]]
+    return [[first, *row] for first, row in _named(name, told)] if told else [[name, "nothing", *_EMPTY]]
 
 
 def _named(name: str, effects: Sequence[Effect]) -> list[tuple[str, list[str]]]:
@@ -141,7 +142,8 @@ def _named(name: str, effects: Sequence[Effect]) -> list[tuple[str, list[str]]]:
 
 
 def _is_told(effect: Effect) -> bool:
-    amounts = (effect.nodes, effect.calendar_days, effect.run_usd or 0.0, effect.horizon_usd or 0.0)
+    dollars = (effect.run_usd, effect.horizon_usd, effect.npv_usd)
+    amounts = (effect.nodes, effect.calendar_days, *(usd or 0.0 for usd in dollars))
     return any(abs(amount) > 1e-6 for amount in amounts)  # noqa: PLR2004 - rounding
 
 
@@ -152,6 +154,7 @@ def _effect_row(effect: Effect) -> list[str]:
         f"{effect.calendar_days:+.1f}" if abs(effect.calendar_days) >= _SHOWN_DAYS else "–",
         _signed(effect.run_usd),
         _signed(effect.horizon_usd),
+        _signed(effect.npv_usd),
     ]
 
 

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.cli import chance
-from clusterwright.cli.answer import exit_code, placed_error
+from clusterwright.cli.answer import exit_code, placing
 from clusterwright.cli.carbon import carbon_lines
 from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.show import table
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, Return, finances
 from clusterwright.plan.held_prices import price_note
+from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Plan
-from clusterwright.plan.report_currency import currency_document, currency_note, report_currency
+from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import money, percent, small_money, term_text, told_in
+from clusterwright.plan.words import money, percent, small_money, term_text, told_lines
 from clusterwright.pricing.book import PriceBook
 
 _SHOWN_SWINGS = 8
@@ -47,21 +48,14 @@ def compare(
     if seed < 0:
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
     loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
-    try:
-        book = PriceBook.open()
-        currency = report_currency(plan, book)
-        found = finances(plan, book, draws=draws, seed=seed, everything=True)
-    except ClusterwrightError as error:
-        if not error.path:
-            raise
-        raise placed_error(loaded, error) from None
-    if as_json:
-        told = currency_document(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
-        print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
-    else:
-        with told_in(currency):
-            print("\n".join((_text(plan, found), scenario_line(loaded, plan), *currency_note(currency))))  # noqa: T201
-        say_quotes(quoted)
+    with placing(loaded), told_as_asked(plan) as currency:
+        found = finances(plan, PriceBook.open(), draws=draws, seed=seed, everything=True)
+        if as_json:
+            told = with_currency(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
+            print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
+        else:
+            print("\n".join((_text(plan, found), scenario_line(loaded, plan), *told_lines())))  # noqa: T201
+            say_quotes(quoted)
     return exit_code(loaded, plan)
 
 
@@ -268,7 +262,7 @@ def _month(months: float | None) -> str:
 def _sensitivity(found: Finances) -> list[str]:
     against = term_text(found.compared_with)
     swings = [
-        [entry.key.replace("_", " "), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
+        [input_words(entry.key), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
         for entry in found.swings[:_SHOWN_SWINGS]
         if entry.width_usd
     ]

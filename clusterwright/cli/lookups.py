@@ -163,14 +163,20 @@ def prices(
         return EXIT_FINE
     products = book.products()
     if sku is not None:
-        products = tuple(
-            entry for entry in products if sku in (entry.sku, entry.sku.rpartition("/")[2])
-        ) or _no_product(sku, products, len(book.history(sku, with_rejected=True)))
+        products = tuple(entry for entry in products if entry.is_called(sku)) or _no_product(
+            sku, products, len(book.history(sku, with_rejected=True))
+        )
     if history:
         rows = [
             asdict(point)
             for entry in products
-            for point in book.history(entry.sku, region=entry.region, term=entry.term, with_rejected=True)
+            for point in book.history(
+                entry.sku,
+                region=entry.region,
+                term=entry.term,
+                as_of=None if as_of is None else day,
+                with_rejected=True,
+            )
         ]
     else:
         found = book.in_force(
@@ -184,7 +190,8 @@ def prices(
     if as_json:
         _print_json({"as_of": day.isoformat(), "prices": rows})
     else:
-        title = "every documented price" if history else f"prices as of {day}"
+        every = "every documented price" if as_of is None else f"every price documented until {day}"
+        title = every if history else f"prices as of {day}"
         _show_prices(rows, title)
     return EXIT_FINE
 

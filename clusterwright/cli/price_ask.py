@@ -16,7 +16,7 @@ AsOf = Annotated[str | None, typer.Option("--as-of", metavar="DAY", help="as if 
 Term = Annotated[str, typer.Option(help="only this term, for example spot")]
 Region = Annotated[str, typer.Option(help="only this region")]
 Most = Annotated[int, typer.Option(min=1, help="rows to print")]
-Sql = Annotated[bool, typer.Option("--sql", help="print the statement that answers, and stop")]
+Sql = Annotated[bool, typer.Option("--sql", help="print a script for DuckDB that answers, and stop")]
 Store = Annotated[
     str | None,
     typer.Option("--store", metavar="FILE|FOLDER|URL", help="price store or lake; the user's own store by default"),

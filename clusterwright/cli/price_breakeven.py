@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.cli.price_queries import More, answer, print_statement
+from clusterwright.cli.price_queries import More, answer
 from clusterwright.errors import InputError, MissingFactError
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ def breakeven(  # noqa: D417 - the usual options
         InputError: a value is impossible, or a name unknown.
         MissingFactError: no server has a documented price, or nothing to rent has one.
     """
-    if show_sql:
-        return print_statement("breakeven")
     if not 0 < utilisation <= 1:
         raise InputError(f"a utilisation of {utilisation:g} is impossible", help="write a share such as 0.6")
     for name, value in given.items():
@@ -47,7 +45,7 @@ def breakeven(  # noqa: D417 - the usual options
             raise InputError(f"{name} = {value:g} is impossible", help=f"it lies between {low:g} and {high:g}")
     return answer(
         "breakeven", about=about, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
-        show_sql=False, more=_owning(server, given, utilisation),
+        show_sql=show_sql, more=_owning(server, given, utilisation),
     )  # fmt: skip
 
 

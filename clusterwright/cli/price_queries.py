@@ -12,7 +12,9 @@ from clusterwright.cli.price_questions import LEAST_CHANGES, QUERIES, charted, t
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
 if TYPE_CHECKING:
+    from clusterwright.catalog.records import Catalogue
     from clusterwright.pricing.book import PriceBook
+    from clusterwright.pricing.gpu_products import GpuProduct
 
 SCHEMA_VERSION = 1
 #: Adds what a question needs besides the usual: of the price book, the day and the accelerators that it is about.
@@ -45,16 +47,18 @@ def answer(
         chart: bars beside the prices.
         store: another price store than the user's own.
         as_json: print JSON.
-        show_sql: print the statement instead of its answer.
+        show_sql: print a script for DuckDB that answers, instead of the answer.
         more: further parameters of the statement.
 
     Raises:
         InputError: a name, a term or a day is unknown.
         MissingFactError: no price is known of it.
     """
+    day, rows, asked = _asked(
+        name, about=about, as_of=as_of, term=term, region=region, store=store, show_sql=show_sql, more=more
+    )
     if show_sql:
-        return print_statement(name)
-    day, rows, asked = _asked(name, about=about, as_of=as_of, term=term, region=region, store=store, more=more)
+        return EXIT_FINE
     if not rows:
         words = [about or "anything", f"under {term}" if term else "", f"in {region}" if region else ""]
         raise MissingFactError(
@@ -85,9 +89,9 @@ def coverage(
     Raises:
         InputError: a name or a day is unknown.
     """
+    day, rows, _ = _asked("coverage", about=about, as_of=as_of, store=store, show_sql=show_sql)
     if show_sql:
-        return print_statement("coverage")
-    day, rows, _ = _asked("coverage", about=about, as_of=as_of, store=store)
+        return EXIT_FINE
     holes = [row for row in rows if not row["prices"]]
     if as_csv or as_json:
         print(template(holes) if as_csv else _json(day, rows), end="" if as_csv else "\n")  # noqa: T201
@@ -131,10 +135,10 @@ def services(
     def more(kind: str, provider: str) -> More:
         return lambda _book, _day, _accelerators: {"items": items, "kind": kind, "provider": provider}
 
-    known = _asked("services", about=None, as_of=as_of, store=store, more=more("", ""))[1] if not show_sql else []
+    known = _asked("services", about=None, as_of=as_of, store=store, more=more("", ""))[1]
     for said, column in ((kind, "kind"), (provider, "provider")):
         values = sorted({row[column] for row in known if row[column]})
-        if said and not show_sql and said not in values:
+        if said and said not in values:
             raise MissingFactError(f"no service of the {column} {said!r} has a price", help=", ".join(values))
     return answer(
         "services", about=None, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
@@ -167,14 +171,6 @@ def _month_of(text: str) -> dt.date:
         raise InputError(f"{text!r} is no month", help="write it like 2026-09") from None
 
 
-def print_statement(name: str) -> int:
-    """Print the statement of a question, and the rules that it reads."""
-    from clusterwright.pricing.statements import with_rules
-
-    print(with_rules(QUERIES[name].path))  # noqa: T201
-    return EXIT_FINE
-
-
 def _asked(
     name: str,
     *,
@@ -183,20 +179,20 @@ def _asked(
     term: str = "",
     region: str = "",
     store: str | None,
+    show_sql: bool = False,
     more: More | None = None,
 ) -> tuple[dt.date, list[dict[str, Any]], dict[str, Any]]:
-    """Return the day of the answer, its rows and what was asked."""
+    """Return the day of the answer, its rows and what was asked; or print the script that answers, without rows."""
     from clusterwright.catalog.load import load
     from clusterwright.pricing.book import PriceBook
-    from clusterwright.pricing.gpu_products import products_of
     from clusterwright.pricing.records import TERMS
 
     if term and term not in TERMS:
         raise InputError(f"there is no term {term!r}", help=f"terms: {', '.join(TERMS)}")
     catalogue = load()
-    products = products_of(catalogue, about or "")
     book = PriceBook.open(store=store)
     try:
+        products = _products(catalogue, about or "", book)
         day = book.newest_day if as_of is None else day_of(as_of)
         asked = {
             "as_of": day,
@@ -208,9 +204,27 @@ def _asked(
         if more is not None:
             asked |= more(book, day, sorted({entry.accelerator for entry in products}))
         query = QUERIES[name]
+        if show_sql:
+            print(book.script(query.path, asked, products=products))  # noqa: T201 - the result
+            return day, [], asked
         return day, book.query(query.path, asked, products=products, in_parallel=query.in_parallel), asked
     finally:
         book.close()
+
+
+def _products(catalogue: "Catalogue", about: str, book: "PriceBook") -> "tuple[GpuProduct, ...]":
+    """Return what a question is about; equipment and services, which the book knows too, are told where to ask."""
+    from clusterwright.pricing.gpu_products import products_of
+
+    try:
+        return products_of(catalogue, about)
+    except InputError:
+        if not any(entry.is_called(about) for entry in book.products()):
+            raise
+        raise InputError(
+            f"{about} is nothing whose accelerators are rented by the hour",
+            help=f"its prices: clusterwright prices {about} --history",
+        ) from None
 
 
 def template(rows: Sequence[Mapping[str, Any]]) -> str:

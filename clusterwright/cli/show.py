@@ -21,6 +21,9 @@ from clusterwright.plan.words import (
     offload_text,
     own_facts_lines,
     percent,
+    told,
+    told_code,
+    told_lines,
 )
 
 #: Of each option, what `compare --json` prints.
@@ -58,6 +61,7 @@ def plan_text(plan: Plan, path: Path, set_values: Sequence[str] = (), *, written
         *(_rows("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
         *_block("Not counted", "; ".join(_uncapital(item.split(":")[0]) for item in plan.not_counted)),
         *_no_price(plan),
+        *_block("Currency", *told_lines()[1:]),
         *_findings(plan),
         *_next(path, set_values, written=written),
     ]
@@ -163,7 +167,7 @@ def _comparison(plan: Plan) -> str:
     months = f"{plan.economics.horizon_months:.0f} months"
     columns = [
         ("Where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""),
-        ("this run", ""), (months, ""), ("buy now", ""), ("USD/GPU-h", ""), ("priced", ""), ("", "left"),
+        ("this run", ""), (months, ""), ("buy now", ""), (f"{told_code()}/GPU-h", ""), ("priced", ""), ("", "left"),
     ]  # fmt: skip
     return table(columns, (_row(plan, option) for option in plan.options))
 
@@ -187,7 +191,7 @@ def _row(plan: Plan, option: Option) -> list[str]:
         money(option.run_usd),
         money(option.horizon_usd),
         money(option.capex_usd) if option.capex_usd != 0 else "–",
-        "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}",
+        "unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):.2f}",
         percent(option.priced_share),
         ", ".join(notes),
     ]

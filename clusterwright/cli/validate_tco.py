@@ -1,36 +1,84 @@
 """The command that holds the cost engine against published calculations: validate tco."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED
+from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.cli.ending import show_error
+from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, InputError
 
 if TYPE_CHECKING:
     from clusterwright.evidence.tco_check import CheckedCase
 
 
-def tco(path: Path, *, every: bool, as_json: bool) -> int:
-    """Run a published case and print its figures; return the exit code, 1 where one differs.
+def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
+    """Run published cases and print their figures; return the exit code, 1 where a figure differs.
+
+    A file that cannot be read, or is no case, is told on stderr (and in JSON); the others are run.
+
+    Args:
+        paths: of the files; a folder stands for the `.yaml` files in it.
+        every: show every figure, not only the expected ones.
+        as_json: print JSON: of one file its document, of several a document of them all.
 
     Raises:
-        InputError: the file cannot be read.
-        BlueprintError: it is no case.
+        InputError: a folder holds no case.
     """
     from clusterwright.evidence.tco_check import check_case
+    from clusterwright.pricing.book import PriceBook
 
-    checked = check_case(path)
+    files = [file for path in paths for file in _files(path)]
+    documents, worst, book = [], EXIT_FINE, PriceBook.open()
+    for number, path in enumerate(files):
+        try:
+            checked = check_case(path, book)
+        except ClusterwrightError as error:
+            show_error(error)
+            worst = max(worst, error.exit_code)
+            documents.append({"file": str(path), "errors": _errors(error), "ok": False})
+            continue
+        worst = max(worst, EXIT_FINE if checked.ok else EXIT_RULE_FAILED)
+        documents.append(({"file": str(path)} if len(files) > 1 else {}) | _document(checked, every=every))
+        if not as_json:
+            print(("\n" if number else "") + _text(checked, every=every))  # noqa: T201 - the result
+    good = sum(bool(document["ok"]) for document in documents)
     if as_json:
-        print(json.dumps(_document(checked, every=every), indent=1, allow_nan=False))  # noqa: T201 - the result
-    else:
-        print(_text(checked, every=every))  # noqa: T201
-    return EXIT_FINE if checked.ok else EXIT_RULE_FAILED
+        whole = documents[0] if len(files) == 1 else {"cases": documents, "ok": good == len(files)}
+        print(json.dumps({"schema": 1} | whole, indent=1, allow_nan=False))  # noqa: T201
+    elif len(files) > 1:
+        print(f"\n{good} of {len(files)} cases reproduced")  # noqa: T201
+    return worst
 
 
-def _document(checked: "CheckedCase", *, every: bool) -> dict[str, object]:
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted({*path.glob("*.yaml"), *path.glob("*.yml")})
+    if not found:
+        raise InputError(f"{path} holds no .yaml file", help="docs/tco-cases.md shows a whole case")
+    return found
+
+
+def _errors(error: ClusterwrightError) -> list[dict[str, Any]]:
+    """Return what is wrong with a file, with line and column where it is a place in it."""
+    if not isinstance(error, BlueprintError):
+        return [{"message": error.message, "help": error.help, "line": None, "column": None}]
+    return [
+        {
+            "message": problem.message,
+            "help": problem.help,
+            "line": problem.position.line if problem.position else None,
+            "column": problem.position.column if problem.position else None,
+        }
+        for problem in error.problems
+    ]
+
+
+def _document(checked: "CheckedCase", *, every: bool) -> dict[str, Any]:
     return {
-        "schema": 1,
         "case": checked.case,
         "source": checked.source,
         "hours_per_month": checked.hours_per_month,
@@ -68,4 +116,5 @@ def _number(value: float | None) -> str:
         return "none"
     if value == 0:
         return "0"
-    return f"{value:,.2f}" if abs(value) >= 1000 else f"{value:.6g}"  # noqa: PLR2004 - cents below that are noise
+    # Cents below thousands are noise, and so are the digits of what no float holds exactly.
+    return f"{value:,.2f}" if 1000 <= abs(value) < 1e15 else f"{value:.6g}"  # noqa: PLR2004

@@ -98,14 +98,16 @@ def validate_training(runs: Runs, as_json: AsJson = False) -> None:
 
 @validate.command("tco")
 def validate_tco(
-    case: Annotated[Path, typer.Argument(metavar="CASE.yaml", help="docs/tco-cases.md tells what it holds")],
+    cases: Annotated[
+        list[Path], typer.Argument(metavar="CASE.yaml", help="one or more, or folders; see docs/tco-cases.md")
+    ],
     every: Annotated[bool, typer.Option("--all", help="also show every figure that can be expected")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a published cost calculation through the engine."""
+    """Run published cost calculations through the engine."""
     from clusterwright.cli import validate_tco as command
 
-    raise typer.Exit(command.tco(case, every=every, as_json=as_json))
+    raise typer.Exit(command.tco(cases, every=every, as_json=as_json))
 
 
 def calibrate(

@@ -1,8 +1,6 @@
 """The commands that write deliverables: build, stack, onprem, report. Each says where the files are."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright.blueprint.hardware import CLOUDS
@@ -11,17 +9,18 @@ from clusterwright.cli.answer import (
     exit_code,
     load_and_decide,
     placed,
-    placed_error,
+    placing,
     planned_catalogue,
     progress_display,
     show_warnings,
 )
 from clusterwright.cli.quoted import quoted_plan, say_quotes
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
+from clusterwright.plan.report_currency import told_as_asked
 
 
 def build(
@@ -41,11 +40,12 @@ def build(
 
     with progress_display(quiet=quiet) as progress:
         loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates, progress=progress)
-        with _placed(loaded):
+        with placing(loaded), told_as_asked(plan):
             files = everything(plan, planned_catalogue(plan), pdf=_can_print(asked=pdf), progress=progress)
+            shown = plan_text(plan, path, set_values or (), written=True)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
-    print(plan_text(plan, path, set_values or (), written=True))  # noqa: T201 - the result
+    print(shown)  # noqa: T201 - the result
     _say(written)
     say_quotes(quoted)
     return exit_code(loaded, plan)
@@ -59,7 +59,8 @@ def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, fo
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
     loaded, plan = without_failures(path, set_values, on)
-    files = cloud_files(plan, plan.options[0], planned_catalogue(plan))
+    with placing(loaded), told_as_asked(plan):
+        files = cloud_files(plan, plan.options[0], planned_catalogue(plan))
     code = _write(loaded, plan, output, files, force=force)
     for line in project_lines(plan.options[0], files):
         print(line)  # noqa: T201
@@ -103,22 +104,11 @@ def report(
     from clusterwright.outputs.deliverables import report_files
 
     loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
-    with _placed(loaded):
+    with placing(loaded), told_as_asked(plan):
         files = report_files(plan, pdf=_can_print(asked=pdf))
     code = _write(loaded, plan, output, files, force=force)
     say_quotes(quoted)
     return code
-
-
-@contextmanager
-def _placed(loaded: LoadedBlueprint) -> Iterator[None]:
-    """Show an error that names a path of the blueprint at its place in the file."""
-    try:
-        yield
-    except ClusterwrightError as error:
-        if not error.path:
-            raise
-        raise placed_error(loaded, error) from None
 
 
 def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:

@@ -161,7 +161,13 @@ def _more(option: Option) -> Iterator[tuple[_Line, float]]:
 
 def _quantity(option: Option, cost: Cost) -> float:
     """Return how many of what a cost is counted by the option has."""
-    amounts = {"": 1.0, "gpu": gpus_had(option), "server": servers(option) or 0.0, "kw": nameplate_kw(option)}
+    amounts = {
+        "": 1.0,
+        "gpu": gpus_had(option),
+        "server": servers(option) or 0.0,
+        "kw": nameplate_kw(option),
+        "purchase": purchase_usd(option),
+    }
     return amounts[units_of(cost.per)[0]]
 
 

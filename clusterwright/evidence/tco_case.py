@@ -5,11 +5,26 @@ Every field's description is what an editor shows on hover, and what `docs/tco-c
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from clusterwright.blueprint.fields import Day, Section
 from clusterwright.blueprint.quantities import Fraction
-from clusterwright.evidence.tco_fields import Amount, Charge, Name, Number, Per, Positive, Share, Text, one_of, units_of
+from clusterwright.evidence.tco_fields import (
+    Amount,
+    Charge,
+    Hours,
+    Load,
+    Months,
+    Name,
+    Number,
+    Per,
+    Positive,
+    Share,
+    Text,
+    one_of,
+    units_of,
+)
+from clusterwright.tco.engine import MOST_MONTHS
 
 #: What a provider's support plan is a share of, unless the case says otherwise.
 BILLED = ("gpu", "storage", "network", "cpu", "egress")
@@ -38,9 +53,9 @@ class Purchase(Section):
 class Power(Section):
     """Electricity and room, by nameplate load."""
 
-    kw_per_gpu: Amount | None = Field(None, description="nameplate load of a GPU in kW")
-    kw_per_server: Amount | None = Field(None, description="nameplate load of a server in kW")
-    kw: Amount | None = Field(None, description="nameplate load of everything in kW; adds to the other two")
+    kw_per_gpu: Load | None = Field(None, description="nameplate load of a GPU in kW")
+    kw_per_server: Load | None = Field(None, description="nameplate load of a server in kW")
+    kw: Load | None = Field(None, description="nameplate load of everything in kW; adds to the other two")
     usd_per_kwh: Amount = Field(0.0, description="price of electricity")
     pue: Annotated[float, Field(ge=1, le=10)] = Field(1.0, description="facility over IT energy")
     load_fraction: Share = Field(1.0, description="share of the nameplate load drawn at work; 1 by default")
@@ -173,7 +188,9 @@ class Option(Section):
     gpus: Positive = Field(1.0, description="GPUs that are wanted; figures per GPU are of these")
     gpus_per_server: Positive | None = Field(None, description="servers are bought and rented whole, if this is given")
     whole_servers: bool = Field(True, description="false: parts of a server can be had")
-    horizon_months: Positive | None = Field(None, le=600, description="the case's by default")
+    horizon_months: Annotated[Months, Field(gt=0, le=MOST_MONTHS)] | None = Field(
+        None, description="the case's by default"
+    )
     utilisation: Annotated[Fraction, Field(gt=0, le=1)] | None = Field(None, description="the case's by default")
     availability: Annotated[Fraction, Field(gt=0, le=1)] = Field(1.0, description="share of hours in working order")
     goodput: Annotated[Fraction, Field(gt=0, le=1)] = Field(1.0, description="share of work that is kept")
@@ -243,6 +260,15 @@ class Expected(Section):
     relative: Charge | None = Field(None, description="how far off it may be, as a share of it")
 
 
+def _as_share(value: Any) -> Any:  # noqa: ANN401 - YAML holds anything
+    """Return `1 %` as the relative tolerance that it is."""
+    return {"relative": value} if isinstance(value, str) else value
+
+
+#: As in ISO 4217.
+CurrencyCode = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+
+
 class TcoCase(Section):
     """A published cost calculation: inputs, and the figures it came to."""
 
@@ -250,21 +276,26 @@ class TcoCase(Section):
     description: Text = Field("", max_length=2000, description="what is calculated, for people")
     source: Text = Field("", max_length=500, description="where it was published")
     date: Text = Field("", max_length=40, description="when")
-    hours_per_month: Annotated[float, Field(gt=0, le=744)] = Field(
+    hours_per_month: Annotated[Hours, Field(gt=0, le=744)] = Field(
         730.0, description="730 (8,760 a year) by default; 720 in some publications"
     )
-    horizon_months: Annotated[float, Field(gt=0, le=600)] = Field(36.0, description="term over which costs are added")
+    horizon_months: Annotated[Months, Field(gt=0, le=MOST_MONTHS)] = Field(
+        36.0, description="term over which costs are added"
+    )
     utilisation: Annotated[Fraction, Field(gt=0, le=1)] = Field(1.0, description="share of the hours with work")
     discount_rate: Annotated[Fraction, Field(ge=0, le=1)] = Field(0.0, description="per year, for present values")
     as_of: Day | None = Field(
         None, description="day whose prices price_of takes; the newest day of the price book by default"
     )
     options: Annotated[dict[Name, Option], Field(min_length=1)] = Field(description="what is compared, by name")
+    usd_per: dict[CurrencyCode, Positive] = Field(
+        default_factory=dict, description="USD of one unit of a currency, e.g. EUR: 1.08; amounts may be 90 EUR then"
+    )
     values: dict[Name, Number] = Field(default_factory=dict, description="numbers that derived figures use")
     derived: dict[Name, Annotated[Text, Field(max_length=500)]] = Field(
         default_factory=dict, description="further figures, e.g. gold.total_usd / silver.total_usd - 1"
     )
-    tolerance: Tolerance = Field(
+    tolerance: Annotated[Tolerance, BeforeValidator(_as_share, json_schema_input_type=Tolerance | str)] = Field(
         default_factory=lambda: Tolerance(relative=0.001), description="of expected figures; 0.1 % by default"
     )
     expected: Annotated[dict[str, Number | Expected | None], Field(min_length=1)] = Field(

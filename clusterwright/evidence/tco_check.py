@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.blueprint.document import Document
+from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.errors import InputError
 from clusterwright.evidence.tco_case import Expected, TcoCase
-from clusterwright.evidence.tco_expressions import calculate, known
+from clusterwright.evidence.tco_expressions import calculate, known, names_in
 from clusterwright.evidence.tco_outputs import Figures, figures
 from clusterwright.evidence.tco_prices import with_prices
-from clusterwright.evidence.tco_reading import problem, read_case
+from clusterwright.evidence.tco_reading import problem, problem_at, read_case
 from clusterwright.pricing.book import PriceBook
 
 #: Slack for sums of floats, as a share of the figure.
@@ -70,27 +71,47 @@ def check_case(path: Path, book: PriceBook | None = None) -> CheckedCase:
     try:
         computed, reasons = figures(case, book)
     except InputError as error:
-        raise problem(document, ("options",), error.message, error.help) from None
+        raise problem(document, ("options", *error.path), error.message, error.help) from None
     computed |= case.values
-    for name, text in case.derived.items():
-        if name in computed:
-            raise problem(document, ("derived", name), f"{name!r} is a figure already", "choose another name")
+    wrong = _derive(case, document, computed)
+    outputs = {}
+    for name, given in case.expected.items():
+        if name in case.derived and name not in computed:
+            continue
         try:
-            computed[name] = calculate(text, computed)
+            outputs[name] = _output(case, given, known(name, computed), reasons.get(name, ""))
         except InputError as error:
-            raise problem(document, ("derived", name), error.message, error.help) from None
-    outputs = {name: _output(case, document, name, computed, reasons.get(name, "")) for name in case.expected}
+            wrong.append(problem_at(document, ("expected", name), error))
+    if wrong:
+        raise BlueprintError(name=document.name, text=document.text, problems=tuple(wrong))
     return CheckedCase(
         case=case.case, source=case.source, hours_per_month=case.hours_per_month, outputs=outputs, computed=computed
     )
 
 
-def _output(case: TcoCase, document: Document, name: str, computed: Figures, reason: str) -> Output:
-    try:
-        value = known(name, computed)
-    except InputError as error:
-        raise problem(document, ("expected", name), error.message, error.help) from None
-    given = case.expected[name]
+def _derive(case: TcoCase, document: Document, computed: Figures) -> list[Problem]:
+    """Put the derived figures beside the computed ones, in the order in which they need each other; return problems."""
+    wrong, waiting = [], dict(case.derived)
+    for name in [name for name in waiting if name in computed]:
+        taken = InputError(f"{name!r} is a figure already", help="choose another name")
+        wrong.append(problem_at(document, ("derived", name), taken))
+        del waiting[name]
+    while waiting:
+        ready = [name for name, text in waiting.items() if not any(used in waiting for used in names_in(text))]
+        for name in ready:
+            try:
+                computed[name] = calculate(waiting[name], computed)
+            except InputError as error:
+                wrong.append(problem_at(document, ("derived", name), error))
+        if not ready:
+            told = f"{', '.join(map(repr, waiting))} need each other, or what has no value"
+            circle = InputError(told, help="derive each figure from computed ones")
+            wrong.append(problem_at(document, ("derived", next(iter(waiting))), circle))
+        waiting = {name: text for name, text in waiting.items() if ready and name not in ready}
+    return wrong
+
+
+def _output(case: TcoCase, given: Expected | float | None, value: float | None, reason: str) -> Output:
     expected = given.value if isinstance(given, Expected) else given
     allowed = 0.0 if expected is None else _allowed(case, given, expected)
     if value is None or expected is None:

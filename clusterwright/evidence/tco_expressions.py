@@ -3,7 +3,8 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -21,6 +22,8 @@ _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "abs": abs, "ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "round": round,
 }  # fmt: skip
+#: Names of figures; words that Python keeps for itself (`lambda`) may be names of options. Functions are called.
+_FIGURE = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?![\w.]*\s*\()")
 _MOST_NODES = 200
 _MOST_POWER = 1000.0
 
@@ -40,14 +43,17 @@ def calculate(text: str, figures: Mapping[str, float | None]) -> float | None:
     >>> calculate("(own.usd - 2) ** 2 / 4", {"own.usd": 6.0})
     4.0
     """
+    names = list(dict.fromkeys(names_in(text)))
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        tree = ast.parse(_FIGURE.sub(lambda match: f"_{names.index(match[0])}", text.strip()), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InputError(f"{text!r} is not an expression", help="for example own.total_usd / rent.total_usd") from None
     if sum(1 for _ in ast.walk(tree)) > _MOST_NODES:
         raise InputError(f"an expression of more than {_MOST_NODES} parts is too long", help="split it in two")
     try:
-        value = _value(tree.body, figures)
+        value = _value(tree.body, names, figures)
+    except ZeroDivisionError:
+        raise InputError(f"{text!r} has no value: it divides by zero", help="check what it divides by") from None
     except (ArithmeticError, ValueError, TypeError) as error:
         raise InputError(f"{text!r} has no value: {error}", help="check what it divides by") from None
     if value is None:
@@ -57,10 +63,9 @@ def calculate(text: str, figures: Mapping[str, float | None]) -> float | None:
     return float(value)
 
 
-def _value(node: ast.AST, figures: Mapping[str, float | None]) -> Any:  # noqa: ANN401 - numbers, or None
-    name = _dotted(node)
-    if name is not None:
-        return known(name, figures)
+def _value(node: ast.AST, names: list[str], figures: Mapping[str, float | None]) -> Any:  # noqa: ANN401 - or None
+    if isinstance(node, ast.Name):
+        return known(names[int(node.id[1:])], figures)
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return node.value
     parts: list[ast.AST]
@@ -74,9 +79,9 @@ def _value(node: ast.AST, figures: Mapping[str, float | None]) -> Any:  # noqa: 
         call, parts = _FUNCTIONS[node.func.id], list(node.args)
     else:
         raise InputError(
-            f"{ast.unparse(node)!r} is not arithmetic over figures", help="use numbers, names, + - * / ** and ()"
+            "this is not arithmetic over figures", help=f"use numbers, names, + - * / ** and {', '.join(_FUNCTIONS)}"
         )
-    values = [_value(part, figures) for part in parts]
+    values = [_value(part, names, figures) for part in parts]
     if any(value is None for value in values):
         return None
     if call is operator.pow and abs(values[1]) > _MOST_POWER:
@@ -84,14 +89,13 @@ def _value(node: ast.AST, figures: Mapping[str, float | None]) -> Any:  # noqa: 
     return call(*(float(value) for value in values)) if call is not round else round(values[0], *map(int, values[1:]))
 
 
-def _dotted(node: ast.AST) -> str | None:
-    """Return a name such as `own.vs.rent.saving_usd`, None for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        before = _dotted(node.value)
-        return None if before is None else f"{before}.{node.attr}"
-    return None
+def names_in(text: str) -> Iterator[str]:
+    """Yield the names of figures that an expression reads.
+
+    >>> list(names_in("max(a.b, lambda.x) / 2e3"))
+    ['a.b', 'lambda.x']
+    """
+    return (match[0] for match in _FIGURE.finditer(text))
 
 
 def known(name: str, figures: Mapping[str, float | None]) -> float | None:

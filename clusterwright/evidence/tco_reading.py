@@ -13,9 +13,11 @@ from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.errors import InputError
 from clusterwright.evidence.tco_case import Expected, GoodputLoss, Support, TcoCase
 
-_MAX_BYTES = 1_000_000
+_MAX_BYTES, _MOST_RATE = 1_000_000, 1e9
 #: Names of the forms that a value may have, which pydantic puts into its locations.
 _FORMS = (Support.__name__, GoodputLoss.__name__, Expected.__name__)
+#: Errors of pydantic that say: here stands a section.
+_SECTIONS = ("dict_type", "model_type", "model_attributes_type")
 _HELP = "docs/tco-cases.md shows a whole case"
 
 
@@ -45,10 +47,11 @@ def read_case(path: Path) -> tuple[TcoCase, Document]:
     document = parse(text, name=str(path))
     if not isinstance(document.value, dict):
         raise InputError(f"{path} holds a {type(document.value).__name__}, not a case", help=_HELP)
+    _flatten(document, ("expected",), document.value.get("expected"))
     problems = document.problems
     case = None
     try:
-        case = TcoCase.model_validate(document.value)
+        case = TcoCase.model_validate(document.value, context={"usd_per": _rates(document.value)})
     except ValidationError as error:
         problems += tuple(_problem(item, document) for item in _telling(error))
     if problems or case is None:
@@ -56,21 +59,52 @@ def read_case(path: Path) -> tuple[TcoCase, Document]:
     return case, document
 
 
+def _flatten(document: Document, path: KeyPath, section: Any) -> None:  # noqa: ANN401 - YAML holds anything
+    """Give figures that stand in sections (`own: {total_usd: 5}`) the names they have in one (`own.total_usd: 5`)."""
+    if not isinstance(section, dict):
+        return
+    for key, value in list(section.items()):
+        if isinstance(value, dict) and value and not set(value) & set(Expected.model_fields):
+            del section[key]
+            _flatten(document, (*path, key), value)
+            for inner, kept in value.items():
+                name = f"{key}.{inner}"
+                section[name] = kept
+                document.keys[*path, name] = document.keys[*path, key, inner]
+                document.values[*path, name] = document.values[*path, key, inner]
+
+
+def _rates(value: dict[str, Any]) -> dict[str, float]:
+    """Return the rates of currencies that amounts of the case may be in; wrong ones are told by the schema."""
+    given = value.get("usd_per")
+    rates = given.items() if isinstance(given, dict) else ()
+    return {str(code): float(rate) for code, rate in rates if isinstance(rate, int | float) and 0 < rate < _MOST_RATE}
+
+
+def problem_at(document: Document, path: KeyPath, error: InputError) -> Problem:
+    """Return a mistake found later, placed in the document."""
+    return Problem(path=path, message=error.message, help=error.help or _HELP, position=position(document, path))
+
+
 def problem(document: Document, path: KeyPath, message: str, help_text: str | None = None) -> BlueprintError:
     """Return the error that shows one mistake found later, placed in the document."""
-    one = Problem(path=path, message=message, help=help_text or _HELP, position=position(document, path))
+    one = problem_at(document, path, InputError(message, help=help_text))
     return BlueprintError(name=document.name, text=document.text, problems=(one,))
 
 
 def _telling(error: ValidationError) -> list[dict[str, Any]]:
-    """Return the errors without repetitions: of the forms that a value may have, the one that went deepest speaks."""
+    """Return the errors without repetitions: of the forms that a value may have, the one that went deepest speaks.
+
+    Where none went deeper, the form that is a number or a share speaks before the one that is a section.
+    """
     found: list[dict[str, Any]] = [dict(item) for item in error.errors(include_url=False)]
     paths = [_path(item["loc"]) for item in found]
     kept: dict[tuple[KeyPath, bool], dict[str, Any]] = {}
     for item, path in zip(found, paths, strict=True):
         deeper = any(len(other) > len(path) and other[: len(path)] == path for other in paths)
-        if not deeper or item["type"] == "value_error":
-            kept[path, item["type"] == "extra_forbidden"] = item
+        where = (path, item["type"] == "extra_forbidden")
+        if (not deeper or item["type"] == "value_error") and (where not in kept or item["type"] not in _SECTIONS):
+            kept[where] = item
     return list(kept.values())
 
 
@@ -82,30 +116,43 @@ def _path(location: tuple[str | int, ...]) -> KeyPath:
 
 def _problem(error: dict[str, Any], document: Document) -> Problem:
     path = _path(error["loc"])
-    kind, context = error["type"], error.get("ctx", {})
+    kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     shown = dotted(path)
+    seen = "" if isinstance(given, dict | list) or given is None else f" (found {given!r})"
+    advice = context.get("help")
+    text = str(error["msg"]).removeprefix("Value error, ")
     if kind == "extra_forbidden":
         message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
     elif kind == "missing":
-        message, advice = f"{shown} is missing", _HELP
+        message = f"{shown} is missing"
+    elif kind in _SECTIONS:
+        what = f"{', '.join(_known_below(path))}" or "names and what belongs to each"
+        message, advice = f"{shown} is a section of keys{seen or ', not a list'}", f"known here: {what}"
+    elif kind in ("value_error", "quantity"):
+        message = f"{shown}: {text}"
     else:
-        text = str(error["msg"]).removeprefix("Value error, ")
-        given = error["input"]
-        seen = "" if isinstance(given, dict | list) or given is None or kind == "value_error" else f" (found {given!r})"
-        own = kind in ("value_error", "quantity")
-        message = f"{shown}: {text if own else text[0].lower() + text[1:]}{seen if kind != 'quantity' else ''}"
-        advice = context.get("help")
-    key = document.keys.get(path) if kind == "extra_forbidden" else None
-    return Problem(path=path, message=message, help=advice or _HELP, position=key or position(document, path))
+        message = f"{shown}: {text[0].lower()}{text[1:]}{seen}"
+        if kind == "less_than_equal" and context["le"] == 1 and isinstance(given, int | float):
+            advice = f"a share is written as {given:g} % or {given / 100:g}"
+    at_key = kind == "extra_forbidden" or error["loc"][-1:] == ("[key]",)
+    place = document.keys.get(path) if at_key else None
+    return Problem(path=path, message=message, help=advice or _HELP, position=place or position(document, path))
 
 
 def _did_you_mean(path: KeyPath) -> str:
-    models: list[Any] = [TcoCase]
-    for part in path[:-1]:
-        models = [step for model in models for step in _step(model, part)]
-    known = sorted({name for model in models for name in model.model_fields})
+    if path[-1] == "<<":
+        return "merge keys are not read; name a whole section with an anchor, or write it out"
+    known = _known_below(path[:-1])
     close = get_close_matches(str(path[-1]), known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+
+
+def _known_below(path: KeyPath) -> list[str]:
+    """Return the keys that a section may have; none where they are names to choose."""
+    models: list[Any] = [TcoCase]
+    for part in path:
+        models = [step for model in models for step in _step(model, part)]
+    return sorted({name for model in models for name in model.model_fields})
 
 
 def _step(model: Any, part: str | int) -> list[Any]:  # noqa: ANN401 - typing forms

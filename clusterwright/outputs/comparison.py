@@ -1,8 +1,9 @@
 """The comparison of renting and owning as Markdown for a pull request: answer, table, assumptions, what to mind."""
 
 from clusterwright.outputs.markdown import cell, markdown_table
+from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, money, percent
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, money, percent, told_unit, told_value
 from clusterwright.tco.records import PricedLine
 
 #: So many of the dearest assumed prices are named; the report has all.
@@ -76,7 +77,8 @@ def _assumptions(plan: Plan) -> list[str]:
         for usd, option, line in dearest
     ]
     values = [
-        f"{cell(entry.key.replace('_', ' '))}: {entry.value:g} {cell(entry.unit)} ({entry.low:g} to {entry.high:g})"
+        f"{cell(input_words(entry.key))}: {told_value(entry.value, entry.unit):g} {cell(told_unit(entry.unit))} "
+        f"({told_value(entry.low, entry.unit):g} to {told_value(entry.high, entry.unit):g})"
         for entry in plan.parameters
         if entry.basis == "assumed"
     ]

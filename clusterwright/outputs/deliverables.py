@@ -95,23 +95,23 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
         pdf: print the report too.
 
     Raises:
-        ClusterwrightError: the report cannot be printed, or no rate is known of the currency it is asked in.
+        ClusterwrightError: the report cannot be printed.
     """
     from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
     from clusterwright.outputs.ranking import ranked  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
-    from clusterwright.plan.report_currency import report_currency  # noqa: PLC0415
+    from clusterwright.plan.recount import ledger  # noqa: PLC0415
+    from clusterwright.plan.words import currency_told  # noqa: PLC0415
     from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
     book = PriceBook.open()
-    currency = report_currency(plan, book)
-    found = ranked(plan, book)
-    html = report_html(plan, found, currency)
+    found, counted = ranked(plan, book), ledger(plan, book)
+    html = report_html(plan, found, counted)
     files = {
         "report.html": text(html),
-        "tco.xlsx": File(content=workbook_xlsx(plan, found, currency)),
-        "focus.csv": text(focus_csv(focus_rows(plan))),
+        "tco.xlsx": File(content=workbook_xlsx(plan, found, currency_told())),
+        "focus.csv": text(focus_csv(focus_rows(plan, counted=counted))),
     }
     if not pdf:
         return files

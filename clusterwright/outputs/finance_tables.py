@@ -5,14 +5,14 @@ from clusterwright.outputs.report_tables import Cell, Table
 from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.words import (
-    Currency,
     capital,
     depreciation_text,
     money,
     percent,
     small_money,
     term_text,
-    told_in,
+    told,
+    told_code,
 )
 from clusterwright.tco.financing import Financed
 
@@ -59,10 +59,10 @@ def unit_cost_table(found: Finances) -> Table:
                 for text in (
                     capital(term_text(cost.key)),
                     money(cost.run_usd),
-                    _small(cost.usd_per_gpu_hour),
-                    _small(unit.levelised_usd_per_gpu_hour),
-                    _small(unit.usd_per_million_tokens),
-                    _small(unit.usd_per_effective_pflop_hour),
+                    small_money(cost.usd_per_gpu_hour),
+                    small_money(unit.levelised_usd_per_gpu_hour),
+                    small_money(unit.usd_per_million_tokens),
+                    small_money(unit.usd_per_effective_pflop_hour),
                 )
             )
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
@@ -98,41 +98,16 @@ def tax_table(found: Finances) -> Table:
 def book_table(found: Finances) -> Table:
     """Return what is written off in each year after the purchase, and the value left in the books."""
     return Table(
-        columns=("Year", "Written off, USD", "Left in the books, USD"),
+        columns=("Year", f"Written off, {told_code()}", f"Left in the books, {told_code()}"),
         rows=tuple(
             (
                 Cell(text=str(year.year)),
-                Cell(text=f"{year.depreciation_usd:,.0f}"),
-                Cell(text=f"{year.book_value_usd:,.0f}"),
+                Cell(text=f"{told(year.depreciation_usd):,.0f}"),
+                Cell(text=f"{told(year.book_value_usd):,.0f}"),
             )
             for year in found.taxed.books
         ),
         numeric=frozenset({1, 2}),
-    )
-
-
-def currency_table(found: Finances, currency: Currency | None) -> Table:
-    """Return what every option costs in another currency than USD; empty without one."""
-    code = currency.code if currency else ""
-    with told_in(currency):
-        rows = tuple(
-            tuple(
-                Cell(text=text)
-                for text in (
-                    capital(term_text(cost.key)),
-                    money(cost.run_usd),
-                    money(cost.horizon_usd),
-                    money(cost.npv_usd),
-                    money(cost.capex_usd) if cost.capex_usd else "–",
-                    small_money(cost.usd_per_gpu_hour),
-                )
-            )
-            for cost in (found.costs if currency else ())
-        )
-    return Table(
-        columns=(f"In {code}", "This run", "Same work over the horizon", "Present value", "Buy now", "GPU-hour"),
-        rows=rows,
-        numeric=frozenset(range(1, 6)),
     )
 
 
@@ -211,7 +186,3 @@ def saving_map(found: Finances) -> str:
 
 def _month(months: float | None) -> str:
     return "never" if months is None else f"month {months:.1f}"
-
-
-def _small(usd: float | None) -> str:
-    return "unknown" if usd is None else f"${usd:,.4g}"

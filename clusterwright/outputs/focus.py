@@ -14,8 +14,10 @@ from clusterwright.outputs.focus_columns import VERSION, columns, problems
 from clusterwright.outputs.tables import safe
 from clusterwright.plan.charges import Charge, charges
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.tco.engine import Ledger
 from clusterwright.tco.parquet import write_typed_rows
 
 #: Who bills, by target, as the providers name themselves in their own exports.
@@ -34,17 +36,19 @@ _DECEMBER = 12
 Row = dict[str, str]
 
 
+@cache
 def header() -> tuple[str, ...]:
     """Return the names of all columns, in order."""
     return (*(column.name for column in columns()), *OWN_COLUMNS)
 
 
-def focus_rows(plan: Plan, *, begin: dt.date | None = None) -> tuple[Row, ...]:
+def focus_rows(plan: Plan, *, begin: dt.date | None = None, counted: Ledger | None = None) -> tuple[Row, ...]:
     """Return the plan's charges as FOCUS rows; an option with an unknown price has none.
 
     Args:
         plan: the decision.
         begin: first day of the horizon; the first of the month after the as-of day if it is left out.
+        counted: the plan's cash flow, if it is at hand.
 
     Raises:
         InputError: the begin is not the first of a month.
@@ -57,7 +61,8 @@ def focus_rows(plan: Plan, *, begin: dt.date | None = None) -> tuple[Row, ...]:
             help=f"give the first of a month, for example {first.replace(day=1)}",
         )
     options = {option.target: option for option in plan.options}
-    rows = tuple(_row(plan, options[charge.target], charge, first) for charge in charges(plan, PriceBook.open()))
+    money = counted or ledger(plan, PriceBook.open())
+    rows = tuple(_row(plan, options[charge.target], charge, first) for charge in charges(plan, money))
     wrong = problems(header(), rows)
     if wrong:
         raise ClusterwrightError(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 
 from clusterwright.assets import root
 
@@ -95,15 +96,42 @@ def problems(header: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
     if found:
         return tuple(found)
     full = dict.fromkeys(known, "")
-    for number, row in enumerate(rows, start=1):
-        found += [f"row {number}: {said}" for said in _row(header, {**full, **row})]
-    return tuple(found)
+    whole = [{**full, **row} for row in rows]
+    # Column by column, and each condition once: most rows are alike, and a year of them has thousands.
+    holds = {name: [condition(row) for row in whole] for name, condition in CONDITIONS.items()}
+    faults = [
+        fault
+        for column in columns()
+        if column.name in header
+        for fault in _of_column(column, [row[column.name] for row in whole], holds)
+    ]
+    faults += [(number, said) for number, row in enumerate(whole, start=1) for said in _of_row(row)]
+    return tuple(f"row {number}: {said}" for number, said in sorted(faults, key=itemgetter(0)))
 
 
-def _row(header: Sequence[str], row: Row) -> Iterator[str]:
-    for column in columns():
-        if column.name in header:
-            yield from _cell(column, row)
+def _of_column(column: Column, values: Sequence[str], holds: Mapping[str, Sequence[bool]]) -> Iterator[tuple[int, str]]:
+    """Give the faults of the cells of one column, each with the number of its row."""
+    wrong = {value: reasons for value in set(values) if value and (reasons := tuple(_of_value(column, value)))}
+    required, empty = holds[column.required_when], holds[column.empty_when]
+    for number, value in enumerate(values, start=1):
+        if not value:
+            if not column.nulls or required[number - 1]:
+                yield number, f"{column.name} is empty"
+            continue
+        if empty[number - 1]:
+            yield number, f"{column.name} is {value!r} where it must be empty"
+        for said in wrong.get(value, ()):
+            yield number, said
+
+
+def _of_value(column: Column, value: str) -> Iterator[str]:
+    if column.values and value not in column.values:
+        yield f"{column.name} {value!r} is none of {', '.join(column.values)}"
+    if not _FORMS[column.type](value):
+        yield f"{column.name} {value!r} is no {column.type}"
+
+
+def _of_row(row: Row) -> Iterator[str]:
     for price, cost in _PRODUCTS:
         if row[price] and row["PricingQuantity"] and row["ChargeClass"] != "Correction" and _numbers(row, price, cost):
             product = float(row[price]) * float(row["PricingQuantity"])
@@ -117,20 +145,6 @@ def _row(header: Sequence[str], row: Row) -> Iterator[str]:
 
 def _numbers(row: Row, *names: str) -> bool:
     return all(_DECIMAL.fullmatch(row[name]) for name in (*names, "PricingQuantity"))
-
-
-def _cell(column: Column, row: Row) -> Iterator[str]:
-    value = row[column.name]
-    if not value:
-        if not column.nulls or CONDITIONS[column.required_when](row):
-            yield f"{column.name} is empty"
-        return
-    if CONDITIONS[column.empty_when](row):
-        yield f"{column.name} is {value!r} where it must be empty"
-    if column.values and value not in column.values:
-        yield f"{column.name} {value!r} is none of {', '.join(column.values)}"
-    if not _FORMS[column.type](value):
-        yield f"{column.name} {value!r} is no {column.type}"
 
 
 def _is_datetime(value: str) -> bool:

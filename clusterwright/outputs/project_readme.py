@@ -11,7 +11,16 @@ from clusterwright.outputs.stack_configuration.shared import secrets_provider, s
 from clusterwright.outputs.stack_fill_ins import FillIn
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, cluster_text, days_band_text, layout_text, money, percent
+from clusterwright.plan.words import (
+    NAME_OF_TARGET,
+    cluster_text,
+    days_band_text,
+    layout_text,
+    money,
+    percent,
+    told,
+    told_code,
+)
 from clusterwright.tco.records import PricedLine
 
 _FOUNDATION = "network, keys, roles, bucket, parallel file system, budget, alerts, logs"
@@ -96,7 +105,9 @@ def project_readme(plan: Plan, option: Option, missing: Sequence[FillIn], *, zon
 
 def _bill_row(line: PricedLine) -> dict[str, str]:
     per = "each" if line.line.unit == "each" else f"per {line.line.unit}"
-    price = "unknown" if line.unit_usd is None else f"{line.unit_usd:,.4g} USD {per}, {line.line.charge}"
+    price = (
+        "unknown" if line.unit_usd is None else f"{told(line.unit_usd):,.4g} {told_code()} {per}, {line.line.charge}"
+    )
     return {
         "item": line.line.item,
         "quantity": f"{line.line.quantity:,.0f} {line.line.unit}",

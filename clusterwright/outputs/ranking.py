@@ -6,8 +6,9 @@ from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
 from clusterwright.outputs.report_tables import Cell, Table
 from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import capital, money, percent, term_text
+from clusterwright.plan.words import capital, money, percent, term_text, told, told_code
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 
@@ -100,8 +101,8 @@ def tornado_chart(found: Finances) -> str:
     return range_chart(
         title="What moves the saving of owning",
         ranges=[_range(entry.key, (entry.saving_usd_low, entry.saving_usd_high)) for entry in swings],
-        base=found.base_saving_usd / _MILLION,
-        unit="million USD saved by owning, present value",
+        base=told(found.base_saving_usd) / _MILLION,
+        unit=f"million {told_code()} saved by owning, present value",
     )
 
 
@@ -109,9 +110,9 @@ def _range(key: str, savings_usd: Sequence[float]) -> Range:
     """Return the range of one input; the lower saving stands at the left, whichever end of the input it comes from."""
     (low, low_end), (high, high_end) = sorted(zip(savings_usd, ("P10", "P90"), strict=True))
     return Range(
-        label=key.replace("_", " "),
-        low=low / _MILLION,
-        high=high / _MILLION,
+        label=input_words(key),
+        low=told(low) / _MILLION,
+        high=told(high) / _MILLION,
         low_text=f"{low_end}: {money(low)}",
         high_text=f"{high_end}: {money(high)}",
     )

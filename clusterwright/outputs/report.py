@@ -20,13 +20,13 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
-    Currency,
     answer_lines,
     capital,
     money,
     offload_text,
     percent,
     term_text,
+    told_lines,
 )
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
@@ -42,15 +42,16 @@ class Chart:
     caption: str
 
 
-def report_html(plan: Plan, found: Finances | None = None, currency: Currency | None = None) -> str:
-    """Return the report as one HTML document.
+def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | None = None) -> str:
+    """Return the report as one HTML document, its money in the currency of `words.told_in`.
 
     Args:
         plan: the decision.
         found: the plan in the terms of finance, if it is at hand; counted here if None.
-        currency: in which the totals are told besides USD, None for USD alone.
+        counted: the plan's cash flow, if it is at hand.
     """
-    book = PriceBook.open()
+    money_of = counted or ledger(plan, PriceBook.open())
+    book = money_of.book
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
         undefined=StrictUndefined,
@@ -59,12 +60,7 @@ def report_html(plan: Plan, found: Finances | None = None, currency: Currency | 
         lstrip_blocks=True,
     )
     ranked = found or ranking.ranked(plan, book)
-    values = _context(plan, ledger(plan, book), book, ranked) | {
-        "currency": finance_tables.currency_table(ranked, currency),
-        "currency_told": currency.text if currency else "",
-        "currency_code": currency.code if currency else "",
-    }
-    return environment.get_template("report.html.j2").render(**values)
+    return environment.get_template("report.html.j2").render(**_context(plan, money_of, book, ranked))
 
 
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
@@ -75,6 +71,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "description": plan.description,
         "answer": [capital(line) for line in (*answer_lines(plan), cheapest_sentence(plan, found)) if line],
         "as_of": plan.as_of,
+        "currency": " ".join(told_lines()).strip(),
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
         "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
@@ -115,7 +112,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
                 "equation": entry.equation,
                 "sources": entry.sources,
             }
-            for entry in explanations(plan, told.target)
+            for entry in explanations(plan, told.target, money_of)
             if "/" not in entry.number and entry.number.islower()
         ],
     }
@@ -137,16 +134,16 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
     return {
         "run": Chart(
             svg=report_charts.cost_chart(plan, horizon=False),
-            caption=f"Cost of this run by category, million USD. {_INCOME} {dated}",
+            caption=f"Cost of this run by category. {_INCOME} {dated}",
         ),
         "work": Chart(
             svg=report_charts.cost_chart(plan, horizon=True),
-            caption=f"Cost of the same work, {runs}, over {horizon} by category, million USD. {_INCOME} {dated}",
+            caption=f"Cost of the same work, {runs}, over {horizon} by category. {_INCOME} {dated}",
         ),
         "breakeven": Chart(
             svg=report_charts.breakeven_chart(plan, money_of.cumulative()),
             caption=(
-                "Cash paid so far, before resale, million USD; at the right the sum at the end. Bands: every "
+                "Cash paid so far, before resale; at the right the sum at the end. Bands: every "
                 "assumption at its cheap or dear end. Circles: from here on, owning has cost less. "
                 f"{percent(plan.economics.utilisation)} utilisation. {dated}"
             ),
@@ -155,7 +152,7 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
         "price": Chart(
             svg=report_charts.price_chart(plan, _histories(plan, book)),
             caption=(
-                "Documented on-demand price of one GPU-hour (price of the node over its GPUs), USD, held until the "
+                "Documented on-demand price of one GPU-hour (price of the node over its GPUs), held until the "
                 f"next documented change; as of {plan.as_of}. Sources: see the first line of each bill."
             ),
         ),
@@ -205,7 +202,7 @@ def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
     return Chart(
         svg=report_charts.sensitivity_chart(entries, owned[0].run_usd),
         caption=(
-            f"What one run costs {NAME_OF_TARGET[owned[0].target]}, thousand USD, with one input at a time at its "
+            f"What one run costs {NAME_OF_TARGET[owned[0].target]}, with one input at a time at its "
             f"cheap (blue) or dear (orange) end and all others at their base; the upright line is "
             f"{money(owned[0].run_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
         ),
@@ -219,7 +216,7 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)}, million USD, with one input "
+            f"What owning saves in present value against {term_text(found.compared_with)}, with one input "
             "at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
             f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
         ),

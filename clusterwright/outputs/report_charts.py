@@ -20,7 +20,7 @@ from clusterwright.outputs.charts import (
 from clusterwright.outputs.line_chart import line_chart
 from clusterwright.outputs.sensitivity import Sensitivity
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import NAME_OF_TARGET, money
+from clusterwright.plan.words import NAME_OF_TARGET, money, told, told_code
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CategoryCost, CumulativePoint
 
@@ -47,11 +47,11 @@ def cost_chart(plan: Plan, *, horizon: bool) -> str:
                 label=NAME_OF_TARGET[option.target],
                 segments=_cost_segments(entries, colours),
                 text=money(total),
-                net=total / _MILLION if income and total is not None else None,
+                net=told(total) / _MILLION if income and total is not None else None,
             )
         )
     title = f"Cost over {plan.economics.horizon_months:.0f} months" if horizon else "Cost of this run"
-    return bar_chart(title=title, bars=bars, unit="million USD")
+    return bar_chart(title=title, bars=bars, unit=f"million {told_code()}")
 
 
 def _category_colours(entries: Sequence[CategoryCost]) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _cost_segments(entries: Sequence[CategoryCost], colours: Mapping[str, str]) 
     named = [
         Segment(
             name=name,
-            size=entry.usd / _MILLION,
+            size=told(entry.usd) / _MILLION,
             text=f"{money(entry.usd)}, {money(entry.priced_usd)} of it at documented or given prices",
             colour=colour,
             inside=money(entry.usd),
@@ -81,7 +81,7 @@ def _cost_segments(entries: Sequence[CategoryCost], colours: Mapping[str, str]) 
         return tuple(named)
     listed = ", ".join(f"{entry.category} {money(entry.usd)}" for entry in rest)
     size = sum(entry.usd for entry in rest)
-    return (*named, Segment(name=_OTHER, size=size / _MILLION, text=listed, colour=GREY, inside=money(size)))
+    return (*named, Segment(name=_OTHER, size=told(size) / _MILLION, text=listed, colour=GREY, inside=money(size)))
 
 
 def breakeven_chart(plan: Plan, points: Sequence[CumulativePoint]) -> str:
@@ -98,28 +98,28 @@ def breakeven_chart(plan: Plan, points: Sequence[CumulativePoint]) -> str:
         Series(
             name=f"{NAME_OF_TARGET[key]} {money(own[-1].usd)}",
             colour=colours[key],
-            points=tuple((point.month, point.usd / _MILLION) for point in own),
-            band=tuple((point.month, point.usd_low / _MILLION, point.usd_high / _MILLION) for point in own),
+            points=tuple((point.month, told(point.usd) / _MILLION) for point in own),
+            band=tuple((point.month, told(point.usd_low) / _MILLION, told(point.usd_high) / _MILLION) for point in own),
         )
         for key, own in by_key.items()
     ]
     marks = [
         Mark(
             x=entry.months,
-            y=_at(by_key[entry.owned_key], entry.months) / _MILLION,
+            y=told(_at(by_key[entry.owned_key], entry.months)) / _MILLION,
             label=f"{NAME_OF_TARGET[entry.rented_key]}: month {entry.months:.1f}",
             colour=colours[entry.rented_key],
         )
         for entry in plan.breakevens
         if entry.months is not None
     ]
-    y_ticks = nice_ticks(0.0, max(point.usd_high for point in points) / _MILLION)
+    y_ticks = nice_ticks(0.0, told(max(point.usd_high for point in points)) / _MILLION)
     horizon = plan.economics.horizon_months
     x_ticks = range(0, int(horizon) + 1, 6 if horizon <= 60 else 12)  # noqa: PLR2004 - five years
     return line_chart(
         title="Cash paid so far",
         x=Axis(title="months", ticks=tuple((tick, str(tick)) for tick in x_ticks), low=0.0, high=horizon),
-        y=_upright("million USD, cumulative", y_ticks),
+        y=_upright(f"million {told_code()}, cumulative", y_ticks),
         series=series,
         marks=marks,
         height=400.0,
@@ -143,14 +143,19 @@ def sensitivity_chart(entries: Sequence[Sensitivity], run_usd: float) -> str:
     ranges = [
         Range(
             label=entry.name,
-            low=entry.low_usd / _THOUSAND,
-            high=entry.high_usd / _THOUSAND,
+            low=told(entry.low_usd) / _THOUSAND,
+            high=told(entry.high_usd) / _THOUSAND,
             low_text=entry.low_text,
             high_text=entry.high_text,
         )
         for entry in entries
     ]
-    return range_chart(title="What moves the cost", ranges=ranges, base=run_usd / _THOUSAND, unit="thousand USD a run")
+    return range_chart(
+        title="What moves the cost",
+        ranges=ranges,
+        base=told(run_usd) / _THOUSAND,
+        unit=f"thousand {told_code()} a run",
+    )
 
 
 def price_chart(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> str:
@@ -166,11 +171,11 @@ def price_chart(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> st
         points = histories.get(option.target, ())
         if not points:
             continue
-        steps = [(float(point.effective_from.toordinal()), point.usd / option.gpus_per_node) for point in points]
+        steps = [(float(point.effective_from.toordinal()), told(point.usd) / option.gpus_per_node) for point in points]
         steps.append((as_of, steps[-1][1]))
         series.append(
             Series(
-                name=f"{NAME_OF_TARGET[option.target]} ${steps[-1][1]:.2f}",
+                name=f"{NAME_OF_TARGET[option.target]} {money(points[-1].usd / option.gpus_per_node)}",
                 colour=PALETTE[index],
                 points=tuple(steps),
                 step=True,
@@ -186,7 +191,9 @@ def price_chart(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> st
         x=Axis(
             title="year (labels stand at 1 January)", ticks=ticks, low=ticks[0][0], high=max(as_of, ticks[0][0] + 1)
         ),
-        y=_upright("USD per GPU-hour", nice_ticks(0.0, max(value for entry in series for _, value in entry.points))),
+        y=_upright(
+            f"{told_code()} per GPU-hour", nice_ticks(0.0, max(value for entry in series for _, value in entry.points))
+        ),
         series=series,
         height=330.0,
     )

@@ -5,11 +5,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, data_text, days_text, layout_text, money, percent
+from clusterwright.plan.words import (
+    NAME_OF_TARGET,
+    data_text,
+    days_text,
+    layout_text,
+    money,
+    percent,
+    told,
+    told_code,
+    told_unit,
+    told_value,
+)
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.records import Parameter, PricedLine
 
 _CENTS_BELOW, _DIGITS_BELOW = 1e4, 10.0
 _NONE = "–"
@@ -76,7 +88,7 @@ def comparison(plan: Plan, sources: Sources) -> Table:
     return Table(
         columns=(
             "Where", "Cluster", "Days", "Price of a node", "This run", f"Same work, {months}", "Present value",
-            "Buy now", "USD per GPU-hour", "Priced from documents",
+            "Buy now", f"{told_code()} per GPU-hour", "Priced from documents",
         ),
         rows=tuple(_compared(plan, option, sources) for option in plan.options),
         numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9}),
@@ -100,7 +112,7 @@ def _compared(plan: Plan, option: Option, sources: Sources) -> tuple[Cell, ...]:
         ),
         Cell(text=money(option.npv_usd)),
         Cell(text=_NONE if option.capex_usd == 0 else money(option.capex_usd)),
-        Cell(text="unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}"),
+        Cell(text="unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):,.2f}"),
         Cell(text=percent(option.priced_share)),
     )
 
@@ -118,7 +130,7 @@ def _node_price(option: Option, sources: Sources) -> Cell:
     node = nodes[0]
     since = f"{node.basis}, {node.price_date}" if node.price_date else node.basis
     ending = {"hourly": " an hour", "monthly": " a month", "once": ""}[node.line.charge]
-    return Cell(text=f"${plain(node.unit_usd or 0.0)}{ending}", detail=since, sources=(sources.number(node),))
+    return Cell(text=f"{money(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
 
 
 def _band(value: float | None, low: float | None, high: float | None) -> str:
@@ -136,7 +148,7 @@ def cash_flow(money_of: Ledger, option: Option) -> Table:
         return Table(columns=(), rows=())
     body.append(("total", [sum(amounts[index] for _, amounts in body) for index in range(len(columns))]))
     return Table(
-        columns=("USD", *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
+        columns=(told_code(), *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
         rows=tuple(
             (Cell(text=name), *(Cell(text=_whole(amount)) for amount in (*amounts, sum(amounts))))
             for name, amounts in body
@@ -151,13 +163,22 @@ def _year(month: float) -> int:
 
 
 def _whole(usd: float) -> str:
-    return _NONE if usd == 0 else f"{usd:,.0f}"
+    return _NONE if usd == 0 else f"{told(usd):,.0f}"
 
 
 def prices(option: Option, sources: Sources) -> Table:
     """Return the bill: each line with its price, of which day it is and where it comes from."""
     return Table(
-        columns=("Item", "Quantity", "Price, USD", "Amount, USD", "Basis", "In force from", "Last seen", "Source"),
+        columns=(
+            "Item",
+            "Quantity",
+            f"Price, {told_code()}",
+            f"Amount, {told_code()}",
+            "Basis",
+            "In force from",
+            "Last seen",
+            "Source",
+        ),
         rows=tuple(_priced(line, sources) for line in option.lines),
         numeric=frozenset({1, 2, 3}),
         narrow=frozenset({4, 5, 6, 7}),
@@ -170,10 +191,12 @@ def _priced(line: PricedLine, sources: Sources) -> tuple[Cell, ...]:
         Cell(text=line.line.item, detail=line.line.note),
         Cell(text=f"{line.line.quantity:,.0f}", detail=line.line.unit),
         Cell(
-            text="unknown" if line.unit_usd is None else plain(line.unit_usd),
+            text="unknown" if line.unit_usd is None else plain(told(line.unit_usd)),
             detail="each" if line.line.unit == "each" else f"per {line.line.unit}",
         ),
-        Cell(text="unknown" if line.usd_per_period is None else plain(line.usd_per_period), detail=line.line.charge),
+        Cell(
+            text="unknown" if line.usd_per_period is None else plain(told(line.usd_per_period)), detail=line.line.charge
+        ),
         Cell(text=line.basis, detail=f"{line.confidence} confidence" if line.confidence else ""),
         Cell(text=line.price_date or _NONE),
         Cell(text=line.last_seen.isoformat() if line.last_seen else _NONE),
@@ -199,14 +222,14 @@ def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> 
             (
                 Cell(text=option.instance, detail=f"{heading(option)}, {point.region or 'all regions'}"),
                 Cell(text=point.effective_from.isoformat()),
-                Cell(text=plain(point.usd)),
-                Cell(text=plain(point.usd / option.gpus_per_node)),
+                Cell(text=plain(told(point.usd))),
+                Cell(text=plain(told(point.usd) / option.gpus_per_node)),
                 Cell(text=point.source, detail=point.locator),
             )
             for point in reversed(points)
         ]
     return Table(
-        columns=("Node", "In force from", "USD per hour", "USD per GPU-hour", "Source"),
+        columns=("Node", "In force from", f"{told_code()} per hour", f"{told_code()} per GPU-hour", "Source"),
         rows=tuple(rows),
         numeric=frozenset({2, 3}),
         narrow=frozenset({1}),
@@ -219,9 +242,9 @@ def parameters(plan: Plan) -> Table:
         columns=("Value", "Base", "Cheap to dear", "Basis", "Reason", "Source"),
         rows=tuple(
             (
-                Cell(text=entry.key, detail=entry.unit),
-                Cell(text=plain(entry.value)),
-                Cell(text=_NONE if entry.low == entry.high else f"{plain(entry.low)} to {plain(entry.high)}"),
+                Cell(text=input_words(entry.key), detail=f"{entry.key}, {told_unit(entry.unit)}"),
+                Cell(text=plain(told_value(entry.value, entry.unit))),
+                Cell(text=_ends(entry)),
                 Cell(text=entry.basis),
                 Cell(text=entry.reason),
                 Cell(text=entry.source, detail=entry.date),
@@ -230,6 +253,11 @@ def parameters(plan: Plan) -> Table:
         ),
         numeric=frozenset({1, 2}),
     )
+
+
+def _ends(entry: Parameter) -> str:
+    low, high = (plain(told_value(value, entry.unit)) for value in (entry.low, entry.high))
+    return _NONE if entry.low == entry.high else f"{low} to {high}"
 
 
 def sizing(plan: Plan) -> Table:

@@ -3,24 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.plan.words import percent
+from clusterwright.plan.input_words import input_words
+from clusterwright.plan.words import percent, told_unit, told_value
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, Economics, Parameter
 
-_NAMES = {
-    "power_price_usd_per_kwh": "power, USD per kWh",
-    "pue": "PUE",
-    "load_power_fraction": "power drawn at work",
-    "idle_power_fraction": "power drawn while idle",
-    "colocation_usd_per_kw_month": "space, USD per kW and month",
-    "installation_fraction": "installation",
-    "spares_fraction": "spare parts",
-    "support_fraction_per_year": "support per year",
-    "staff_fte_per_gpu": "staff posts per GPU",
-    "staff_usd_per_fte_year": "USD per post and year",
-    "resale_fraction": "resale",
-}
 _LARGEST = 10
 _UTILISATION_STEP = 0.1
 
@@ -56,7 +44,7 @@ def sensitivities(money_of: Ledger, book: PriceBook, key: str) -> tuple[Sensitiv
     for parameter in money_of.parameters:
         if parameter.low != parameter.high:
             moved.append((
-                _NAMES.get(parameter.key, parameter.key),
+                _name(parameter),
                 _words(parameter, parameter.low),
                 _words(parameter, parameter.high),
             ))  # fmt: skip
@@ -89,5 +77,18 @@ def _run_usd(ways: Sequence[Candidate], economics: Economics, book: PriceBook) -
     return [cost.run_usd for cost in Ledger(named, economics, book).costs()] if named else []
 
 
+def _name(parameter: Parameter) -> str:
+    """Return an input in words, with the unit of its ends where they have one."""
+    words = input_words(parameter.key)
+    return words if _is_share(parameter) or parameter.unit == "ratio" else f"{words}, {told_unit(parameter.unit)}"
+
+
+def _is_share(parameter: Parameter) -> bool:
+    return parameter.unit.startswith("share")
+
+
 def _words(parameter: Parameter, value: float) -> str:
-    return percent(value) if "share" in parameter.unit else f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"  # noqa: PLR2004
+    if _is_share(parameter):
+        return percent(value)
+    amount = told_value(value, parameter.unit)
+    return f"{amount:,.4g}" if amount < 1e4 else f"{amount:,.0f}"  # noqa: PLR2004

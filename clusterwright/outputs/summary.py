@@ -1,5 +1,6 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
+from clusterwright.outputs.markdown import cell
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
@@ -13,6 +14,9 @@ from clusterwright.plan.words import (
     money,
     offload_text,
     percent,
+    told,
+    told_code,
+    told_lines,
 )
 
 
@@ -34,20 +38,21 @@ def readme(plan: Plan) -> str:
 
 def _comparison(plan: Plan) -> list[str]:
     months = f"{plan.economics.horizon_months:.0f} months"
+    per_hour = f"{told_code()} per GPU-hour"
     rows = [
-        f"| Where | Cluster | Days (low to high) | This run | {months} | Buy now | USD per GPU-hour | Priced |",
+        f"| Where | Cluster | Days (low to high) | This run | {months} | Buy now | {per_hour} | Priced |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for option in plan.options:
         marks = ((plan.recommended, "this run"), (plan.recommended_horizon, months))
         mark = "".join(f" **(best for {what})**" for target, what in marks if option.target == target)
-        hour = "unknown" if option.usd_per_gpu_hour is None else f"{option.usd_per_gpu_hour:.2f}"
+        hour = "unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):.2f}"
         rows.append(
             f"| {NAME_OF_TARGET[option.target]}{mark} | {cluster_text(option)} | {days_band_text(option)} "
             f"| {money(option.run_usd)} | {money(option.horizon_usd)} "
             f"| {money(option.capex_usd) if option.capex_usd else '–'} | {hour} | {percent(option.priced_share)} |"
         )
-    return rows
+    return [*rows, *map(cell, told_lines())]
 
 
 def _reasons(plan: Plan) -> list[str]:

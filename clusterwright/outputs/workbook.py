@@ -10,9 +10,10 @@ from typing import Any
 
 from clusterwright.outputs import ranking
 from clusterwright.outputs.sheets.bill import write_bill
-from clusterwright.outputs.sheets.by_option import write_by_option
+from clusterwright.outputs.sheets.by_option import write_by_option, write_calendar
 from clusterwright.outputs.sheets.cash import CashSheet, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.sheets.contracts import contracted, write_contracts
 from clusterwright.outputs.sheets.currency import sheet_name, write_currency
 from clusterwright.outputs.sheets.financing import write_financing
 from clusterwright.outputs.sheets.inputs import write_inputs
@@ -20,6 +21,7 @@ from clusterwright.outputs.sheets.options import write_options
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.profit import write_profit
 from clusterwright.outputs.sheets.register import write_assumptions, write_not_counted
+from clusterwright.outputs.sheets.rented import Rents, write_contract_calendar
 from clusterwright.outputs.sheets.returns import write_returns
 from clusterwright.outputs.sheets.shared import Workbook, option_of
 from clusterwright.outputs.sheets.stages import staged, write_stages
@@ -31,6 +33,7 @@ from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.records import Candidate
 
 _A4 = 9
 #: The sheets from the answer to its foundations; the cash of the plan's options stands before the last ones.
@@ -52,11 +55,15 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
+    from clusterwright.outputs.sheets.plain import PlainWorksheet  # noqa: PLC0415
+
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
     work = Workbook(book=book, formats=_formats(book), plan=plan, found=found or ranking.ranked(plan, PriceBook.open()))
     stages = ("Stages",) if staged(work) else ()
+    options = contracted(work)
+    contracts = ("Contracts", "Contracts by month") if options else ()
     told = (sheet_name(currency),) if currency else ()
     known = [option for option in plan.options if not option.missing]
     for name in (
@@ -65,44 +72,49 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
         *_FOUNDATIONS,
         *(f"Cash {option.target}" for option in known),
         *_BY_MONTH,
+        *contracts,
         *stages,
         *_LAST,
     ):
-        work.pages[name] = Page(sheet=book.add_worksheet(name), formats=work.formats)
+        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
-    _fill(work, known, currency)
+    _fill(work, known, currency, options)
     book.close()
     return stream.getvalue()
 
 
-def _fill(work: Workbook, known: list[Option], currency: Currency | None) -> None:
+def _fill(work: Workbook, known: list[Option], currency: Currency | None, options: dict[str, Candidate]) -> None:
     write_inputs(work)
-    bill = write_bill(work)
+    write_calendar(work)
+    terms = write_contracts(work, options) if options else {}
+    if terms:
+        write_contract_calendar(work)
+    bill = write_bill(work, terms)
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
     stages = write_stages(work) if staged(work) else None
     sheets: dict[str, CashSheet] = {
         option.target: write_cash(work, option, bill, stages, keys.get(option.target, option.target))
         for option in known
     }
-    write_by_option(work, bill, sheets, stages)
-    options = write_options(work)
+    write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets)
+    shown = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)
-    write_heat_map(work, bill)
+    write_heat_map(work)
     write_uncertainty(work)
-    units = write_units(work, bill, sheets)
+    units = write_units(work, sheets)
     if currency is not None:
-        write_currency(work, currency, options=options, units=units)
+        write_currency(work, currency, options=shown, units=units)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
     write_financing(work, taxed)
     write_assumptions(work)
     write_not_counted(work)
-    add_checks(work, sheets, options, taxed)
+    add_checks(work, sheets, shown, taxed)
     add_profit_checks(work, profit, taxed)
     write_summary(work, sheets, write_checks(work))
 

@@ -30,6 +30,7 @@ class Effect:
     calendar_days: float
     run_usd: float | None
     horizon_usd: float | None
+    npv_usd: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,6 +154,7 @@ def _effect(before: Option, after: Option) -> Effect:
         calendar_days=after.calendar_days - before.calendar_days,
         run_usd=_less(after.run_usd, before.run_usd),
         horizon_usd=_less(after.horizon_usd, before.horizon_usd),
+        npv_usd=_less(after.npv_usd, before.npv_usd),
     )
 
 
@@ -169,6 +171,7 @@ def _left(whole: Effect, alone: tuple[Cause, ...]) -> Effect:
         calendar_days=whole.calendar_days - sum(effect.calendar_days for effect in mine),
         run_usd=_rest(whole.run_usd, [effect.run_usd for effect in mine]),
         horizon_usd=_rest(whole.horizon_usd, [effect.horizon_usd for effect in mine]),
+        npv_usd=_rest(whole.npv_usd, [effect.npv_usd for effect in mine]),
     )
 
 

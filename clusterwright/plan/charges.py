@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from clusterwright.errors import ClusterwrightError
 from clusterwright.plan.charge_streams import Stream, streams
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.engine import Ledger
@@ -65,7 +64,7 @@ class Charge:
     list_unit_usd: float | None
 
 
-def charges(plan: Plan, book: PriceBook) -> tuple[Charge, ...]:
+def charges(plan: Plan, money: Ledger) -> tuple[Charge, ...]:
     """Return what every option with known prices is billed, by option, line and month.
 
     - What is rented by use is effective when it is billed.
@@ -75,9 +74,9 @@ def charges(plan: Plan, book: PriceBook) -> tuple[Charge, ...]:
 
     Args:
         plan: priced on its `as_of` day.
-        book: of the same prices; it gives the list prices beside agreed ones.
+        money: the plan's cash flow (`recount.ledger`), whose price book gives the list prices beside agreed ones.
     """
-    return tuple(_charges(plan, ledger(plan, book), book))
+    return tuple(_charges(plan, money, money.book))
 
 
 def _charges(plan: Plan, money: Ledger, book: PriceBook) -> Iterator[Charge]:

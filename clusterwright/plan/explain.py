@@ -11,6 +11,7 @@ from clusterwright.plan.explain_sizing import sizing_numbers
 from clusterwright.plan.explain_storage import storage_numbers
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Plan
+from clusterwright.tco.engine import Ledger
 
 #: Keys of `plan.json` that are explained under another name.
 ALSO = {
@@ -53,8 +54,13 @@ def find(known: tuple[Explanation, ...], number: str) -> Explanation:
     )
 
 
-def explanations(plan: Plan, target: str) -> tuple[Explanation, ...]:
+def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tuple[Explanation, ...]:
     """Return every number of one target that can be explained.
+
+    Args:
+        plan: the decision.
+        target: of one of its options.
+        counted: the plan's cash flow, if it is at hand.
 
     Raises:
         InputError: the plan has no such target.
@@ -63,4 +69,5 @@ def explanations(plan: Plan, target: str) -> tuple[Explanation, ...]:
     if option is None:
         known = ", ".join(entry.target for entry in plan.options)
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
-    return (*sizing_numbers(plan, option), *storage_numbers(option), *money_numbers(plan, option), *prices(option))
+    money = money_numbers(plan, option, counted)
+    return (*sizing_numbers(plan, option), *storage_numbers(option), *money, *prices(option))

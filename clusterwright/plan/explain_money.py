@@ -6,19 +6,20 @@ from collections import defaultdict
 from clusterwright.plan.explained import Explanation, Input, exact, total
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import money, percent
+from clusterwright.plan.words import money, percent, told, told_code
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
 
 _SOURCES = ("docs/tco.md; tco/sql",)
 _MONTHS_PER_YEAR = 12
 
 
-def money_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    """Return the explanations of one target's totals."""
+def money_numbers(plan: Plan, option: Option, counted: Ledger | None = None) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's totals; `counted` is the plan's cash flow, if it is at hand."""
     rows: tuple[CashFlowRow, ...] = ()
     if option.horizon_usd is not None or option.capex_usd is not None:
-        rows = ledger(plan, PriceBook.open()).cash_flow_rows(option.target)
+        rows = (counted or ledger(plan, PriceBook.open())).cash_flow_rows(option.target)
     return (
         _run(plan, option),
         _horizon(plan, option),
@@ -46,15 +47,15 @@ def _categories(entries: tuple[CategoryCost, ...]) -> tuple[Input, ...]:
     return tuple(
         Input(
             name=entry.category,
-            value=f"{exact(entry.usd)} USD",
-            source=f"{exact(entry.priced_usd)} USD of it priced from documents",
+            value=f"{exact(entry.usd)} {told_code()}",
+            source=f"{exact(entry.priced_usd)} {told_code()} of it priced from documents",
         )
         for entry in entries
     )
 
 
 def _sum(usd: float | None, amounts: list[float]) -> str | None:
-    return None if usd is None else total(tuple(exact(amount) for amount in amounts), f"{exact(usd)} USD")
+    return None if usd is None else total(tuple(exact(amount) for amount in amounts), f"{exact(usd)} {told_code()}")
 
 
 def _economics(plan: Plan) -> tuple[Input, ...]:
@@ -98,7 +99,7 @@ def _run(plan: Plan, option: Option) -> Explanation:
 
 
 def _line(line: PricedLine) -> Input:
-    per_period = "unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} USD"
+    per_period = "unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} {told_code()}"
     return Input(name=line.line.item, value=f"{per_period} {line.line.charge}", source=f"explain {line.line.sku}")
 
 
@@ -121,7 +122,7 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
     lines = tuple(
         Input(
             name=line.line.item,
-            value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} USD",
+            value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} {told_code()}",
             source=f"{line.basis}, {line.price_date}; explain {line.line.sku}",
         )
         for line in option.lines
@@ -148,8 +149,8 @@ def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanati
     years = tuple(
         Input(
             name=f"year {year}" if year else "at the start",
-            value=f"{exact(present[year])} USD",
-            source=f"of {exact(cash[year])} USD paid, each month discounted",
+            value=f"{exact(present[year])} {told_code()}",
+            source=f"of {exact(cash[year])} {told_code()} paid, each month discounted",
         )
         for year in sorted(cash)
     )
@@ -167,7 +168,8 @@ def _per_gpu_hour(option: Option) -> Explanation:
     hours = option.calendar_days * 24
     numbers = None
     if option.run_usd is not None and option.usd_per_gpu_hour is not None:
-        numbers = f"{exact(option.run_usd)} / ({option.gpus:,} × {hours:,.3f}) = {option.usd_per_gpu_hour:.4f} USD"
+        result = f"{told(option.usd_per_gpu_hour):.4f} {told_code()}"
+        numbers = f"{exact(option.run_usd)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
     return _entry(
         "usd_per_gpu_hour",
         "cost of a GPU-hour of the run",
@@ -212,12 +214,16 @@ def _price(sku: str, lines: list[PricedLine]) -> Explanation:
     quantity = sum(line.line.quantity for line in lines)
     numbers = "unknown: no price"
     if first.unit_usd is not None:
-        numbers = f"{quantity:,.6g} × {first.unit_usd:,.6g} = {exact(quantity * first.unit_usd)} USD {charge}"
+        numbers = (
+            f"{quantity:,.6g} × {told(first.unit_usd):,.6g} = {exact(quantity * first.unit_usd)} {told_code()} {charge}"
+        )
     seen = f", seen until {first.last_seen}" if first.last_seen else ""
     return Explanation(
         number=sku,
         title=f"price of {first.line.item}",
-        value="unknown" if first.unit_usd is None else f"{first.unit_usd:,.4g} USD per {unit}, {charge}",
+        value="unknown"
+        if first.unit_usd is None
+        else f"{told(first.unit_usd):,.4g} {told_code()} per {unit}, {charge}",
         equation=("quantity × price", numbers),
         inputs=(
             *(

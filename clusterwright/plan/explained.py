@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from clusterwright.plan.words import told
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Input:
@@ -31,12 +33,12 @@ class Explanation:
 
 
 def exact(usd: float) -> str:
-    """Return USD to the cent, for arithmetic that is to be done again.
+    """Return USD to the cent, in the currency of `words.told_in`, for arithmetic that is to be done again.
 
     >>> exact(2_641.92), exact(-0.5)
     ('2,641.92', '-0.50')
     """
-    return f"{usd:,.2f}"
+    return f"{told(usd):,.2f}"
 
 
 def total(parts: tuple[str, ...], result: str) -> str:

@@ -1,27 +1,28 @@
-"""The currency in which a plan's money is told: its dated rate, and documents in it."""
+"""The currency in which a plan's money is told: its dated rate.
+
+Everything is counted in USD. Whoever prints or writes for people does so within `told_as_asked`, and makes every amount
+with `words.money` and its like; JSON keeps USD, as its names say, with the rate beside it.
+"""
 
 import datetime as dt
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import Currency
+from clusterwright.plan.words import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 
 _PATH = ("tco", "currency")
-#: The word for USD as a part of a name, such as `npv_usd_p10` or `usd_per_gpu_hour`.
-_USD = re.compile(r"(?<![a-z])usd(?![a-z])")
 
 
-def report_currency(plan: Plan, book: PriceBook) -> Currency | None:
+def report_currency(plan: Plan) -> Currency | None:
     """Return the currency that the blueprint asks for with the rate to count with, None for USD.
 
     Args:
-        plan: its section `tco` names the currency, and may give the rate.
-        book: prices, with the exchange rates of the price store.
+        plan: its section `tco` names the currency, and may give the rate; else the price store has it.
 
     Raises:
         MissingFactError: no rate is known on or before the as-of day.
@@ -31,7 +32,7 @@ def report_currency(plan: Plan, book: PriceBook) -> Currency | None:
     if asked is None or asked.code == "USD":
         return None
     if asked.usd is None or asked.day is None:
-        found = book.exchange_rate(asked.code, dt.date.fromisoformat(plan.as_of))
+        found = PriceBook.open().exchange_rate(asked.code, dt.date.fromisoformat(plan.as_of))
         if found is None:
             raise MissingFactError(
                 f"no rate of {asked.code} is known up to {plan.as_of}",
@@ -49,45 +50,18 @@ def report_currency(plan: Plan, book: PriceBook) -> Currency | None:
     return Currency(code=asked.code, usd=asked.usd, day=asked.day.isoformat(), source=asked.source or "blueprint")
 
 
-def currency_document(document: dict[str, Any], currency: Currency | None) -> dict[str, Any]:
-    """Return a JSON document in a currency, with its rate as `currency`; as it is without one."""
-    if currency is None:
-        return document
-    told: dict[str, Any] = in_currency(document, currency)
-    return told | {"currency": asdict(currency)}
+@contextmanager
+def told_as_asked(plan: Plan) -> Iterator[Currency | None]:
+    """Tell all money as the blueprint asks for it for the time of the block, and give its currency; None is USD.
 
-
-def currency_note(currency: Currency | None) -> tuple[str, ...]:
-    """Return lines that say what money is told in, with the rate and its day; nothing for USD."""
-    if currency is None:
-        return ()
-    return ("", f"All money in {currency.code}: {currency.text}; it is counted in USD.")
-
-
-def in_currency(document: Any, currency: Currency | None) -> Any:  # noqa: ANN401 - JSON holds anything
-    """Return a JSON document with every amount in a currency, and its name said so: `npv_usd` becomes `npv_eur`.
-
-    >>> eur = Currency(code="EUR", usd=1.25, day="2026-10-16", source="ECB")
-    >>> in_currency({"npv_usd": 10.0, "key": "aws", "usd_per_gpu_hour": None}, eur)
-    {'npv_eur': 8.0, 'key': 'aws', 'eur_per_gpu_hour': None}
+    Raises:
+        MissingFactError, InputError: see `report_currency`.
     """
-    if currency is None:
-        return document
-    if isinstance(document, Mapping):
-        return {
-            _USD.sub(currency.code.lower(), name): _converted(value, currency)
-            if _USD.search(name)
-            else in_currency(value, currency)
-            for name, value in document.items()
-        }
-    if isinstance(document, list | tuple):
-        return [in_currency(value, currency) for value in document]
-    return document
+    currency = report_currency(plan)
+    with told_in(currency):
+        yield currency
 
 
-def _converted(value: Any, currency: Currency) -> Any:  # noqa: ANN401 - JSON holds anything
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value / currency.usd
-    if isinstance(value, list | tuple):
-        return [_converted(entry, currency) for entry in value]
-    return in_currency(value, currency)
+def with_currency(document: dict[str, Any], currency: Currency | None) -> dict[str, Any]:
+    """Return a JSON document, whose amounts are USD, with the rate that people are told them at; as it is for USD."""
+    return document if currency is None else document | {"currency": asdict(currency)}

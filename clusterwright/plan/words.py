@@ -120,16 +120,42 @@ def small_money(usd: float | None) -> str:
     return "unknown" if usd is None else f"{_sign()}{told(usd):,.4g}"
 
 
+def currency_told() -> Currency | None:
+    """Return the currency of `told_in`, None for USD."""
+    return _TOLD_IN.get()
+
+
 def told(usd: float) -> float:
     """Return an amount in the currency of `told_in`."""
-    currency = _TOLD_IN.get()
+    currency = currency_told()
     return usd if currency is None else usd / currency.usd
 
 
 def told_code() -> str:
     """Return the code of the currency of `told_in`."""
-    currency = _TOLD_IN.get()
+    currency = currency_told()
     return "USD" if currency is None else currency.code
+
+
+def told_lines() -> tuple[str, ...]:
+    """Return a paragraph that says what money is told in, with the rate, its day and its source; none for USD."""
+    currency = currency_told()
+    return () if currency is None else ("", f"All money in {currency.code}: {currency.text}; it is counted in USD.")
+
+
+def told_unit(unit: str) -> str:
+    """Return a unit, such as USD/kWh, in the currency of `told_in`."""
+    return unit.replace("USD", told_code())
+
+
+def told_value(value: float, unit: str) -> float:
+    """Return a value that goes with `told_unit` of its unit.
+
+    >>> with told_in(Currency(code="EUR", usd=1.25, day="2026-10-16", source="ECB")):
+    ...     told_value(0.1, "USD/kWh"), told_unit("USD/kWh"), told_value(1.4, "ratio")
+    (0.08, 'EUR/kWh', 1.4)
+    """
+    return told(value) if "USD" in unit else value
 
 
 def _sign() -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import exactly
-from clusterwright.pricing.lake import PRICES, QUOTE, VERSION, VERSIONS, damaged, tables
+from clusterwright.pricing.lake import PRICES, VERSION, VERSIONS, damaged, tables
+from clusterwright.pricing.script import literal
 from clusterwright.pricing.store import PriceStore
 
 #: Documents are kept whole in the store only; an archive has their hashes and addresses.
@@ -39,10 +40,10 @@ def export_archive(store: PriceStore, folder: Path) -> int:
                 form = "format parquet, compression zstd, partition_by (provider)"
                 # In this order a reader skips the rows of other products.
                 ordered = f"select * from {table} order by provider, sku, region, zone, term, observed_on"  # noqa: S608
-                store.connection.execute(f"copy ({ordered}) to {_quoted(beside / table)} ({form})")
+                store.connection.execute(f"copy ({ordered}) to {literal(beside / table)} ({form})")
                 continue
             columns = f"* replace (null as {_LEFT_OUT[table]})" if table in _LEFT_OUT else "*"
-            target = _quoted(beside / f"{table}.parquet")
+            target = literal(beside / f"{table}.parquet")
             store.connection.execute(f"copy (select {columns} from {table}) to {target} (format parquet)")  # noqa: S608 - our own names
         count = _count(store, PRICES)
         beside.rename(folder)
@@ -101,7 +102,7 @@ def _source(folder: Path, table: str) -> str:
         return f"read_parquet({_read(folder / f'{table}.parquet')})"
     if not list((folder / table).glob("*/*.parquet")):
         return ""
-    place = _quoted(f"{exactly(folder / table)}/*/*.parquet")
+    place = literal(f"{exactly(folder / table)}/*/*.parquet")
     return f"read_parquet({place}, hive_partitioning = true, hive_types = {{'provider': varchar}})"
 
 
@@ -110,8 +111,4 @@ def _count(store: PriceStore, table: str) -> int:
 
 
 def _read(path: Path) -> str:
-    return _quoted(exactly(path))
-
-
-def _quoted(path: Path | str) -> str:
-    return QUOTE + str(path).replace(QUOTE, QUOTE * 2) + QUOTE
+    return literal(exactly(path))

@@ -13,6 +13,7 @@ from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.gpu_products import GpuProduct
 from clusterwright.pricing.lake import StoreError, damaged, last_line
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
+from clusterwright.pricing.script import script, with_values
 from clusterwright.pricing.statements import files, statement
 from clusterwright.pricing.store import attach, default_path
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _POINT_FIELDS = tuple(field.name for field in fields(PricePoint))
 #: Up to so many products are picked out while prices are read; of more, prices are joined afterwards.
 FEW_PRODUCTS = 40
+_ONE_THREAD = "set threads = 1"
+_PRODUCTS = "create or replace temp table gpu_product as {}"
 _NO_PRODUCT = GpuProduct(
     sku="", provider="", accelerator="", gpus=1, terms=("on_demand",), dense_bf16_flop_per_s_per_gpu=None,
     dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=None,
@@ -61,12 +64,18 @@ class Product:
     first_day: dt.date
     last_day: dt.date
 
+    def is_called(self, name: str) -> bool:
+        """Return whether a name is its price key, whole or without the provider."""
+        return name in (self.sku, self.sku.rpartition("/")[2])
+
 
 class PriceBook:
     """Price points in DuckDB. Open it with `PriceBook.open`."""
 
-    def __init__(self, connection: "DuckDBPyConnection") -> None:
+    def __init__(self, connection: "DuckDBPyConnection", made: Sequence[str] = ()) -> None:
+        """Take an open connection, and the statements that made what lies in it."""
         self._connection = connection
+        self._made = tuple(made)
 
     @classmethod
     def open(cls, folder: Path | None = None, *, store: Path | str | None = None) -> Self:
@@ -88,11 +97,13 @@ class PriceBook:
             raise MissingFactError(f"there are no price points in {place}", help="install Clusterwright again")
         connection = in_memory()
         try:
-            points = statement("pricing/sql/stg_price_point.sql")
-            connection.execute(f"create table shipped_price as {points}", {"files": tables})
-            sources = statement("pricing/sql/stg_price_source.sql")
-            connection.execute(f"create table price_source as {sources}", {"file": str(place / "sources.csv")})
-            _create_rules(connection, with_store=folder is None and attach(connection, store))
+            made = _shipped(tables, place / "sources.csv")
+            for text in made:
+                connection.execute(text)
+            attached = attach(connection, store) if folder is None else ()
+            rules = _rules(with_store=bool(attached))
+            for text in rules:
+                connection.execute(text)
         except duckdb.Error as error:
             if type(error) is duckdb.Error:
                 raise damaged(store or default_path(), error) from error
@@ -100,7 +111,7 @@ class PriceBook:
                 f"the price points in {place} cannot be read: {str(error).splitlines()[0]}",
                 help="correct the line that is named, or install Clusterwright again",
             ) from error
-        return cls(connection)
+        return cls(connection, (*made, *attached, *rules))
 
     def close(self) -> None:
         """Let go of the price store, so that it can be written to."""
@@ -158,10 +169,13 @@ class PriceBook:
         )
 
     def history(
-        self, sku: str, *, region: str = "", term: str = "", with_rejected: bool = False
+        self, sku: str, *, region: str = "", term: str = "", as_of: dt.date | None = None, with_rejected: bool = False
     ) -> tuple[PricePoint, ...]:
-        """Return the price points of a product, oldest first within region and term; empty strings mean all."""
-        asked = {"sku": sku, "region": region, "term": term, "with_rejected": with_rejected}
+        """Return the price points of a product, oldest first within region and term.
+
+        Empty strings mean all of them; nothing after the day `as_of` counts, if there is one.
+        """
+        asked = {"sku": sku, "region": region, "term": term, "as_of": as_of, "with_rejected": with_rejected}
         return tuple(_point(row) for row in self._rows("pricing/sql/price_history.sql", asked))
 
     def products(self) -> tuple[Product, ...]:
@@ -185,19 +199,21 @@ class PriceBook:
                 empty if they are so many that reading all prices is faster.
             in_parallel: the answer does not depend on the order of rows, not even in its last digit.
         """
-        # An empty list has no columns: without products a row that the statement leaves out stands for them.
-        rows = [asdict(entry) | {"terms": list(entry.terms)} for entry in products or (_NO_PRODUCT,)]
-        filled = f"create or replace temp table gpu_product as {statement('pricing/sql/gpu_product.sql')}"
-        self._connection.execute(filled, {"products": rows})
-        skus = [entry.sku for entry in products] if len(products) <= FEW_PRODUCTS else []
-        asked = {"skus": skus} | parameters
+        self._connection.execute(_PRODUCTS.format(statement("pricing/sql/gpu_product.sql")), _rows_of(products))
         text = statement(path)
+        asked = _with_skus(products, parameters)
         if in_parallel:
             self._connection.execute(f"set threads = {os.cpu_count() or 1}")
         try:
             return self._rows(path, {name: value for name, value in asked.items() if f"${name}" in text})
         finally:
-            self._connection.execute("set threads = 1")
+            self._connection.execute(_ONE_THREAD)
+
+    def script(self, path: str, parameters: dict[str, Any], *, products: Sequence[GpuProduct] = ()) -> str:
+        """Return what `query` asks as a script that DuckDB runs by itself: what it starts from, then the statement."""
+        filled = with_values(_PRODUCTS.format(statement("pricing/sql/gpu_product.sql")), _rows_of(products))
+        asked = with_values(statement(path), _with_skus(products, parameters))
+        return script((_ONE_THREAD, *self._made, filled, asked))
 
     def audit(self) -> tuple[AuditFinding, ...]:
         """Run every audit of `pricing/audits`; an empty result means that the price points are fit for use."""
@@ -228,16 +244,34 @@ def _point(row: dict[str, Any]) -> PricePoint:
     return PricePoint(**{name: row[name] for name in _POINT_FIELDS})
 
 
-def _create_rules(connection: "DuckDBPyConnection", *, with_store: bool) -> None:
-    """Create what every question starts from: price points of files and store, the chosen ones, those of a day."""
+def _rows_of(products: Sequence[GpuProduct]) -> dict[str, Any]:
+    # An empty list has no columns: without products a row that the statement leaves out stands for them.
+    return {"products": [asdict(entry) | {"terms": list(entry.terms)} for entry in products or (_NO_PRODUCT,)]}
+
+
+def _with_skus(products: Sequence[GpuProduct], parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"skus": [entry.sku for entry in products] if len(products) <= FEW_PRODUCTS else []} | parameters
+
+
+def _shipped(tables: Sequence[str], sources: Path) -> tuple[str, ...]:
+    """Return the statements that read the shipped price points and their documents."""
+    points = with_values(statement("pricing/sql/stg_price_point.sql"), {"files": tables})
+    documents = with_values(statement("pricing/sql/stg_price_source.sql"), {"file": str(sources)})
+    return f"create table shipped_price as {points}", f"create table price_source as {documents}"
+
+
+def _rules(*, with_store: bool) -> tuple[str, ...]:
+    """Return the statements that every question starts from: points of files and store, the chosen ones, of a day."""
     places = ("files", "store") if with_store else ("files",)
+    made = []
     if with_store:
         # Few rows, found once: every question about the store's prices asks for them.
-        connection.execute(f"create temp table reserved_instance as {statement('pricing/sql/reserved_instance.sql')}")
-        connection.execute(f"create temp view stored_price as {statement('pricing/sql/stored_price.sql')}")
+        made.append(f"create temp table reserved_instance as {statement('pricing/sql/reserved_instance.sql')}")
+        made.append(f"create temp view stored_price as {statement('pricing/sql/stored_price.sql')}")
     for rule, part in (("every_point", "price"), ("seen_price", "seen"), ("known_rate", "rate")):
         joined = " union all by name ".join(f"({statement(f'pricing/sql/{part}_of_{place}.sql')})" for place in places)
-        connection.execute(f"create temp view {rule} as {joined}")
-    for rule in ("known_point", "price_point", "chosen_price"):
-        connection.execute(f"create temp view {rule} as {statement(f'pricing/sql/{rule}.sql')}")
-    connection.execute(f"create temp macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")
+        made.append(f"create temp view {rule} as {joined}")
+    chain = ("known_point", "price_point", "chosen_price")
+    made += [f"create temp view {rule} as {statement(f'pricing/sql/{rule}.sql')}" for rule in chain]
+    made.append(f"create temp macro price_on(as_of, skus) as table {statement('pricing/sql/price_on.sql')}")
+    return tuple(made)

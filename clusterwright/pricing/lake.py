@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.connection import exactly, in_memory
+from clusterwright.pricing.script import literal
 from clusterwright.pricing.statements import files, statement
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ VERSION = 1
 PRICES = "observation"
 VERSIONS = "store_version"
 RATES = "exchange_rate"
-QUOTE = "'"
 _REMOTE = "s3://"
-_UNDER = "memory"
+_UNDER = "use memory"
+_ATTACH = "attach ':memory:' as store"
 
 
 class StoreError(ClusterwrightError):
@@ -75,14 +76,17 @@ def is_lake(place: str | Path) -> bool:
     return isinstance(place, str) or place.is_dir()
 
 
-def attach_lake(connection: "DuckDBPyConnection", place: str | Path) -> None:
+def attach_lake(connection: "DuckDBPyConnection", place: str | Path) -> tuple[str, ...]:
     """Make prices and exchange rates of a lake known to a connection, as `store.observation` and `store.exchange_rate`.
+
+    Returns:
+        The statements that make them known.
 
     Raises:
         StoreError: it is no lake, is newer than this program, or cannot be reached.
     """
-    connection.execute("attach ':memory:' as store")
-    _create_views(connection, place, (VERSIONS, PRICES, RATES))
+    connection.execute(_ATTACH)
+    return (_ATTACH, *_create_views(connection, place, (VERSIONS, PRICES, RATES)))
 
 
 def lake_connection(place: str | Path) -> "DuckDBPyConnection":
@@ -92,7 +96,7 @@ def lake_connection(place: str | Path) -> "DuckDBPyConnection":
         StoreError: as `attach_lake`.
     """
     connection = in_memory()
-    connection.execute("attach ':memory:' as store")
+    connection.execute(_ATTACH)
     _create_views(connection, place, tables())
     connection.execute("use store")
     return connection
@@ -103,7 +107,7 @@ def tables() -> tuple[str, ...]:
     return tuple(path.stem.partition("_")[2] for path in files("pricing/store"))
 
 
-def _create_views(connection: "DuckDBPyConnection", place: str | Path, wanted: Sequence[str]) -> None:
+def _create_views(connection: "DuckDBPyConnection", place: str | Path, wanted: Sequence[str]) -> tuple[str, ...]:
     import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
 
     found = _files_of(connection, place)
@@ -113,30 +117,34 @@ def _create_views(connection: "DuckDBPyConnection", place: str | Path, wanted: S
             help="name a folder that `clusterwright prices export` wrote, or a file",
         )
     try:
-        version = _rows(connection, f"select max(version) from read_parquet({_listed(found[VERSIONS])})")[0][0]  # noqa: S608
+        version = _rows(connection, f"select max(version) from read_parquet({literal(found[VERSIONS])})")[0][0]  # noqa: S608
         if version != VERSION:
             raise StoreError(
                 f"{place} has layout {version}, this program knows layout {VERSION}",
                 help="use a newer Clusterwright, or export the store again",
             )
-        for table in wanted:
-            _create_view(connection, place, table, found.get(table, ()))
+        made = ["use store", *(_create_view(connection, place, name, found.get(name, ())) for name in wanted), _UNDER]
     except duckdb.Error as error:
         raise StoreError(
             f"{place} is no price lake: {last_line(error)}", help="export the store again, or name another place"
         ) from None
+    return tuple(made)
 
 
-def _create_view(connection: "DuckDBPyConnection", place: str | Path, table: str, addresses: Sequence[str]) -> None:
-    """Create the view of a table; without files an empty table. Columns have to be those of the store's layout."""
+def _create_view(connection: "DuckDBPyConnection", place: str | Path, table: str, addresses: Sequence[str]) -> str:
+    """Create the view of a table, without files an empty table; return the statement that did.
+
+    Columns have to be those of the store's layout.
+    """
     (path,) = (path for path in files("pricing/store") if path.stem.endswith(f"_{table}"))
     connection.execute("use store")
-    connection.execute(statement(f"pricing/store/{path.name}"))
+    made = statement(f"pricing/store/{path.name}")
+    connection.execute(made)
     layout: Mapping[str, str] = {row[0]: row[1] for row in _rows(connection, f"describe {table}")}
     if addresses:
         connection.execute(f"drop table {table}")
         hive = ", hive_partitioning = true, hive_types = {'provider': varchar}" if table == PRICES else ""
-        source = f"read_parquet({_listed(addresses)}{hive})"
+        source = f"read_parquet({literal(addresses)}{hive})"
         types = {row[0]: row[1] for row in _rows(connection, f"describe select * from {source}")}  # noqa: S608
         for name, wanted in layout.items():
             if types.get(name) != wanted and not (table == "document" and name == "content"):
@@ -145,8 +153,10 @@ def _create_view(connection: "DuckDBPyConnection", place: str | Path, table: str
                     help="export the store again, or name another place",
                 )
         possible = " where isfinite(usd) and usd > 0" if table == PRICES else ""
-        connection.execute(f"create view {table} as select {', '.join(layout)} from {source}{possible}")  # noqa: S608
-    connection.execute(f"use {_UNDER}")
+        made = f"create view {table} as select {', '.join(layout)} from {source}{possible}"  # noqa: S608
+        connection.execute(made)
+    connection.execute(_UNDER)
+    return made
 
 
 def _files_of(connection: "DuckDBPyConnection", place: str | Path) -> dict[str, tuple[str, ...]]:
@@ -171,10 +181,6 @@ def _files_of(connection: "DuckDBPyConnection", place: str | Path) -> dict[str, 
 
 def _rows(connection: "DuckDBPyConnection", text: str) -> list[tuple[Any, ...]]:
     return connection.execute(text).fetchall()
-
-
-def _listed(addresses: Sequence[str]) -> str:
-    return "[" + ", ".join(QUOTE + address.replace(QUOTE, QUOTE * 2) + QUOTE for address in addresses) + "]"
 
 
 def last_line(error: Exception) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import exactly, without_progress_bar
+from clusterwright.pricing.script import literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,7 +23,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 #: No header of a price list is longer; a file without line breaks is none.
 _HEADER_BYTES = 2**18
 _LAST_BYTES = 2**17
-_QUOTE, _QUOTED = "'", '"'
+_QUOTED = '"'
 #: How AWS names a region at the start of a usage type; US East (N. Virginia) has no prefix.
 REGION_PREFIX = "[A-Z]{2,4}[0-9]?-"
 
@@ -70,7 +71,7 @@ def write_lines(
     if missing:
         raise _not_it(document, f"its header has no column {', '.join(missing)}")
     chosen = ", ".join(
-        f"{_identifier(found[name])} as {name}" if name in found else f"{_QUOTE}{_QUOTE} as {name}" for name in columns
+        f"{_identifier(found[name])} as {name}" if name in found else f"'' as {name}" for name in columns
     )
     kept = table.with_name(table.name + ".lines")
     # No cell that is looked for stands in the first column, so that the comma before it may be part of what is.
@@ -132,26 +133,26 @@ def _run(connection: "DuckDBPyConnection", document: Path, text: str) -> None:
 def _lines_kept(document: Path, kept: Path, first_line: int, pattern: str) -> str:
     """Return the statement that copies lines with a match; a line is one column, cut at a byte that no text has."""
     lines = (
-        f"read_csv({_text(exactly(document))}, columns = {{'line': 'varchar'}}, auto_detect = false, header = false, "
+        f"read_csv({literal(exactly(document))}, columns = {{'line': 'varchar'}}, auto_detect = false, header = false, "
         f"delim = '\x01', quote = '', escape = '', strict_mode = false, skip = {first_line + 1})"
     )
     form = "(format csv, header false, delimiter '\x01', quote '', escape '')"
-    matched = f"select line from {lines} where regexp_matches(line, {_text(pattern)})"  # noqa: S608 - quoted
-    return f"copy ({matched}) to {_text(kept)} {form}"
+    matched = f"select line from {lines} where regexp_matches(line, {literal(pattern)})"  # noqa: S608 - quoted
+    return f"copy ({matched}) to {literal(kept)} {form}"
 
 
 def _rows_written(
     source: Path, table: Path, header: Sequence[str], chosen: str, *, pattern: str = "", first_line: int = -1
 ) -> str:
     """Return the statement that parses lines and writes the chosen columns of each."""
-    names = ", ".join(f"{_text(name)}: 'varchar'" for name in _distinct(header))
+    names = ", ".join(f"{literal(name)}: 'varchar'" for name in _distinct(header))
     read = (
-        f"read_csv({_text(exactly(source))}, columns = {{{names}}}, auto_detect = false, header = false, delim = ',', "
-        f"quote = '\"', escape = '\"', skip = {first_line + 1})"
+        f"read_csv({literal(exactly(source))}, columns = {{{names}}}, auto_detect = false, header = false, "
+        f"delim = ',', quote = '\"', escape = '\"', skip = {first_line + 1})"
     )
     everywhere = " || ',' || ".join(f"coalesce({_identifier(name)}, '')" for name in _distinct(header))
-    matched = f" where regexp_matches(',' || {everywhere} || ',', {_text(pattern)})" if pattern else ""
-    return f"copy (select {chosen} from {read}{matched}) to {_text(table)} (format csv, header true)"  # noqa: S608
+    matched = f" where regexp_matches(',' || {everywhere} || ',', {literal(pattern)})" if pattern else ""
+    return f"copy (select {chosen} from {read}{matched}) to {literal(table)} (format csv, header true)"  # noqa: S608
 
 
 def _header(document: Path, first_line: int) -> tuple[list[str], bool]:
@@ -201,10 +202,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
         number = seen[name.lower()] = seen.get(name.lower(), 0) + 1
         found.append(name if number == 1 else f"{name}_{number}")
     return found
-
-
-def _text(value: Path | str) -> str:
-    return _QUOTE + str(value).replace(_QUOTE, _QUOTE * 2) + _QUOTE
 
 
 def _identifier(name: str) -> str:

@@ -70,7 +70,7 @@ class PriceInForce:
     Attributes:
         as_of: the day that was asked about.
         source_title: the source's title, for people.
-        age_days: days from the last time the price was seen to `as_of`, 0 if it was seen later.
+        age_days: days from the last time the price was seen, up to `as_of`, to `as_of`.
         point: the price point.
     """
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import without_progress_bar
 from clusterwright.pricing.lake import (
-    QUOTE,
     VERSION,
     StoreError,
     attach_lake,
@@ -24,6 +23,7 @@ from clusterwright.pricing.lake import (
     lake_connection,
     place_of,
 )
+from clusterwright.pricing.script import literal
 from clusterwright.pricing.statements import files, statement
 
 if TYPE_CHECKING:
@@ -201,26 +201,25 @@ class PriceStore:
         return len(quarantine_ids)
 
 
-def attach(connection: "DuckDBPyConnection", path: str | Path | None = None, *, wait_s: float = WAIT_S) -> bool:
-    """Attach a store or a lake, read only, as the database `store`; return whether there is one.
+def attach(connection: "DuckDBPyConnection", path: str | Path | None = None) -> tuple[str, ...]:
+    """Attach a store or a lake, read only, as the database `store`; return the statements that did, none without one.
 
     Args:
         connection: where to.
         path: of the store; if None, the default one, which need not exist.
-        wait_s: seconds to wait while another process writes to it.
 
     Raises:
         StoreError: it is held by another process for longer, is none, or is newer than this program.
     """
     place = default_path() if path is None else place_of(path)
     if isinstance(place, str) or is_lake(place):
-        attach_lake(connection, place)
-        return True
+        return attach_lake(connection, place)
     if path is None and not place.is_file():
-        return False
-    PriceStore.open(place, read_only=True, wait_s=wait_s).close()
-    connection.execute(f"attach '{str(place).replace(QUOTE, QUOTE * 2)}' as store (read_only)")
-    return True
+        return ()
+    PriceStore.open(place, read_only=True).close()
+    text = f"attach {literal(place.absolute())} as store (read_only)"
+    connection.execute(text)
+    return (text,)
 
 
 def _connected(place: Path, *, read_only: bool, wait_s: float) -> "DuckDBPyConnection":

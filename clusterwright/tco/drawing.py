@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.tco.drawn_columns import derived, works
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.taxes import Taxes, tax_terms
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 1000
 #: Draws that are valued at once, which bounds the memory.
 _BLOCK = 20_000
-#: Names of columns of a draw that come from the cash flow, before the key of what they are of.
-_COMMITTED = "committed_hours/"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,13 +102,13 @@ def drawn(ledger: Ledger, draws: "Mapping[str, Column]", *, taxes: Taxes | None 
     if taxes is not None:
         tax_terms(ledger, taxes)
     ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
-    columns = dict(draws) | _derived(ledger, draws)
-    numbers = {"number": draws["number"], "work": _work(draws)}
+    used = {row["input_key"] for row in ledger.query("tco/sql/drawn_input.sql", {})}
     for first in range(0, len(draws["number"]), _BLOCK):
-        part = slice(first, first + _BLOCK)
+        block = {name: column[first : first + _BLOCK] for name, column in draws.items()}
+        columns = block | derived(ledger, block)
         with (
-            ledger.holding("draw", {name: column[part] for name, column in columns.items()}),
-            ledger.holding("draw_number", {name: column[part] for name, column in numbers.items()}),
+            ledger.holding("draw", {name: columns[name] for name in columns if name in {"number"} | used}),
+            ledger.holding("draw_work", _owners_work(ledger, block)),
         ):
             ledger.create("drawn_factor", "tco/sql/drawn_factor.sql", {})
             ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
@@ -137,21 +136,14 @@ def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
     return names, weights
 
 
-def _work(draws: "Mapping[str, Column]") -> "Column":
-    """Return the hours worked in each draw over those of the base."""
+def _owners_work(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
+    """Return the hours worked in each draw on each owned candidate over those of the base, as columns of a table."""
     import numpy as np  # noqa: PLC0415
 
-    one = np.ones(len(draws["number"]))
-    work: Column = draws.get("utilisation", one) * draws.get("run_time", one)
-    return work
-
-
-def _derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
-    """Return the hours of committed nodes: all of them, or more where the work of a draw takes more."""
-    import numpy as np  # noqa: PLC0415
-
-    work = _work(draws)
+    work = works(ledger, draws)
+    owned = [candidate.key for candidate in ledger.candidates if candidate.owned]
     return {
-        _COMMITTED + row["key"]: np.maximum(1.0, row["busy_fraction"] * work) / max(1.0, row["busy_fraction"])
-        for row in ledger.query("tco/sql/rented_work.sql", {})
+        "number": np.tile(draws["number"], len(owned)),
+        "key": np.repeat(np.array(owned, dtype=object), len(draws["number"])),
+        "work": np.concatenate([np.empty(0), *(work[key] for key in owned)]),
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.connection import of_its_own
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
@@ -33,13 +33,15 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
-from clusterwright.tco.stages import Event, Stage, stages
+from clusterwright.tco.stages import Event, Stage, lots, together
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Row = dict[str, Any]
 
+#: Longest horizon: the life of a building.
+MOST_MONTHS = 600
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
@@ -83,7 +85,7 @@ class Ledger:
     """The cash flow of some candidates, and the questions it answers.
 
     Attributes:
-        as_of: day whose prices were used.
+        book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
         work_shares: of each mix, by key, the share of the work of the horizon by candidate.
@@ -98,6 +100,7 @@ class Ledger:
         self.economics = economics
         self.candidates = tuple(candidates)
         self.mixes = tuple(mixes)
+        self.book = book
         self.as_of: dt.date = economics.as_of or book.newest_day
         self.parameters: tuple[Parameter, ...] = parameters(economics, known, skus)
         priced = price_lines(self.candidates, economics, book, known, self.as_of)
@@ -160,7 +163,7 @@ class Ledger:
         )
 
     def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
-        connection = in_memory()
+        connection = of_its_own()
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -188,7 +191,7 @@ class Ledger:
         }
         tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
-            connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
+            connection.execute(f"create temp table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
         for name in TABLES:
             self._create(name)
@@ -198,9 +201,9 @@ class Ledger:
 
     def _pace(self, known: Mapping[str, Assumption]) -> None:
         """Put what stands in each month, what is bought and sold when, and what is committed, beside the work."""
-        busy = {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
-        found = [
-            stages(
+        busy = self.busy_fractions()
+        found = {
+            candidate.key: lots(
                 candidate.key,
                 self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
                 horizon_months=self.economics.horizon_months,
@@ -209,13 +212,21 @@ class Ledger:
                 resale=resale_curve(known, self.economics.resale),
             )
             for candidate in self.candidates
-        ]
+        }
+        of_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for of_key in found.values() for lot in of_key]
+        whole = [together(key, of_key) for key, of_key in found.items()]
         for name, rows in (
-            ("stage", [_columns_of(row) for stages_of, _ in found for row in stages_of]),
-            ("event", [_columns_of(row) for _, events in found for row in events]),
+            ("lot_stage", [_columns_of(row) | size for lot, size in of_lots for row in lot.stages]),
+            ("lot_event", [_columns_of(row) | size for lot, size in of_lots for row in lot.events]),
+            ("stage", [_columns_of(row) for stages_of, _ in whole for row in stages_of]),
+            ("event", [_columns_of(row) for _, events in whole for row in events]),
             ("commitment_lot", [_columns_of(row) for entry in self.candidates for row in self._committed(entry, busy)]),
         ):
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
+
+    def busy_fractions(self) -> dict[str, float]:
+        """Return the share of the hours that the work of the first year takes on each candidate, by key."""
+        return {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
 
     def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
         term = candidate.term or self.economics.term
@@ -233,7 +244,7 @@ class Ledger:
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
         text = statement(path)
-        start = f"insert into {name}" if append else f"create or replace table {name} as"
+        start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         self._connection.execute(f"{start} {text}", self._used(text, more))
 
     @contextmanager
@@ -286,7 +297,7 @@ def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequenc
     if economics.term not in TERMS:
         raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
     for name, allowed, fits in (
-        ("horizon_months", "above 0 and at most 240", 0 < economics.horizon_months <= 240),  # noqa: PLR2004 - 20 years
+        ("horizon_months", f"above 0 and at most {MOST_MONTHS}", 0 < economics.horizon_months <= MOST_MONTHS),
         ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
         ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
         ("hours_per_month", "above 0", economics.hours_per_month > 0),

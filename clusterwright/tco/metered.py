@@ -7,7 +7,7 @@ from functools import cache
 from clusterwright.assets import root
 from clusterwright.tco.contracts import Charge, SupportPlan, Tier, charge_of_tiers
 
-_UNIT_BYTES = {"GiB": 2.0**30, "GB": 1e9}
+UNIT_BYTES = {"GiB": 2.0**30, "GB": 1e9}
 #: Services that are charged by volume, with the names people read.
 SERVICES = {
     "egress": "Egress to the internet",
@@ -31,14 +31,10 @@ def metered_charge(provider: str, service: str, bytes_per_month: float, day: dt.
         bytes_per_month: volume.
         day: on which the newest price before it holds.
     """
-    of_service = [row for row in _rows("metered_tiers.csv") if (row["provider"], row["service"]) == (provider, service)]
-    days = [row["effective_from"] for row in of_service if row["effective_from"] <= day.isoformat()]
-    if not days:
+    rows = _in_force(provider, service, day)
+    if not rows:
         return None
-    rows = sorted(
-        (row for row in of_service if row["effective_from"] == max(days)), key=lambda row: float(row["from_amount"])
-    )
-    amount = bytes_per_month / _UNIT_BYTES[rows[0]["unit"]]
+    amount = bytes_per_month / UNIT_BYTES[rows[0]["unit"]]
     reached = [row for row in rows if float(row["from_amount"]) <= amount]
     return Charge(
         category="traffic",
@@ -46,9 +42,32 @@ def metered_charge(provider: str, service: str, bytes_per_month: float, day: dt.
         usd=charge_of_tiers(amount, [(float(row["from_amount"]), float(row["usd"])) for row in rows]),
         basis="documented" if all("from-memory" not in row["source"] for row in reached) else "assumed",
         source=reached[-1]["source"],
-        price_date=max(days),
+        price_date=rows[0]["effective_from"],
         confidence=reached[-1]["confidence"],
     )
+
+
+def metered_tiers(provider: str, service: str, day: dt.date) -> tuple[str, tuple[tuple[float, float], ...]]:
+    """Return the unit of a provider's price by volume, one of `UNIT_BYTES`, and its marginal tiers: (from, USD).
+
+    Args:
+        provider: as in `metered_charge`, which has found a price; likewise the others.
+        service: one of `SERVICES`.
+        day: on which the newest price before it holds.
+    """
+    rows = _in_force(provider, service, day)
+    return rows[0]["unit"], tuple((float(row["from_amount"]), float(row["usd"])) for row in rows)
+
+
+def _in_force(provider: str, service: str, day: dt.date) -> list[dict[str, str]]:
+    """Return the newest tiers of a provider's service that hold on a day, lowest first; none where none are known."""
+    known = [
+        row
+        for row in _rows("metered_tiers.csv")
+        if (row["provider"], row["service"]) == (provider, service) and row["effective_from"] <= day.isoformat()
+    ]
+    newest = max((row["effective_from"] for row in known), default="")
+    return sorted((row for row in known if row["effective_from"] == newest), key=lambda row: float(row["from_amount"]))
 
 
 def support_plan(provider: str, plan: str) -> SupportPlan | None:

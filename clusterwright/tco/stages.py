@@ -4,10 +4,17 @@ All factors are relative to the first purchase: 1 in every month where nothing g
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from clusterwright.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
 
 _YEAR = 12.0
 #: Slack for products that are whole but for rounding.
@@ -91,16 +98,52 @@ class Event:
     sold: float
 
 
-def capacity_needed(work: float, busy_fraction: float, nodes: int) -> float:
-    """Return the capacity over that of the first purchase, in whole nodes, that holds the work; never less than 1.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lot:
+    """What is bought in one month to hold the work, and what replaces it later.
 
-    >>> capacity_needed(1.5, 0.8, 10)
-    1.2
+    Attributes:
+        month: in which it is bought; 0 is the first purchase.
+        size: units of capacity, over that of the first purchase; 0 where the work needs nothing more.
+        stages, events: of one unit of capacity. The work stands with the first purchase.
     """
-    return max(1.0, math.ceil(work * busy_fraction * nodes - _ROUNDING) / nodes)
+
+    month: float
+    size: float
+    stages: tuple[Stage, ...]
+    events: tuple[Event, ...]
 
 
-def stages(
+def lot_sizes(
+    pace: Pace, *, horizon_months: float, busy_fraction: "float | Column", nodes: int
+) -> "dict[float, float | Column]":
+    """Return the capacity that is bought at the start of each year to hold its work, over that of the first purchase.
+
+    Whole nodes are bought, and none is given away where the work shrinks.
+
+    Args:
+        pace: growth.
+        horizon_months: length of the view.
+        busy_fraction: share of the hours worked in the first year, or that of each of many draws.
+        nodes: of the first purchase.
+
+    >>> sizes = lot_sizes(Pace(growth_per_year=0.5), horizon_months=36.0, busy_fraction=0.8, nodes=10)
+    >>> {month: float(size) for month, size in sizes.items()}
+    {0.0: 1.0, 12.0: 0.2, 24.0: 0.6}
+    """
+    import numpy as np  # noqa: PLC0415 - heavy, and only draws hand in columns
+
+    held = nodes + 0.0 * busy_fraction
+    found = {0.0: held / nodes}
+    for year in range(1, math.ceil(horizon_months / _YEAR) if pace.growth_per_year > 0 else 1):
+        month = _YEAR * year
+        needed = np.maximum(held, np.ceil(pace.work(month) * busy_fraction * nodes - _ROUNDING))
+        found[month] = (needed - held) / nodes
+        held = needed
+    return found
+
+
+def lots(
     key: str,
     pace: Pace,
     *,
@@ -108,11 +151,11 @@ def stages(
     busy_fraction: float,
     nodes: int,
     resale: Callable[[float], float],
-) -> tuple[list[Stage], list[Event]]:
-    """Return the months of one candidate, and what it buys and sells.
+) -> tuple[Lot, ...]:
+    """Return the first purchase of one candidate, and one for each later year whose work may not fit any more.
 
-    At the start of each year whose work no longer fits, whole nodes are bought. What reaches the age of refresh is sold
-    and bought again at the price of that day. At the end of the horizon everything is sold.
+    What reaches the age of refresh is sold and bought again at the price of that day. At the end of the horizon
+    everything is sold.
 
     Args:
         key: of the candidate.
@@ -125,44 +168,92 @@ def stages(
     Raises:
         InputError: the newest equipment is worth nothing at the end, and other equipment is not.
     """
+    sizes = lot_sizes(pace, horizon_months=horizon_months, busy_fraction=busy_fraction, nodes=nodes)
+    return tuple(
+        _lot(key, pace, month, float(size), horizon_months=horizon_months, resale=resale)
+        for month, size in sizes.items()
+    )
+
+
+def _lot(
+    key: str, pace: Pace, first: float, size: float, *, horizon_months: float, resale: Callable[[float], float]
+) -> Lot:
     newest = resale(pace.newest_age(horizon_months))
-    lots: list[tuple[float, float, float]] = []  # bought in month, capacity, price over the first purchase
-    found, events, capacity = [], [], 0.0
-    months = sorted({0.0, *(float(month) for month in range(1, math.ceil(horizon_months))), horizon_months})
-    for month, end in zip(months, [*months[1:], None], strict=True):
-        last = end is None
-        age = 0.0 if last else pace.refresh_months or math.inf
-        old = [lot for lot in lots if month - lot[0] >= age - _ROUNDING]
-        lots = [lot for lot in lots if lot not in old]
-        wanted = max(capacity, capacity_needed(pace.work(month), busy_fraction, nodes))
-        new = [] if last else [(month, part[1], part[1] * pace.price(month)) for part in old]
-        if not last and wanted > capacity:
-            new.append((month, wanted - capacity, (wanted - capacity) * pace.price(month)))
-        if new or old:
+    life = pace.refresh_months or math.inf
+    bought_month, price = first, pace.price(first)
+    found: list[Stage] = []
+    events = [Event(key=key, month_end=first, bought=price, added=1.0, removed=0.0, removed_bought=0.0, sold=0.0)]
+    for month in _months(horizon_months):
+        if month <= first:
+            continue
+        work = pace.work(max(0.0, math.ceil(month) - 1.0)) if first == 0 else 0.0
+        found.append(Stage(key=key, month_end=month, work=work, capacity=1.0, equipment=price))
+        last = month == horizon_months
+        if last or month - bought_month >= life - _ROUNDING:
+            sold = _sold(price, resale(month - bought_month), newest)
+            again = 0.0 if last else pace.price(month)
             events.append(
                 Event(
-                    key=key,
-                    month_end=month,
-                    bought=sum(lot[2] for lot in new),
-                    added=0.0 if last else wanted - capacity,
-                    removed=sum(lot[1] for lot in old),
-                    removed_bought=sum(lot[2] for lot in old),
-                    sold=sum(_sold(lot[2], resale(month - lot[0]), newest) for lot in old),
+                    key=key, month_end=month, bought=again, added=0.0, removed=1.0, removed_bought=price, sold=sold
                 )
+            )  # fmt: skip
+            bought_month, price = month, again
+    return Lot(month=first, size=size, stages=tuple(found), events=tuple(events))
+
+
+def _months(horizon_months: float) -> list[float]:
+    return [*(float(month) for month in range(1, math.ceil(horizon_months))), horizon_months]
+
+
+def stages(
+    key: str,
+    pace: Pace,
+    *,
+    horizon_months: float,
+    busy_fraction: float,
+    nodes: int,
+    resale: Callable[[float], float],
+) -> tuple[list[Stage], list[Event]]:
+    """Return the months of one candidate, and what it buys and sells: all its `lots` together, which see."""
+    found = lots(
+        key, pace, horizon_months=horizon_months, busy_fraction=busy_fraction, nodes=nodes, resale=resale
+    )  # fmt: skip
+    return together(key, found)
+
+
+def together(key: str, found: Sequence[Lot]) -> tuple[list[Stage], list[Event]]:
+    """Return the months of all lots of a candidate together, and what they buy and sell."""
+    months: dict[float, list[tuple[float, Stage]]] = {}
+    dates: dict[float, list[tuple[float, Event]]] = {}
+    for lot in found:
+        for stage in lot.stages:
+            months.setdefault(stage.month_end, []).append((lot.size, stage))
+        for event in lot.events if lot.size else ():
+            dates.setdefault(event.month_end, []).append((lot.size, event))
+    return (
+        [
+            Stage(
+                key=key,
+                month_end=month,
+                work=sum(stage.work for _, stage in rows),
+                capacity=sum(size * stage.capacity for size, stage in rows),
+                equipment=sum(size * stage.equipment for size, stage in rows),
             )
-        lots += new
-        capacity = capacity if last else wanted
-        if end is not None:
-            found.append(
-                Stage(
-                    key=key,
-                    month_end=end,
-                    work=pace.work(month),
-                    capacity=capacity,
-                    equipment=sum(lot[2] for lot in lots),
-                )
+            for month, rows in sorted(months.items())
+        ],
+        [
+            Event(
+                key=key,
+                month_end=month,
+                bought=sum(size * event.bought for size, event in rows),
+                added=sum(size * event.added for size, event in rows),
+                removed=sum(size * event.removed for size, event in rows),
+                removed_bought=sum(size * event.removed_bought for size, event in rows),
+                sold=sum(size * event.sold for size, event in rows),
             )
-    return found, events
+            for month, rows in sorted(dates.items())
+        ],
+    )
 
 
 def _sold(bought: float, resale: float, newest: float) -> float:

@@ -37,10 +37,10 @@ select
     discounted.region,
     discounted.term,
     discounted.effective_from,
-    discounted.last_seen,
     discounted.usd / gpu_product.gpus as usd_per_gpu_hour,
     on_demand.usd / gpu_product.gpus as on_demand_usd_per_gpu_hour,
-    1 - discounted.usd / nullif(on_demand.usd, 0) as discount_share
+    1 - discounted.usd / nullif(on_demand.usd, 0) as discount_share,
+    least(discounted.last_seen, cast($as_of as date)) as last_seen
 from discounted
 asof inner join on_demand
     on

@@ -33,7 +33,7 @@ select
     / gpu_product.gpus
     / (gpu_product.dense_fp8_flop_per_s_per_gpu / 1e15) as usd_per_dense_fp8_pflop_hour,
     known_price.usd / gpu_product.gpus / (gpu_product.hbm_bytes_per_gpu / 1e9) as usd_per_gb_hbm_hour,
-    greatest(0, date_diff('day', known_price.last_seen, cast($as_of as date))) as age_days
+    date_diff('day', known_price.last_seen, cast($as_of as date)) as age_days
 from known_price
 inner join gpu_product on known_price.sku = gpu_product.sku
 order by usd_per_gpu_hour, known_price.sku, known_price.region, known_price.term

@@ -17,7 +17,7 @@ known as (
         term,
         count(*) as prices,
         count(distinct region) as regions,
-        max(last_seen) as newest_day
+        max(least(last_seen, cast($as_of as date))) as newest_day
     from price_point
     where
         status = 'chosen'

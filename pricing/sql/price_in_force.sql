@@ -48,7 +48,7 @@ select
     in_force.status,
     in_force.note,
     coalesce(price_source.title || ' (' || price_source.place || ')', in_force.source) as source_title,
-    greatest(0, date_diff('day', in_force.last_seen, cast($as_of as date))) as age_days
+    date_diff('day', in_force.last_seen, cast($as_of as date)) as age_days
 from in_force
 left join price_source on in_force.source = price_source.id
 order by in_force.position

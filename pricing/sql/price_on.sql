@@ -1,6 +1,6 @@
 -- One row is one chosen price in force on a day: of each product, region and term the one that came into force last,
--- chosen as in `chosen_price`; an offer whose last day has passed is none. The day is found first, so that few prices
--- are left to choose from. Empty `skus` means all products.
+-- chosen as in `chosen_price`; an offer whose last day has passed is none. That it was seen later is not known on that
+-- day. The day is found first, so that few prices are left to choose from. Empty `skus` means all products.
 with
 last_day as (
     select
@@ -17,7 +17,7 @@ last_day as (
     group by sku, region, term
 )
 
-select price_point.* -- noqa: AM04
+select price_point.* replace (least(price_point.last_seen, cast(as_of as date)) as last_seen) -- noqa: AM04, RF02
 from price_point
 semi join last_day
     on

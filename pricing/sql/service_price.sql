@@ -12,7 +12,7 @@ item as (
 ),
 
 known_price as (
-    select *
+    select * replace (least(last_seen, cast($as_of as date)) as last_seen)
     from known_point
     where
         status = 'chosen'
@@ -64,7 +64,7 @@ select
     confidence,
     note,
     coalesce(item, '') as item,
-    greatest(0, date_diff('day', last_seen, cast($as_of as date))) as age_days
+    date_diff('day', last_seen, cast($as_of as date)) as age_days
 from named
 where $kind in ('', kind) and $provider in ('', provider)
 order by kind, provider, sku, region, term, tier_start

@@ -4,12 +4,12 @@
 select
     cast(draw.number as integer) as number,
     drawn_present.key,
-    not any_value(option_work.owned and not option_work.mixed)
-    or any_value(option_work.busy_fraction * draw.work) <= 1.0 + 1e-9 as fits,
+    coalesce(any_value(option_work.busy_fraction * draw_work.work) <= 1.0 + 1e-9, true) as fits,
     sum(drawn_present.usd * coalesce(drawn_factor.factor, 1.0)) as npv_usd,
     sum(drawn_present.after_tax_usd * coalesce(drawn_factor.factor, 1.0)) as npv_after_tax_usd
-from draw_number as draw
+from draw
 cross join drawn_present
 inner join option_work on drawn_present.key = option_work.key
+left join draw_work on draw.number = draw_work.number and drawn_present.key = draw_work.key
 left join drawn_factor on draw.number = drawn_factor.number and drawn_present.term = drawn_factor.term
 group by draw.number, drawn_present.key

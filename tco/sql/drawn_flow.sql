@@ -1,7 +1,8 @@
 -- One row is one dated part of an amount of one option (base scenario), with everything it moves with in a draw:
--- `inputs` of the cash flow; hours of committed nodes, which grow where the work takes more than all of them; and the
--- path of the rental price, by the months at which prices are agreed. `term` names these: amounts that move with the
--- same are drawn together.
+-- `inputs` of the cash flow, the time of a run being that of the candidate it is done on; a quantity that follows the
+-- work by steps (`scaled_by`; the amount is for one unit of it); and the path of the rental price, by the months at
+-- which prices are agreed. `term` names these: amounts that move with the same are drawn together. What is held at a
+-- price that is agreed later than today follows the price, as what is rented by use does.
 with
 moved as (
     select
@@ -9,12 +10,16 @@ moved as (
         month_end,
         category,
         capex_or_opex,
-        usd,
+        usd_each as usd,
         price_set_month,
-        if(
-            price_set_month is not null and held,
-            list_append(inputs, 'committed_hours/' || part_key),
-            inputs
+        list_filter(
+            list_transform(inputs, lambda name: if(name = 'run_time', 'run_time/' || part_key, name))
+            || [
+                scaled_by,
+                if(price_set_month is not null and held, 'committed_hours/' || part_key, null),
+                if(price_set_month > 0 and held, 'cloud_price', null)
+            ],
+            lambda name: name is not null
         ) as inputs
     from cash_term
     where scenario = 'base'

@@ -1,6 +1,7 @@
 -- One row is one term of one cost of owning in one month: driver x multiplier x the product of the term's parameters.
 -- What is counted, by what and when is data: `tco/owner_costs.csv`. A term of which a parameter has no value is not
--- counted; its last parameter is its source. `inputs` are what the amount is proportional to.
+-- counted; its last parameter is its source. `inputs` are what the amount is proportional to; of what is bought to
+-- grow, `usd_each` is for one unit of the capacity `scaled_by`.
 with
 owner_parameter as (
     select
@@ -88,28 +89,32 @@ driver as (
 due as (
     select
         key,
+        lot_month,
+        size,
         month_end,
         unnest(['start', 'sale', 'end', 'close']) as paid,
         unnest([bought, sold, removed_bought, if(month_end = $horizon_months, removed_bought, 0.0)]) as of_usd,
         unnest([added, removed, removed, if(month_end = $horizon_months, removed, 0.0)]) as of_capacity,
-        if(month_end = $horizon_months, 1.0, 0.0) as of_cluster,
+        if(month_end = $horizon_months and lot_month = 0, 1.0, 0.0) as of_cluster,
         0.0 as of_work,
         0.0 as months,
         1.0 as per_month
-    from event
+    from lot_event
     union all
     select
-        stage.key,
-        stage.month_end,
+        lot_stage.key,
+        lot_stage.lot_month,
+        lot_stage.size,
+        lot_stage.month_end,
         paid.paid,
-        stage.equipment as of_usd,
-        stage.capacity as of_capacity,
-        1.0 as of_cluster,
-        stage.work as of_work,
+        lot_stage.equipment as of_usd,
+        lot_stage.capacity as of_capacity,
+        if(lot_stage.lot_month = 0, 1.0, 0.0) as of_cluster,
+        lot_stage.work as of_work,
         period.months,
         paid.per_month
-    from stage
-    inner join period on stage.month_end = period.month_end
+    from lot_stage
+    inner join period on lot_stage.month_end = period.month_end
     cross join (
         values ('hour', $hours_per_month), ('month', 1.0), ('year', 1.0 / 12.0), ('year_after_warranty', 1.0 / 12.0)
     ) as paid (paid, per_month)
@@ -133,6 +138,7 @@ select
         || if(owner_cost.driver = 'equipment_usd', ['purchase_price'], [])
         || if(owner_cost.fixed_or_variable = 'variable', ['run_time', 'utilisation'], [])
     ) as inputs,
+    if(due.lot_month > 0, 'lot/' || due.key || '/' || cast(due.lot_month as integer), null) as scaled_by,
     driver.amount
     * rate.amount
     * owner_cost.multiplier
@@ -148,11 +154,14 @@ select
         when owner_cost.driver = 'equipment_usd' then due.of_usd
         when owner_cost.driver = 'cluster' then due.of_cluster
         else due.of_capacity
-    end as usd
+    end as usd_each,
+    usd_each * due.size as usd
 from driver
 inner join rate
     on driver.scenario = rate.scenario and driver.key = rate.owner_key and driver.number = rate.number
 inner join owner_cost on driver.number = owner_cost.number
 inner join due on driver.key = due.key and owner_cost.paid = due.paid
 left join warranty on driver.scenario = warranty.scenario and driver.key = warranty.owner_key
-where due.months > 0 or (owner_cost.driver = 'equipment_usd' and due.of_usd > 0) or due.of_capacity > 0
+where
+    (due.lot_month = 0 or (owner_cost.driver <> 'cluster' and owner_cost.fixed_or_variable = 'fixed'))
+    and (due.months > 0 or (owner_cost.driver = 'equipment_usd' and due.of_usd > 0) or due.of_capacity > 0)

@@ -10,6 +10,8 @@ charged as (
         held,
         inputs,
         price_set_month,
+        null as scaled_by,
+        usd as usd_each,
         usd
     from rent_flow
     where category <> 'unused_term'
@@ -23,6 +25,8 @@ charged as (
         held,
         inputs,
         null as price_set_month,
+        scaled_by,
+        usd_each,
         usd
     from owner_flow
     where capex_or_opex = 'opex'
@@ -43,6 +47,8 @@ select
     'high' as confidence,
     charged.inputs,
     charged.price_set_month,
+    charged.scaled_by,
+    sum(charged.usd_each) * surcharge.fraction as usd_each,
     sum(charged.usd) * surcharge.fraction as usd
 from charged
 inner join surcharge
@@ -58,4 +64,5 @@ group by
     charged.fixed_or_variable,
     charged.held,
     charged.inputs,
-    charged.price_set_month
+    charged.price_set_month,
+    charged.scaled_by

@@ -206,8 +206,32 @@ def test_two_blueprints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     run = next(figure for figure in target["figures"] if figure["name"] == "run_usd")
     parts = [*(cause["effects"][0] for cause in alone), *told["causes"]["left"]]
     assert sum(part["run_usd"] for part in parts) == pytest.approx(run["after"] - run["before"])
+    present = next(figure for figure in target["figures"] if figure["name"] == "npv_usd")
+    assert sum(part["npv_usd"] for part in parts) == pytest.approx(present["after"] - present["before"])
     assert diff.diff(*map(str, paths), as_json=False, markdown=True) == 0
     assert "| workload.tokens: 3e+11 → 3.3e+11 | AWS |" in capsys.readouterr().out
+
+
+def test_dollars_are_told_in_the_currency_of_the_second(
+    plan: Plan, other: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Text and Markdown follow it, with the rate; JSON stays in USD and gives the rate beside."""
+    euro = {"code": "EUR", "usd": 1.25, "day": "2026-10-01", "source": "ECB"}
+    told = dataclasses.replace(other, tco=TcoSection.model_validate({"currency": euro}))
+    paths = [tmp_path / name for name in ("before.json", "dollars.json", "euros.json")]
+    for path, made in zip(paths, (plan, other, told), strict=True):
+        path.write_text(dumps(made), encoding="utf-8")
+    printed = []
+    for after in paths[1:]:
+        diff.diff(str(paths[0]), str(after), as_json=True, markdown=False)
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[1].pop("currency") == euro
+    assert printed[1]["targets"] == printed[0]["targets"]
+    for markdown in (False, True):
+        diff.diff(str(paths[0]), str(paths[2]), as_json=False, markdown=markdown)
+        text = capsys.readouterr().out
+        assert "$" not in text
+        assert "1 EUR = 1.25 USD on 2026-10-01" in text
 
 
 @pytest.mark.parametrize("name", ["absent.yaml", "absent.json"])

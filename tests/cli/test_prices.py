@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from .conftest import Command
@@ -122,7 +123,7 @@ def test_rates(command: Command, quotes: Path) -> None:
 
 
 def test_cheapest(command: Command) -> None:
-    """The first row of a ranking is the cheapest; JSON holds the same rows, and `--sql` the statement."""
+    """The first row of a ranking is the cheapest; JSON holds the same rows."""
     rows = json.loads(command("prices", "cheapest", "h100", "--term", "on_demand", "--json").out)["rows"]
     prices = [row["usd_per_gpu_hour"] for row in rows]
     assert prices == sorted(prices)
@@ -130,10 +131,34 @@ def test_cheapest(command: Command) -> None:
     text = command("prices", "cheapest", "h100", "--term", "on_demand", "--most", "1").out
     assert rows[0]["sku"] in text
     assert f"{len(rows) - 1} more" in text
-    statement = command("prices", "cheapest", "--sql").out
-    assert statement.startswith("-- One row is one chosen price")
-    assert statement.index("-- price_on:") < statement.index("-- chosen_price:")
-    assert "-- price_on" not in command("prices", "history", "--sql").out
+
+
+@pytest.mark.parametrize("question", ["history", "cheapest", "breakeven"])
+def test_what_is_bought_has_prices_elsewhere(command: Command, question: str) -> None:
+    """A server and a switch are no rent of a GPU: the error names the command that shows their prices."""
+    for name in ("dgx-h100", "qm9700"):
+        ended = command("prices", question, name)
+        assert (ended.code, f"clusterwright prices {name} --history" in ended.err) == (2, True)
+    until = command("prices", "dgx-h100", "--history", "--as-of", "2023-10-01").out
+    assert "270,000" in until
+    assert "329,580" not in until
+
+
+def test_the_printed_script_answers_by_itself(command: Command, quotes: Path) -> None:
+    """Each question's script, run by DuckDB alone on the files and the store, gives the rows of its JSON."""
+    quotes.write_text(HEADER + "aws/p5.48xlarge,on_demand,hourly,node,60,2026-09-15,it's,USD,$as_of -- ';\n")
+    command("prices", "import", quotes, "--source", "offer of O'Neill; 'x'", "--seen-on", "2026-10-16")
+    for question in (
+        ("cheapest", "h100", "--region", "it's"), ("months", "h100", "--extremes"),
+        ("services", "storage"), ("breakeven", "h100", "--utilisation", "0.7"),
+    ):  # fmt: skip
+        expected = json.loads(command("prices", *question, "--json").out)["rows"]
+        with duckdb.connect() as alone:
+            cursor = alone.execute(command("prices", *question, "--sql").out)
+            names = [column[0] for column in cursor.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        assert rows, question
+        assert json.loads(json.dumps(rows, default=str)) == expected, question
 
 
 def test_history_as_a_chart(command: Command) -> None:
@@ -203,9 +228,10 @@ def test_questions_that_have_no_answer(command: Command, words: tuple[str, ...],
 @pytest.mark.parametrize(
     "about", ["cheapest", "history", "discounts", "volatility", "index", "months", "services", "breakeven", "coverage"]
 )
-def test_every_question_prints_its_statement_and_takes_a_day(command: Command, about: str) -> None:
-    """`--sql` prints the statement with the rules it reads; `--as-of` dates the JSON answer."""
-    assert command("prices", about, "--sql").out.startswith("-- One row is one ")
+def test_every_question_prints_its_script_and_takes_a_day(command: Command, about: str) -> None:
+    """`--sql` prints the rules, then the statement that reads them; `--as-of` dates the JSON answer."""
+    statements = command("prices", about, "--sql").out.split("\n;\n")
+    assert statements[-2].strip().startswith("-- One row is one ")
     answer = json.loads(command("prices", about, "--as-of", "2026-10-01", "--json").out)
     assert answer["as_of"] == "2026-10-01"
     assert answer["rows"]

@@ -1,7 +1,6 @@
 """Money in another currency, as a user asks for it."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -27,35 +26,19 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_every_amount_is_told_in_the_currency(capsys: pytest.CaptureFixture[str]) -> None:
-    """Amounts of the JSON are divided by the rate and say so in their names; what is no money stays."""
+def test_json_stays_in_usd_with_the_rate_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names that end on `_usd` are USD, whatever people are told; a block `currency` gives the rate."""
+    assert finance.compare(BLUEPRINT, [GIVEN, *FEW], draws=5, seed=1, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["currency"]["code"] == "EUR"
     assert answer.compare(BLUEPRINT, FEW, as_json=True) == 0
     usd = json.loads(capsys.readouterr().out)
-    assert finance.compare(BLUEPRINT, [GIVEN, *FEW], draws=5, seed=1, as_json=True) == 0
-    assert not [name for name in json.loads(capsys.readouterr().out)["uncertainty"] if "usd" in name]
     assert answer.compare(BLUEPRINT, [GIVEN, *FEW], as_json=True) == 0
     eur = json.loads(capsys.readouterr().out)
     assert "currency" not in usd
     # Two blueprints are two scenarios.
     assert usd.pop("scenario") != eur.pop("scenario")
     assert eur.pop("currency") == {"code": "EUR", "usd": 1.25, "day": "2026-10-15", "source": "ECB"}
-
-    def check(one: object, other: object, money: bool) -> None:
-        if isinstance(one, dict):
-            assert isinstance(other, dict)
-            assert [re.sub("usd", "eur", name) for name in one] == list(other)
-            for (name, value), told in zip(one.items(), other.values(), strict=True):
-                check(value, told, "usd" in name.split("_"))
-        elif isinstance(one, list):
-            assert isinstance(other, list)
-            for value, told in zip(one, other, strict=True):
-                check(value, told, money)
-        elif money and isinstance(one, int | float):
-            assert other == pytest.approx(one / 1.25)
-        else:
-            assert other == one
-
-    check(usd, eur, False)
+    assert usd == eur
 
 
 def test_text_has_no_dollar_left(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +52,9 @@ def test_text_has_no_dollar_left(capsys: pytest.CaptureFixture[str]) -> None:
     assert "$" not in text
     assert "EUR/GPU-h" in text
     assert not [line for line in text.splitlines() if "USD" in line and not line.startswith("All money in EUR")]
+    assert answer.explain(BLUEPRINT, "run_usd", "aws", [GIVEN, *FEW], as_json=False) == 0
+    text = capsys.readouterr().out
+    assert not [mark for mark in ("$", "USD") if mark in text]
     assert words.money(1.0) == "$1.00"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -14,6 +15,7 @@ from clusterwright.errors import InputError
 from clusterwright.evidence.tco_case import json_schema
 from clusterwright.evidence.tco_check import CheckedCase, check_case
 from clusterwright.evidence.tco_expressions import calculate
+from clusterwright.pricing.book import PriceBook
 
 SHIPPED = sorted((Path(__file__).parents[1] / "published" / "tco").glob("*.yaml"))
 PLAIN = """case: plain
@@ -23,10 +25,15 @@ options:
 """
 
 
+@cache
+def _book() -> PriceBook:
+    return PriceBook.open()
+
+
 def _case(folder: Path, text: str) -> CheckedCase:
     path = folder / "case.yaml"
     path.write_text(text, encoding="utf-8")
-    return check_case(path)
+    return check_case(path, _book())
 
 
 def _told(folder: Path, text: str) -> str:
@@ -64,7 +71,17 @@ def test_schema_refuses_unknown_keys() -> None:
         ("derived: {x: __import__('os')}\n", "no function '__import__'", "5:14"),
         ("derived: {x: own.total_usd.__class__}\n", "no figure", "5:14"),
         ("derived: {x: 9 ** 9 ** 9}\n", "too large", "5:14"),
-        ("derived: {own.x: 1}\n", "cannot be a name", "5:18"),
+        ("derived: {own.x: 1}\n", "cannot be a name", "5:11"),
+        ("derived: {a: b + 1, b: a}\n", "'a', 'b' need each other", "5:14"),
+        ("derived: {x: 1 / rent.vs.own.saving_usd / 0}\n", "divides by zero", "5:14"),
+        ("derived: {x: own.total_usd > 1}\n", "not arithmetic", "5:14"),
+        ("discount_rate: 8\n", "8 % or 0.08", "5:16"),
+        ("hours_per_month: 730 kW\n", "'kW' is a unit of power", "5:18"),
+        ("values: {x: 1e308}\n", "less than or equal to", "5:13"),
+        ("values: {x: about 5}\n", "'about 5' is not a number", "5:13"),
+        ("values: {x: 90 EUR}\n", "usd_per: {EUR: 1.08}", "5:13"),
+        ("usd_per: {euro: 1}\n", "string should match pattern", "5:11"),
+        ("tolerance: 1\n", "known here: absolute, relative", "5:12"),
     ],
 )  # fmt: skip
 def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str, place: str) -> None:

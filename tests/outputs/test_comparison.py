@@ -21,7 +21,7 @@ def test_comparison() -> None:
         assert row.count("|") == 9
     assert "Breakeven against AWS: month" in text
     assert "- All-flash data box VAST DF-3015V2, 338 TB raw (on premises): $250,000 each" in text
-    assert "resale fraction: 0.3" in text
+    assert "resale value: 0.3" in text
     assert "`TCO002`" in text
     assert "Not counted: egress" in text
 

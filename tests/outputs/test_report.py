@@ -17,7 +17,17 @@ from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import Currency, answer_lines, capital, cluster_text, days_text, money, percent, term_text
+from clusterwright.plan.words import (
+    Currency,
+    answer_lines,
+    capital,
+    cluster_text,
+    days_text,
+    money,
+    percent,
+    term_text,
+    told_in,
+)
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 
@@ -346,19 +356,28 @@ def test_the_answer_names_a_contract_that_costs_less(shipped_plan: Plan, html: s
 
 
 def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
-    """A table more tells what every option costs in the report's currency, with the rate; the rest stays in USD."""
+    """All money is told in the report's currency, in tables, charts and sentences, with the rate."""
     euro = Currency(code="EUR", usd=1.25, day="2026-10-01", source="ECB <b>")
     found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
-    page = Page(report_html(shipped_plan, found, euro))
-    assert "The same in EUR" not in html
+    with told_in(euro):
+        told_html = report_html(shipped_plan, found)
+    page = Page(told_html)
+    assert "All money in" not in html
+    assert "$" not in told_html
+    for drawing in re.findall(r"<svg.*?</svg>", told_html, re.DOTALL):
+        assert "USD" not in drawing
+    assert not [row for row in page.rows if any("USD" in cell for cell in row[:4])]
     told = " ".join(" ".join(page.pieces).split())
     assert "1 EUR = 1.25 USD on 2026-10-01 (ECB <b>)" in told
     rows = [[" ".join(cell.split()) for cell in row] for row in page.rows]
     mine = next(cost for cost in found.costs if cost.key == "onprem")
     assert mine.run_usd is not None
     assert mine.horizon_usd is not None
-    wanted = [f"EUR {mine.run_usd / 1.25:,.0f}", f"EUR {mine.horizon_usd / 1.25e6:,.2f} M"]
-    assert any(row[0] == "On premises" and row[1:3] == wanted for row in rows if row)
+    compared = next(row for row in rows if row and row[0].startswith("On premises cheapest"))
+    assert compared[4].startswith(f"EUR {mine.run_usd / 1.25:,.0f}")
+    assert compared[5].startswith(f"EUR {mine.horizon_usd / 1.25e6:,.2f} M")
+    yearly = next(row for row in rows if row and row[0] == "resale")
+    assert yearly[-1] == f"{sum(r.usd for r in found.rows['onprem'] if r.category == 'resale') / 1.25:,.0f}"
 
 
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
+from xlsxwriter.worksheet import Worksheet
 
+from clusterwright.outputs.sheets.plain import FUNCTIONS, PlainWorksheet
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Option, Plan
@@ -155,3 +157,12 @@ def test_totals_in_another_currency(shipped_plan: Plan) -> None:
     formulas = openpyxl.load_workbook(io.BytesIO(made))["In EUR"]
     assert all(str(cell.value).startswith("=") for row in formulas.iter_rows(min_row=6, min_col=2) for cell in row)
     assert "In EUR" not in opened(shipped_plan).sheetnames
+
+
+def test_formulas_are_written_as_xlsxwriter_does() -> None:
+    """Formulas of old functions stay as they are; one of a newer function still gets the prefix that Excel wants."""
+    own, theirs = PlainWorksheet(), Worksheet()
+    formulas = [f"={name}(A1)*2" for name in sorted(FUNCTIONS)]
+    formulas += ["=1-A1", "=IF(A1,XLOOKUP(A1,B1:B9,C1:C9),0)", "=_xlfn.STDEV.S(A1:A9)", "{=SUM(A1:A2*B1:B2)}"]
+    assert [own._prepare_formula(text) for text in formulas] == [theirs._prepare_formula(text) for text in formulas]
+    assert "_xlfn.XLOOKUP(" in own._prepare_formula("=IF(A1,XLOOKUP(A1,B1:B9,C1:C9),0)")

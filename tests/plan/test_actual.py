@@ -21,6 +21,7 @@ from clusterwright.plan.actual_records import Actual, Comparison, Variance
 from clusterwright.plan.charges import Charge, charges
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import ChargeGroup, FocusExport, Span, read_focus
 
@@ -40,7 +41,7 @@ def plan() -> Plan:
 @pytest.fixture(scope="module")
 def planned(plan: Plan) -> tuple[Charge, ...]:
     """Its charges."""
-    return charges(plan, PriceBook.open())
+    return charges(plan, ledger(plan, PriceBook.open()))
 
 
 def row(**changes: object) -> Row:

@@ -46,6 +46,9 @@ def test_age(shipped: PriceBook) -> None:
     assert price is not None
     assert price.point.last_seen == dt.date(2026, 9, 29)
     assert price.age_days == 10
+    (before,) = shipped.in_force((P5,), dt.date(2026, 2, 1))
+    assert before is not None
+    assert (before.point.last_seen, before.age_days) == (dt.date(2026, 2, 1), 0)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +129,11 @@ def test_no_questions(shipped: PriceBook) -> None:
 @given(day=st.dates(dt.date(2023, 8, 1), dt.date(2027, 1, 1)))
 def test_in_force_is_the_last_step(shipped: PriceBook, day: dt.date) -> None:
     """On any day the price in force is the last step of the history up to that day."""
-    steps = [step for step in shipped.history(P5.sku, region=P5.region, term=P5.term) if step.effective_from <= day]
+    steps = shipped.history(P5.sku, region=P5.region, term=P5.term, as_of=day)
     (price,) = shipped.in_force((P5,), day)
     assert price is not None
     assert price.point == steps[-1]
+    assert all(step.last_seen <= day for step in steps)
 
 
 def test_empty_folder(tmp_path: Path) -> None:

@@ -102,6 +102,19 @@ def test_an_older_list_is_not_held_against_a_newer_one(store: PriceStore, tmp_pa
     assert later.by_gate == {"09_price_jump": 1}
 
 
+def test_what_is_bought_is_held_against_the_shipped_price(store: PriceStore, tmp_path: Path) -> None:
+    """A server of 329,580 USD offered for 31,000 or 3.1 million waits; for 280,000 it is an offer, wherever it is."""
+    server = {"sku": "dgx-h100", "provider": "", "region": "", "term": "purchase", "charge": "once", "unit": "each"}
+    for number, amount in enumerate(("31000", "3100000")):
+        found = read(store, tmp_path, quote(**server | {"amount": amount}), at=DAY + dt.timedelta(days=number))
+        assert found.by_gate == {"09_price_jump": 1}
+    offers = [quote(**server | {"amount": "280000"}), quote(**server | {"amount": "290000", "region": "eu"})]
+    assert read(store, tmp_path, *offers, at=DAY + dt.timedelta(days=2)).by_gate == {}
+    # From now on the last offer counts, and no longer the shipped price.
+    cheap = quote(**server | {"amount": "95000"})
+    assert read(store, tmp_path, cheap, at=DAY + dt.timedelta(days=3)).stored == 1
+
+
 def test_absurd_days_wait(store: PriceStore, tmp_path: Path) -> None:
     """A day before the first cloud, far in the future, or none at all is held back, in both columns."""
     days = ("0001-01-01", "9999-12-31", "2026-13-45", "infinity", "-infinity", "290000-01-01", "0")

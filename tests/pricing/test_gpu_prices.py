@@ -70,6 +70,17 @@ def test_the_price_of_the_day_and_nothing_rejected(tmp_path: Path) -> None:
     assert old["usd_per_gpu_hour"] == 10.0
 
 
+@pytest.mark.parametrize(
+    ("statement", "column"),
+    [("gpu_price_in_force", "last_seen"), ("discount_over_time", "last_seen"), ("price_coverage", "newest_day")],
+)
+def test_nothing_is_seen_after_the_day(tmp_path: Path, statement: str, column: str) -> None:
+    """On 2024-03-01 nobody knew that the prices, seen until the end of the year, would last so long."""
+    points = (point(usd=80.0), point(usd=20.0, term="spot"))
+    rows = _ask(tmp_path, statement, *points, as_of=dt.date(2024, 3, 1))
+    assert {row[column] for row in rows} == {dt.date(2024, 3, 1)}
+
+
 def test_repeated_prices_are_no_change(tmp_path: Path) -> None:
     """Three observations of which two are alike are two changes; the first stood from January to July."""
     points = (

@@ -104,6 +104,12 @@ def test_one_answer_from_file_folder_and_bucket(store: Path, folder: Path, bucke
     assert price is not None
     assert getattr(price, "point").usd == 50.0  # noqa: B009 - one of several kinds of answers
     assert _answers(folder) == expected
+    book = PriceBook.open(store=folder)
+    asked = {"as_of": dt.date(2026, 11, 3), "term": "", "region": "us-east-1"}
+    text = book.script("pricing/sql/gpu_price_in_force.sql", asked, products=products_of(load(), "h100"))
+    with duckdb.connect() as alone:
+        rows = alone.execute(text).fetchall()
+    assert rows == [tuple(row.values()) for row in expected[0]]
     assert _answers(bucket) == expected
     assert _answers(f"{bucket}/") == expected
 

@@ -104,7 +104,7 @@ def test_services_by_kind(tmp_path: Path) -> None:
     (disk,) = _ask(
         tmp_path, "service_price", *points, **(asked | {"kind": "storage"}), provider="aws", as_of="2024-05-31"
     )
-    assert disk["usd"] == 0.1
+    assert (disk["usd"], disk["last_seen"]) == (0.1, dt.date(2024, 5, 31))
 
 
 _SITE = OwningTerms(

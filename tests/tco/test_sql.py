@@ -64,7 +64,13 @@ def _paced(*keys: str, months: tuple[float, ...]) -> dict[str, list[Row]]:
         for key in keys
         for month in months
     ]
-    return {"stage": stage, "event": event}
+    lot = {"lot_month": 0.0, "size": 1.0}
+    return {
+        "stage": stage,
+        "event": event,
+        "lot_stage": [row | lot for row in stage],
+        "lot_event": [row | lot for row in event],
+    }
 
 
 def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (), **parameters: object) -> list[Row]:

@@ -1,57 +1,35 @@
 """The sheet Cash by option: every option's cash by month side by side, which all views of finance read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.engine_rows import Class, by_class
-from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, span, total, when
+from clusterwright.outputs.sheets.engine_rows import by_class
+from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, when
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Flows, Workbook, label_of, option_of
-from clusterwright.outputs.sheets.stages import Stages
+from clusterwright.outputs.sheets.rented import Rents, rent_of
+from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Class, Flows, Rows, Workbook, label_of, option_of
 from clusterwright.plan.hybrids import BRIDGED
 from clusterwright.tco.records import CandidateCost
 
 _FIRST = 6  # row of month 0
 _FACTS = (("days of a run", 2), ("GPUs", 3), ("busy share of the horizon", 4))
 _TITLES: Mapping[Class, str] = {
-    "used": "running costs by use, USD", "kept": "other running costs, USD", "bought": "bought, USD",
-    "sold": "sold, USD",
+    "used": "running costs by use, USD", "committed": "committed nodes, USD", "standing": "rent of what stands, USD",
+    "kept": "other running costs, USD", "bought": "bought, USD", "sold": "sold, USD",
 }  # fmt: skip
 
 
-def write_by_option(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet], stages: Stages | None) -> None:
-    """Write the sheet and fill the workbook's calendar and flows.
-
-    Args:
-        work: the workbook.
-        bill: the bill's lines.
-        sheets: of the plan's options, by target.
-        stages: what is done in each month; None where nothing grows.
-    """
+def write_calendar(work: Workbook) -> None:
+    """Write the sheet's months: their end and length, the factor of present value, the year."""
     page = work.page("Cash by option")
     page.title(
         "Cash of every option by month", "Paid is positive; month 0 is the purchase; months are paid at their end."
     )
-    page.widths(9, 9, 11, 7, rest=16, columns=4 + 4 * len(work.found.costs))
+    page.widths(9, 9, 11, 7)
     page.sheet.freeze_panes(_FIRST, 4)
     page.sheet.repeat_columns(0)
     page.sheet.fit_to_pages(0, 1)
     page.head(_FIRST - 1, ("month", "months", "present value of 1 USD", "year"), texts=0)
-    _calendar(work, page)
-    column = 4
-    for title, row in _FACTS:
-        page.text(row, 0, title)
-    # Mixes read the options that they are made of.
-    for cost in sorted(work.found.costs, key=lambda cost: cost.mixed):
-        option = option_of(work.plan, cost)
-        flows = _one(work, (bill, stages), sheets.get(option.target) if option else None, cost, column)
-        work.flows[cost.key] = flows
-        column += 2 + 2 * bool(flows.bought or flows.sold)
-    work.flows = {cost.key: work.flows[cost.key] for cost in work.found.costs}
-
-
-def _calendar(work: Workbook, page: Page) -> None:
     months: list[Figure] = []
     lengths, factors, years = [], [], []
     for row in range(work.rows):
@@ -64,120 +42,115 @@ def _calendar(work: Workbook, page: Page) -> None:
     work.factors, work.years = tuple(factors), tuple(years)
 
 
-def _one(
-    work: Workbook, rules: tuple[Bill, Stages | None], sheet: CashSheet | None, cost: CandidateCost, column: int
-) -> Flows:
+def write_by_option(work: Workbook, rents: Rents, sheets: Mapping[str, CashSheet]) -> None:
+    """Write every option's cash beside the calendar and fill the workbook's flows.
+
+    Args:
+        work: the workbook.
+        rents: what rented options are counted with.
+        sheets: of the plan's options, by target.
+    """
+    page = work.page("Cash by option")
+    for title, row in _FACTS:
+        page.text(row, 0, title)
+    column = 4
+    # Mixes read the options that they are made of.
+    for cost in sorted(work.found.costs, key=lambda cost: cost.mixed):
+        option = option_of(work.plan, cost)
+        flows = _one(work, rents, sheets.get(option.target) if option else None, cost, column)
+        work.flows[cost.key] = flows
+        column += len(flows.amounts)
+    work.flows = {cost.key: work.flows[cost.key] for cost in work.found.costs}
+
+
+def _one(work: Workbook, rents: Rents, sheet: CashSheet | None, cost: CandidateCost, column: int) -> Flows:
     page = work.page("Cash by option")
     page.text(1, column, label_of(cost.key), "bold")
-    names = work.names
+    days, gpus, busy = _facts(work, page, sheet, cost, column)
+    bridged = _bridged(work, cost.key)
+    rented = rent_of(work, rents, cost, busy) if not bridged and (sheet is None or cost.key in rents.terms) else None
+    formulas = bridged or (rented.flows if rented else {kind: sheet.of(kind) for kind in _TITLES} if sheet else {})
+    formulas = _with_rest(work, cost.key, {kind: cells for kind, cells in formulas.items() if cells})
+    kinds = [kind for kind in _TITLES if kind in formulas]
+    page.widths_at(column, *(16.0 for _ in kinds))
+    page.head(_FIRST - 1, [_TITLES[kind] for kind in kinds], texts=0, column=column)
+    amounts = {
+        kind: tuple(page.put(_FIRST + row, column + place, usd) for row, usd in enumerate(formulas[kind]))
+        for place, kind in enumerate(kinds)
+    }
+    return Flows(
+        key=cost.key, label=label_of(cost.key), cost=cost, amounts=amounts, days=days, gpus=gpus, busy=busy,
+        following=rented.following if rented else None,
+    )  # fmt: skip
+
+
+def _bridged(work: Workbook, key: str) -> dict[Class, Rows]:
+    """Return the owner's months, rented until delivery, and what is bought paid in two parts; nothing of others."""
+    owned, bridge = work.owned, work.flows.get(work.found.taxed.bridged_by)
+    if owned is None or bridge is None or key != owned.key + BRIDGED:
+        return {}
+    until, deposit = work.names["delivery_months"], work.names.get("deposit")
+    nothing = (figure(0.0),) * work.rows
+    found: dict[Class, Rows] = {
+        kind: tuple(
+            when(month.at_most(until), before, after)
+            for month, before, after in zip(
+                work.months, bridge.amounts.get(kind, nothing), owned.amounts.get(kind, nothing), strict=True
+            )
+        )
+        for kind in RUNNING
+        if kind in bridge.amounts or kind in owned.amounts
+    }
+    found |= {kind: owned.amounts[kind] for kind in CAPITAL if kind in owned.amounts}
+    if deposit is not None:
+        whole = owned.amounts["bought"]
+        found["bought"] = tuple(
+            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), (1.0 - deposit) * whole[0], 0.0)
+            for row, usd in enumerate(whole)
+        )
+    return found
+
+
+def _facts(
+    work: Workbook, page: Page, sheet: CashSheet | None, cost: CandidateCost, column: int
+) -> tuple[Figure, Figure, Figure]:
+    """Write the days of a run, the GPUs and the share of the horizon at work."""
     if sheet is not None:
         days, gpus, busy = (
             page.put(row, column, cell, "number") for row, cell in ((2, sheet.days), (3, sheet.gpus), (4, sheet.busy))
         )
-        formulas = {kind: sheet.of(kind) for kind in _TITLES}
-    elif (bridged := _bridged(work, cost.key)) is not None:
-        formulas = bridged
-        days = page.number(2, column, cost.calendar_days, "input")
-        gpus = page.number(3, column, float(cost.gpus), "input")
-        busy = page.number(4, column, cost.busy_fraction, "input")
-    else:
-        days = page.number(2, column, cost.calendar_days, "input")
-        gpus = page.number(3, column, float(cost.gpus), "input")
-        share = (
-            names["runs_in_horizon"]
-            / names.get("mean_work", figure(1.0))
-            * days
-            * 24.0
-            / (names["horizon_months"] * names["hours_per_month"])
-        )
-        busy = page.put(4, column, share, "number")
-        formulas = _rented(work, *rules, cost.key, busy)
-    formulas = _with_rest(work, cost.key, formulas)
-    kinds: list[Class] = ["used", "kept"]
-    kinds += ["bought", "sold"] if formulas["bought"] or formulas["sold"] else []
-    page.head(_FIRST - 1, [_TITLES[kind] for kind in kinds], texts=0, column=column)
-    cells = {
-        kind: tuple(
-            page.put(_FIRST + row, column + place, formulas[kind][row] if formulas[kind] else figure(0.0))
-            for row in range(work.rows)
-        )
-        for place, kind in enumerate(kinds)
-    }
-    return Flows(
-        key=cost.key,
-        label=label_of(cost.key),
-        cost=cost,
-        used=cells["used"],
-        kept=cells["kept"],
-        bought=cells.get("bought", ()),
-        sold=cells.get("sold", ()),
-        days=days,
-        gpus=gpus,
-        busy=busy,
-    )
-
-
-def _bridged(work: Workbook, key: str) -> dict[Class, tuple[Figure, ...]] | None:
-    """Return the owner's months, rented until delivery, and what is bought paid in two parts; None of other options."""
-    taxed = work.found.taxed
-    owned, bridge = work.owned, work.flows.get(taxed.bridged_by)
-    if owned is None or bridge is None or key != owned.key + BRIDGED:
-        return None
+        return days, gpus, busy
     names = work.names
-    until, deposit = names["delivery_months"], names.get("deposit")
-
-    def until_then(rented: Sequence[Figure], own: Sequence[Figure]) -> tuple[Figure, ...]:
-        pairs = zip(work.months, rented, own, strict=True)
-        return tuple(when(month.at_most(until), before, after) for month, before, after in pairs)
-
-    bought = owned.bought
-    if deposit is not None:
-        rest = (1.0 - deposit) * owned.bought[0]
-        bought = tuple(
-            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), rest, 0.0)
-            for row, usd in enumerate(owned.bought)
-        )
-    return {
-        "used": until_then(bridge.used, owned.used),
-        "kept": until_then(bridge.kept, owned.kept),
-        "bought": bought,
-        "sold": owned.sold,
-    }
+    if cost.mixed:
+        facts = ((2, cost.calendar_days), (3, float(cost.gpus)), (4, cost.busy_fraction))
+        days, gpus, busy = (page.number(row, column, value, "input") for row, value in facts)
+        return days, gpus, busy
+    days = page.number(2, column, cost.calendar_days, "input")
+    runs = names["runs_in_horizon"] / names.get("mean_work", figure(1.0))
+    share = runs * days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
+    gpus = page.number(3, column, float(cost.gpus), "input")
+    return days, gpus, page.put(4, column, share, "number")
 
 
-def _rented(
-    work: Workbook, bill: Bill, stages: Stages | None, label: str, busy: Figure
-) -> dict[Class, tuple[Figure, ...]]:
-    used = bill.usd_per_month(work, label, paid="while working") * busy
-    always = bill.usd_per_month(work, label, paid="always")
-    committed = bill.usd_per_month(work, label, paid="committed")
-    done = stages.factors["work"] if stages else (figure(1.0),) * work.rows
-    return {
-        "used": tuple(used * factor * length for factor, length in zip(done, work.lengths, strict=True)),
-        "kept": tuple(
-            (always + committed * largest(1.0, busy * factor)) * length
-            for factor, length in zip(done, work.lengths, strict=True)
-        ),
-        "bought": (),
-        "sold": (),
-    }
-
-
-def _with_rest(work: Workbook, key: str, formulas: dict[Class, tuple[Figure, ...]]) -> dict[Class, tuple[Figure, ...]]:
+def _with_rest(work: Workbook, key: str, formulas: Mapping[Class, Rows]) -> dict[Class, Rows]:
     """Return the formulas with what the engine pays besides them added as numbers."""
-    kinds = [kind for kind in formulas if formulas[kind]]
+    kinds = list(formulas)
     rows = [[formulas[kind][row] for kind in kinds] for row in range(work.rows)]
     rest = by_class(work, key, [month.value for month in work.months], kinds, rows)
     if rest:
         work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())
     found = dict(formulas)
     for kind, amounts in rest.items():
-        before: Sequence[Figure] = formulas[kind] or (figure(0.0),) * work.rows
+        before = formulas.get(kind, (figure(0.0),) * work.rows)
         found[kind] = tuple(cell + round(usd, 6) if usd else cell for cell, usd in zip(before, amounts, strict=True))
     return found
 
 
 def sums(flows: Flows) -> dict[str, Figure]:
-    """Return the sums of an option's columns, by name of the class; 0 where there is no column."""
-    parts = {"used": flows.used, "kept": flows.kept, "bought": flows.bought, "sold": flows.sold}
-    return {kind: total(span(cells)) if cells else figure(0.0) for kind, cells in parts.items()}
+    """Return the sums of an option's cash by the columns people read: bought, by use, otherwise, sold."""
+    return {
+        "bought": flows.sum_of("bought"),
+        "used": flows.sum_of("used"),
+        "kept": flows.sum_of("committed", "standing", "kept"),
+        "sold": flows.sum_of("sold"),
+    }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
 from clusterwright.outputs.sheets.cash_columns import Month, amount_of, columns_of
-from clusterwright.outputs.sheets.engine_rows import Class, by_class
+from clusterwright.outputs.sheets.engine_rows import by_class
 from clusterwright.outputs.sheets.formula import (
     Figure,
     added,
@@ -21,7 +21,7 @@ from clusterwright.outputs.sheets.formula import (
     when,
 )
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.outputs.sheets.shared import Class, Rows, Workbook
 from clusterwright.outputs.sheets.stages import Stages
 from clusterwright.plan.record import Option
 from clusterwright.plan.words import NAME_OF_TARGET
@@ -38,8 +38,7 @@ class Column:
 
     title: str
     kind: Class
-    cells: tuple[Figure, ...]
-    committed: bool = False
+    cells: Rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +87,7 @@ class CashSheet:
             if column.kind == "used":
                 parts.append(usd / runs)
             else:
-                parts.append(usd * (self.held if self.owned or column.committed else self.running))
+                parts.append(usd * (self.running if column.kind == "standing" else self.held))
         return self._guarded(added(parts))
 
     def _guarded(self, counted: Figure, *, feasible: bool = False) -> Figure:
@@ -149,7 +148,7 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         work=work,
         option=option,
         columns=tuple(
-            Column(title=title, kind=kind, cells=tuple(cells), committed=title == "rent committed")
+            Column(title=title, kind=kind, cells=tuple(cells))
             for title, kind, cells in zip(titles, [*kinds, *rest], columns, strict=True)
         ),
         totals={title: tuple(cells) for title, cells in totals.items()},

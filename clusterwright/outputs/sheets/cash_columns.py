@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import Bill
-from clusterwright.outputs.sheets.engine_rows import Class
 from clusterwright.outputs.sheets.formula import Figure, added, both, figure, largest, smallest, when
-from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.outputs.sheets.shared import Class, Workbook
 from clusterwright.outputs.sheets.stages import Stages
 from clusterwright.plan.record import Option
 from clusterwright.tco.owner_costs import OwnerCost, owner_costs
@@ -72,9 +71,12 @@ def columns_of(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, F
             "always": Part(usd=bill.usd_per_month(work, label, paid="always"), due="month", unit="cluster"),
             "committed": Part(usd=bill.usd_per_month(work, label, paid="committed"), due="month", unit="committed"),
         }
+        standing: Class = "standing" if option.it_power_w is None else "kept"
+        kinds: dict[str, Class] = {"while working": "used", "always": standing, "committed": "committed"}
         found += [
-            Formula(title=f"rent {name}", kind="used" if name == "while working" else "kept", parts=(part,))
+            Formula(title=f"rent {name}", kind=kinds[name], parts=(part,))
             for name, part in rents.items()
+            if bill.has(label, paid=name)
         ]
     return found
 

@@ -2,22 +2,24 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from clusterwright.outputs.sheets.formula import Figure
-from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.outputs.sheets.shared import Class, Workbook
 
-#: `used`: running costs by the hour worked; `kept`: all others; `bought`, `sold`: capital.
-Class = Literal["used", "kept", "bought", "sold"]
 #: Smaller differences are rounding.
 LEAST_USD = 0.004
 
 
 def class_of(category: str, capex_or_opex: str, fixed_or_variable: str) -> Class:
-    """Return the class of a row of the cash flow."""
+    """Return the class of a row of the cash flow; `kept` for every running cost that does not follow the hours."""
     if capex_or_opex == "capex":
         return "sold" if category == "resale" else "bought"
     return "used" if fixed_or_variable == "variable" else "kept"
+
+
+def _told(kind: Class) -> Class:
+    """Return the class by which the engine's rows tell a class apart."""
+    return "kept" if kind in ("committed", "standing") else kind
 
 
 def paid_by_month(work: Workbook, key: str) -> Mapping[tuple[Class, float], float]:
@@ -49,7 +51,7 @@ def by_class(
     for kind in ("used", "kept", "bought", "sold"):
         rest = [
             paid.get((kind, float(str(month))), 0.0)
-            - sum(float(cell.value or 0.0) for cell, of in zip(row, kinds, strict=True) if of == kind)
+            - sum(float(cell.value or 0.0) for cell, of in zip(row, kinds, strict=True) if _told(of) == kind)
             for month, row in zip(months, rows, strict=True)
         ]
         if any(abs(usd) > LEAST_USD for usd in rest):

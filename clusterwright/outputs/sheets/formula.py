@@ -67,6 +67,10 @@ class Figure:
         """Return whether this is exactly the other."""
         return _binary(self, "=", other, _COMPARISON, lambda one, two: one == two)
 
+    def says(self, text: str) -> Figure:
+        """Return whether this is a text."""
+        return Figure(f'{self.text}="{text}"', self.value == text, _COMPARISON)
+
     def or_else(self, instead: str) -> Figure:
         """Return this, or a text where it is an error."""
         return Figure(f'IFERROR({self.text},"{instead}")', instead if self.value is None else self.value)
@@ -119,6 +123,14 @@ def product_sum(one: Span, other: Span) -> Figure:
     """Return SUMPRODUCT of two ranges."""
     pairs = zip(numbers(one), numbers(other), strict=True)
     return Figure(f"SUMPRODUCT({one.text},{other.text})", math.fsum(a * b for a, b in pairs))
+
+
+def stepped(amount: Figure, starts: Span, steps: Span) -> Figure:
+    """Return the sum of steps x what an amount has above their starts: a price by tiers, or a line with bends."""
+    above = f"({amount.text}>{starts.text})*({amount.text}-{starts.text})*{steps.text}"
+    pairs = list(zip(numbers(starts), numbers(steps), strict=True))
+    value = calculated(lambda one: math.fsum(max(0.0, one - start) * step for start, step in pairs), (amount.value,))
+    return Figure(f"SUMPRODUCT({above})", value)
 
 
 def largest(*parts: Span | Operand) -> Figure:
@@ -178,6 +190,12 @@ def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
     first = cells.text.partition(":")[0]
     text = f"SUMPRODUCT(MAX(({cells.text}{test})*(ROW({cells.text})-ROW({first})+1)))"
     return Figure(text, float(place))
+
+
+def remainder(of: Figure, by: Figure) -> Figure:
+    """Return MOD of numbers that are not negative."""
+    value = calculated(math.fmod, (of.value, by.value))
+    return Figure(f"MOD({of.text},{by.text})", value)
 
 
 def when(condition: Figure, then: Operand | str, otherwise: Operand | str) -> Figure:

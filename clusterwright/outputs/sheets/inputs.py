@@ -8,10 +8,12 @@ from clusterwright.outputs.sheets.formula import Figure
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.outputs.sheets.stages import mean_work, staged
+from clusterwright.tco.metered import SERVICES
 
 _COLUMNS = ("name", "value", "unit", "basis", "reason", "source", "date")
 _FIRST = 3
 _MONTH_S = 730 * 3600.0
+_GB = 1e9
 #: Columns whose text stands right of a number and would touch it.
 _UNIT = 2
 _EXAMPLE = "the blueprint has none: an example on the sheet Financing, nothing else depends on it"
@@ -135,11 +137,26 @@ def _finance(work: Workbook) -> list[Input]:
             name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased
         ),
     ]
+    rows += _cloud(work)
     if found.delivery_months and found.deposit < 1:
         rows.append(Input(name="deposit", value=found.deposit, unit="share of the purchase paid at the order"))
     if found.delivery_months:
         rows.append(Input(name="delivery_months", value=float(found.delivery_months), unit="whole months"))
     return rows
+
+
+def _cloud(work: Workbook) -> list[Input]:
+    """Return what clouds charge beside the bill, as far as the blueprint gives it."""
+    section = work.plan.tco.cloud
+    rows = [
+        Input(name=f"{service}_gb_per_month", value=getattr(section, service) / _GB, unit="GB a month", reason=item)
+        for service, item in SERVICES.items()
+    ]
+    rows.append(Input(name="setup_usd", value=section.setup, unit="USD at the start of what is rented"))
+    rows.append(Input(name="goodput_loss", value=section.goodput_loss, unit="share of the price of GPU nodes"))
+    if not isinstance(section.support, str):
+        rows.append(Input(name="support_share", value=section.support, unit="share of a month's rent and charges"))
+    return [row for row in rows if row.value]
 
 
 def methods() -> tuple[str, ...]:

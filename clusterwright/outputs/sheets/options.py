@@ -1,8 +1,8 @@
 """The sheet Options: every target and term side by side, in formulas over their cash by month."""
 
 from clusterwright.outputs.sheets.by_option import sums
-from clusterwright.outputs.sheets.formula import Figure, added, either, figure, product_sum, smallest, span, when
-from clusterwright.outputs.sheets.shared import Flows, Workbook
+from clusterwright.outputs.sheets.formula import Figure, added, either, figure, smallest, span, when
+from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Flows, Workbook
 from clusterwright.plan.words import percent
 
 _FIRST = 4
@@ -57,9 +57,7 @@ def _parts(flows: Flows) -> dict[str, Figure]:
 
 
 def _present_value(work: Workbook, flows: Flows) -> Figure:
-    factors = span(work.factors)
-    columns = [cells for cells in (flows.used, flows.kept, flows.bought, flows.sold) if cells]
-    return added([product_sum(span(cells), factors) for cells in columns])
+    return flows.worth(RUNNING + CAPITAL, span(work.factors))
 
 
 def _guarded(work: Workbook, flows: Flows, counted: Figure) -> Figure:

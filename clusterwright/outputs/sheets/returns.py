@@ -8,7 +8,6 @@ from clusterwright.outputs.sheets.formula import (
     Span,
     figure,
     item,
-    largest,
     last_above,
     last_below,
     product_sum,
@@ -19,7 +18,7 @@ from clusterwright.outputs.sheets.formula import (
     whole,
 )
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Flows, Workbook, bill_label
+from clusterwright.outputs.sheets.shared import RUNNING, Flows, Workbook, bill_label
 from clusterwright.outputs.sheets.stages import staged
 from clusterwright.plan.finances import Return
 
@@ -90,12 +89,12 @@ def _by_month(work: Workbook, page: Page, own: Flows, flows: Flows, column: int)
     cells: dict[str, list[Figure]] = {name: [] for name in _BY_MONTH}
     for row in range(work.rows):
         at = _FIRST + row
-        saved = page.put(at, column, flows.total(row) - own.total(row))
+        saved = page.put(at, column, flows.in_month(row) - own.in_month(row))
         discounted = saved * work.factors[row]
-        gap = own.before_sale(row) - flows.before_sale(row)
-        if staged(work) and own.sold:
+        gap = own.in_month(row, (*RUNNING, "bought")) - flows.in_month(row, (*RUNNING, "bought"))
+        if staged(work) and own.of("sold"):
             # Equipment that is replaced is sold for cash that comes before the end.
-            gap += when(work.months[row].equals(work.names["horizon_months"]), 0.0, own.sold[row])
+            gap += when(work.months[row].equals(work.names["horizon_months"]), 0.0, own.of("sold")[row])
         amounts = [saved, discounted, gap]
         cells[_BY_MONTH[0]].append(saved)
         for name, amount, place in zip(_BY_MONTH[1:], amounts, range(1, 4), strict=True):
@@ -161,18 +160,13 @@ def _utilisation(work: Workbook, own: dict[str, Figure], rented: dict[str, Figur
 
 
 def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
-    """Return what the rented GPU nodes cost over the horizon, and per GPU-hour."""
-    label = bill_label(work, flows)
-    names = work.names
-    horizon = names["horizon_months"]
+    """Return what follows the price of rented GPU nodes over the horizon, and that price per GPU-hour."""
+    label = bill_label(work, flows.cost)
+    per_gpu_hour = bill.usd(label, charge="hourly", category="compute") / flows.gpus
+    if flows.following is not None:
+        return {"horizon": flows.following, "per_gpu_hour": per_gpu_hour}
     by_use = bill.usd_per_month(work, label, paid="while working", category="compute") * flows.busy
-    by_use *= names.get("mean_work", figure(1.0))
-    nodes = (by_use + bill.usd_per_month(work, label, paid="always", category="compute")) * horizon
-    if staged(work):
-        # Commitments grow with the work: they are what is left of the running costs without use.
-        nodes += sums(flows)["kept"] - bill.usd_per_month(work, label, paid="always") * horizon
-    else:
-        committed = bill.usd_per_month(work, label, paid="committed", category="compute")
-        nodes += committed * largest(1.0, flows.busy) * horizon
-    hourly = bill.usd(label, charge="hourly", category="compute")
-    return {"horizon": nodes, "per_gpu_hour": hourly / flows.gpus}
+    by_use *= work.names.get("mean_work", figure(1.0))
+    standing = bill.usd_per_month(work, label, paid="always", category="compute")
+    nodes = (by_use + standing) * work.names["horizon_months"] + flows.sum_of("committed")
+    return {"horizon": nodes, "per_gpu_hour": per_gpu_hour}

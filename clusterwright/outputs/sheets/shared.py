@@ -1,16 +1,23 @@
 """What all sheets of the workbook share: the plan, its options with their cash, formats, and named inputs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from clusterwright.outputs.sheets.formula import Figure
+from clusterwright.outputs.sheets.formula import Figure, Span, added, product_sum, span, total
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import term_text
 from clusterwright.tco.records import CandidateCost
+
+#: `used`: running costs by the hour worked; `committed`: of nodes paid whether used or not; `standing`: paid as long as
+#: a rented cluster is there; `kept`: all other running costs; `bought`, `sold`: capital.
+Class = Literal["used", "committed", "standing", "kept", "bought", "sold"]
+Rows = tuple[Figure, ...]
+RUNNING: tuple[Class, ...] = ("used", "committed", "standing", "kept")
+CAPITAL: tuple[Class, ...] = ("bought", "sold")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,38 +26,44 @@ class Flows:
 
     Attributes:
         key, label: of the option; cost: what the engine found.
-        used, kept: running costs that follow the hours worked, and those that do not; bought, sold: capital.
+        amounts: cells by month row of every class that the option has.
         days, gpus, busy: cells with the days of a run, the GPUs, the share of the horizon at work.
+        following: USD of the horizon that follow the price of rented GPU nodes, where no bill says it.
     """
 
     key: str
     label: str
     cost: CandidateCost
-    used: tuple[Figure, ...]
-    kept: tuple[Figure, ...]
-    bought: tuple[Figure, ...]
-    sold: tuple[Figure, ...]
+    amounts: Mapping[Class, Rows]
     days: Figure
     gpus: Figure
     busy: Figure
+    following: Figure | None = None
 
     @property
     def buys_all(self) -> bool:
         """Whether all of the cluster is owned; a mix owns a part."""
         return self.cost.owned and not self.cost.mixed
 
-    def total(self, row: int) -> Figure:
-        """Return everything paid in the month of a row, as a sum of cells."""
-        return self.before_sale(row) + self.sold[row] if self.sold else self.before_sale(row)
+    def of(self, kind: Class) -> Rows:
+        """Return the cells of a class by row, empty where the option has none."""
+        return self.amounts.get(kind, ())
 
-    def before_sale(self, row: int) -> Figure:
-        """Return what is paid in the month of a row, resale left out."""
-        found = self.running(row)
-        return found + self.bought[row] if self.bought else found
+    def spans(self, kinds: Sequence[Class] = RUNNING + CAPITAL) -> list[Span]:
+        """Return the columns of some classes, those that the option has."""
+        return [span(self.amounts[kind]) for kind in kinds if kind in self.amounts]
 
-    def running(self, row: int) -> Figure:
-        """Return the running costs of the month of a row."""
-        return self.used[row] + self.kept[row]
+    def sum_of(self, *kinds: Class) -> Figure:
+        """Return the sum of some classes over the horizon."""
+        return added([total(column) for column in self.spans(kinds)])
+
+    def worth(self, kinds: Sequence[Class], factors: Span) -> Figure:
+        """Return the present value of some classes."""
+        return added([product_sum(column, factors) for column in self.spans(kinds)])
+
+    def in_month(self, row: int, kinds: Sequence[Class] = RUNNING + CAPITAL) -> Figure:
+        """Return what is paid in the month of a row, as a sum of cells; the running costs, capital or both."""
+        return added([self.amounts[kind][row] for kind in kinds if kind in self.amounts])
 
 
 @dataclass(kw_only=True, slots=True)
@@ -111,10 +124,10 @@ def option_of(plan: Plan, cost: CandidateCost) -> Option | None:
     return option if cost.key in (option.target, f"{option.target}/{option.term}") else None
 
 
-def bill_label(work: Workbook, flows: Flows) -> str:
+def bill_label(work: Workbook, cost: CandidateCost) -> str:
     """Return how the sheet Bill calls an option: the plan's own by their target, all others by their key."""
-    option = option_of(work.plan, flows.cost)
-    return option.target if option else flows.key
+    option = option_of(work.plan, cost)
+    return option.target if option else cost.key
 
 
 def label_of(key: str) -> str:

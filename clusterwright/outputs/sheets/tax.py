@@ -20,7 +20,7 @@ from clusterwright.outputs.sheets.formula import (
 from clusterwright.outputs.sheets.inputs import methods
 from clusterwright.outputs.sheets.method_shares import method_share_spans, write_method_shares, years
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Workbook, label_of
+from clusterwright.outputs.sheets.shared import RUNNING, Workbook, label_of
 from clusterwright.outputs.sheets.stages import staged
 
 _FIRST = 4
@@ -186,9 +186,9 @@ def _options(work: Workbook) -> list[_Option]:
     return [
         _Option(
             key=flows.key,
-            running=tuple(flows.running(row) for row in rows),
-            bought=flows.bought,
-            sold=flows.sold,
+            running=tuple(flows.in_month(row, RUNNING) for row in rows),
+            bought=flows.of("bought"),
+            sold=flows.of("sold"),
         )
         for flows in work.flows.values()
     ]

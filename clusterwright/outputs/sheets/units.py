@@ -3,22 +3,21 @@
 from collections.abc import Mapping
 
 from clusterwright.outputs.sheets.annuity import payment
-from clusterwright.outputs.sheets.bill import Bill
-from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.formula import Figure, added, figure, largest, product_sum, span
-from clusterwright.outputs.sheets.shared import Flows, Workbook, option_of
-from clusterwright.outputs.sheets.stages import staged
+from clusterwright.outputs.sheets.formula import Figure, added, figure, span
+from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
 
 _FIRST = 9
 _COLUMNS = (
     "where and how", "goodput", "this run, USD", "USD per GPU-hour", "levelised, USD per useful GPU-hour",
     "USD per million tokens", "USD per effective PFLOP-hour",
 )  # fmt: skip
+#: What is paid whether the nodes work or not.
+_HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
 _NAMES = ("run", "gpu_hour", "levelised", "tokens", "pflop_hour")
 
 
-def write_units(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> dict[str, dict[str, Figure]]:
+def write_units(work: Workbook, sheets: Mapping[str, CashSheet]) -> dict[str, dict[str, Figure]]:
     """Write the sheet; return the cells of every option's figures, by key and name."""
     page, plan = work.page("Unit costs"), work.plan
     page.title(
@@ -43,11 +42,8 @@ def write_units(work: Workbook, bill: Bill, sheets: Mapping[str, CashSheet]) -> 
             found[flows.key] = _from_engine(work, row, flows)
             continue
         option = option_of(plan, flows.cost)
-        run = page.put(
-            row,
-            2,
-            sheets[option.target].run_figure() if option and option.target in sheets else _run(work, bill, flows),
-        )
+        planned = option and option.target in sheets and flows.following is None
+        run = page.put(row, 2, sheets[option.target].run_figure() if option and planned else _run(work, flows))
         offer = work.found.offers.get(flows.key)
         if offer is not None:
             goodput = page.number(row, 1, offer.goodput, "share_input")
@@ -81,31 +77,25 @@ def _from_engine(work: Workbook, row: int, flows: Flows) -> dict[str, Figure]:
     return dict(zip(_NAMES, cells, strict=True))
 
 
-def _run(work: Workbook, bill: Bill, flows: Flows) -> Figure:
+def _run(work: Workbook, flows: Flows) -> Figure:
     """Return the cost of one run of a rented option: by use over the runs, the rest by its share of the hours.
 
-    What is committed is paid while the nodes wait for work, too: a run takes its share of the hours worked.
+    What is committed or charged is paid while the nodes wait for work, too: a run takes its share of the hours worked.
     """
     names = work.names
-    parts = sums(flows)
     share = flows.days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
-    if staged(work):
-        # Commitments grow with the work: they are what is left of the running costs without use.
-        committed = parts["kept"] - bill.usd_per_month(work, flows.key, paid="always") * names["horizon_months"]
-    else:
-        committed = bill.usd_per_month(work, flows.key, paid="committed") * largest(1.0, flows.busy)
-        committed *= names["horizon_months"]
-    mean = names.get("mean_work", figure(1.0))
-    rest = parts["kept"] - committed + parts["bought"] + parts["sold"]
-    return parts["used"] / names["runs_in_horizon"] + rest * share + committed * share / names["utilisation"] / mean
+    held = share / names["utilisation"] / names.get("mean_work", figure(1.0))
+    parts = [flows.sum_of("used") / names["runs_in_horizon"]]
+    parts += [flows.sum_of("standing") * share] if flows.of("standing") else []
+    kept = [kind for kind in _HELD if flows.of(kind)]
+    parts += [flows.sum_of(*kept) * held] if kept else []
+    return added(parts)
 
 
 def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -> Figure:
     names = work.names
-    parts = sums(flows)
-    factors = span(work.factors)
-    capital = added([product_sum(span(cells), factors) for cells in (flows.bought, flows.sold) if cells])
-    yearly = (parts["used"] + parts["kept"]) / (names["horizon_months"] / 12.0)
+    capital = flows.worth(CAPITAL, span(work.factors))
+    yearly = flows.sum_of(*RUNNING) / (names["horizon_months"] / 12.0)
     years = names["horizon_months"] / 12.0
     hours = flows.gpus * flows.days * 24.0 * names["runs_in_horizon"] / years * goodput
     return (capital * annuity + yearly) / hours

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.cash import CashSheet
-from clusterwright.outputs.sheets.formula import Figure, added, largest, product_sum, span, when
+from clusterwright.outputs.sheets.formula import Figure, largest, span, when
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Flows, Workbook, bill_label, label_of
+from clusterwright.outputs.sheets.shared import CAPITAL, Workbook, label_of
 from clusterwright.plan.finances import HEAT_FACTORS
 from clusterwright.plan.words import NAME_OF_TARGET
 
@@ -133,7 +132,7 @@ def _tornado(work: Workbook, page: Page, rows: tuple[int, int]) -> None:
     page.sheet.fit_to_pages(1, 1)
 
 
-def write_heat_map(work: Workbook, bill: Bill) -> dict[tuple[float, float], Figure]:
+def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
     """Write what owning saves by utilisation and rental price, in formulas; return the cells by the two factors.
 
     What is paid by use follows utilisation, and the rented part the price too. Commitments pay all their hours, and
@@ -155,8 +154,12 @@ def write_heat_map(work: Workbook, bill: Bill) -> dict[tuple[float, float], Figu
     page.text(_FIRST - 1, 0, "factor on utilisation", "head")
     page.text(_FIRST - 1, 1, "utilisation", "right")
     prices = [page.number(_FIRST - 1, 2 + column, factor, "factor_input") for column, factor in enumerate(HEAT_FACTORS)]
-    parts = {name: _worth(work, flows) for name, flows in (("own", own), ("rented", rented))}
-    committed = _committed_worth(work, bill, rented)
+    factors = span(work.factors)
+    parts = {
+        name: (flows.worth(("used",), factors), flows.worth(("committed", "standing", "kept", *CAPITAL), factors))
+        for name, flows in (("own", own), ("rented", rented))
+    }
+    committed = rented.worth(("committed",), factors) if rented.of("committed") else None
     found = {}
     for row, factor in enumerate(used, start=_FIRST):
         share = page.number(row, 0, factor, "factor_input")
@@ -174,20 +177,3 @@ def write_heat_map(work: Workbook, bill: Bill) -> dict[tuple[float, float], Figu
     last = (_FIRST + len(used) - 1, 1 + len(HEAT_FACTORS))
     page.sheet.conditional_format(_FIRST, 2, *last, {"type": "3_color_scale"} | _PALE)
     return found
-
-
-def _committed_worth(work: Workbook, bill: Bill, flows: Flows) -> Figure | None:
-    """Return the present value of what is paid whether used or not; None where no line is committed."""
-    label = bill_label(work, flows)
-    if not bill.usd_per_month(work, label, paid="committed").value:
-        return None
-    factors = span(work.factors)
-    always = bill.usd_per_month(work, label, paid="always") * product_sum(span(work.lengths), factors)
-    return product_sum(span(flows.kept), factors) - always
-
-
-def _worth(work: Workbook, flows: Flows) -> tuple[Figure, Figure]:
-    """Return the present value of what is paid by use, and of everything else."""
-    factors = span(work.factors)
-    other = [cells for cells in (flows.kept, flows.bought, flows.sold) if cells]
-    return product_sum(span(flows.used), factors), added([product_sum(span(cells), factors) for cells in other])

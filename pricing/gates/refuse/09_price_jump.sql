@@ -1,12 +1,13 @@
 -- One row is one price more than 3 times above or below the last one stored for the same product, place and term that
--- was seen no later than it, seen on one day only. The same new price on a second day (within 5 %) is believed.
+-- was seen no later than it, seen on one day only. The same new price on a second day (within 5 %) is believed. Where
+-- nothing is stored yet, what is bought once is held against the shipped price, of whatever place.
 with
 today as (
     select max(incoming.observed_on) as observed_on
     from incoming
 ),
 
-before as (
+stored as (
     select
         observation.sku,
         observation.region,
@@ -21,6 +22,46 @@ before as (
     group by
         observation.sku, observation.region, observation.zone, observation.term, observation.payment,
         observation.tier_start
+),
+
+shipped as (
+    select
+        incoming.sku,
+        incoming.region,
+        incoming.zone,
+        incoming.term,
+        incoming.payment,
+        incoming.tier_start,
+        arg_max(shipped_price.usd, shipped_price.effective_from) as usd
+    from incoming
+    inner join shipped_price
+        on
+            incoming.sku = shipped_price.sku
+            and incoming.term = shipped_price.term
+            and incoming.unit = shipped_price.unit
+    where
+        incoming.charge = 'once'
+        and shipped_price.charge = 'once'
+        and shipped_price.status = 'chosen'
+        and shipped_price.effective_from <= incoming.observed_on
+    group by
+        incoming.sku, incoming.region, incoming.zone, incoming.term, incoming.payment, incoming.tier_start
+),
+
+before as (
+    select *
+    from stored
+    union all
+    select shipped.* -- noqa: AM04
+    from shipped
+    anti join stored
+        on
+            shipped.sku = stored.sku
+            and shipped.region = stored.region
+            and shipped.zone = stored.zone
+            and shipped.term = stored.term
+            and shipped.payment = stored.payment
+            and shipped.tier_start = stored.tier_start
 ),
 
 jump as (
