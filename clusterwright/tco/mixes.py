@@ -86,11 +86,13 @@ def owned_and_rented(
         there = start >= delivery_months
         work = pace.work(start)
         owned = 0.0 if not there else most_work if expands else min(1.0, most_work / work)
-        bounds = {"from_month": start, "to_month": None if end >= horizon_months else end}
-        if there:
-            found.append(Part(key=owned_key, fixed_share=nodes_share, variable_share=owned, **bounds))
-        standing = 1.0 - nodes_share if there else 1.0
-        found.append(Part(key=rented_key, fixed_share=standing, variable_share=1.0 - owned, **bounds))
+        to_month = None if end >= horizon_months else end
+        shares = [(owned_key, nodes_share, owned)] if there else []
+        shares.append((rented_key, 1.0 - nodes_share if there else 1.0, 1.0 - owned))
+        found += [
+            Part(key=key, fixed_share=fixed, variable_share=variable, from_month=start, to_month=to_month)
+            for key, fixed, variable in shares
+        ]
     return tuple(found)
 
 
