@@ -13,7 +13,9 @@ left join event
     on
         cash_flow.part_key = event.key
         and event.bought > 0
-        and (cash_flow.month_end = event.month_end or (event.month_end = 0 and cash_flow.month_end = mix.delivery_months))
+        and (
+            cash_flow.month_end = event.month_end or (event.month_end = 0 and cash_flow.month_end = mix.delivery_months)
+        )
 where
     (cash_flow.capex_or_opex = 'capex' and cash_flow.category <> 'resale' and event.key is null)
     or (

@@ -48,9 +48,24 @@ shared as (
         payment.key,
         part_term.key as part_key,
         part_term.month_end + payment.paid_later_months as month_end,
-        part_term.* exclude (key, month_end),
+        part_term.scenario,
+        part_term.category,
+        part_term.item,
+        part_term.capex_or_opex,
+        part_term.fixed_or_variable,
+        part_term.held,
+        part_term.inputs,
+        part_term.basis,
+        part_term.source,
+        part_term.price_date,
+        part_term.confidence,
+        part_term.is_part,
+        part_term.price_set_month,
+        part_term.scaled_by,
+        part_term.usd_each,
+        part_term.usd,
         if(part_term.fixed_or_variable = 'fixed', payment.fixed_share, payment.variable_share)
-        * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, payment.paid_share, 1.0) as share
+        * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, payment.paid_share, 1.0) as had_share
     from part_term
     inner join payment
         on
@@ -82,6 +97,6 @@ select
     is_part,
     price_set_month,
     scaled_by,
-    usd_each * share as usd_each,
-    usd * share as usd
+    usd_each * had_share as usd_each,
+    usd * had_share as usd
 from shared

@@ -33,7 +33,7 @@ committed_month as (
     inner join commitment_lot on spend.key = commitment_lot.key
     inner join period
         on
-            period.month_end > commitment_lot.start_month
+            commitment_lot.start_month < period.month_end
             and period.month_end <= commitment_lot.start_month + spend.period_months
     group by spend.scenario, spend.key, period.month_end
 ),
@@ -43,7 +43,7 @@ spend_month as (
         spend.scenario,
         spend.key,
         period.months,
-        ceil(period.month_end / 12.0) as year,
+        ceil(period.month_end / 12.0) as year_number,
         coalesce(spend.variable_usd_per_month, 0.0) * stage.work as variable_usd_per_month,
         coalesce(spend.fixed_usd_per_month, 0.0)
         + coalesce(charged.usd_per_month, 0.0)
@@ -63,10 +63,10 @@ select
     spend_month.scenario,
     contract.key,
     any_value(contract.source) as source,
-    least(12.0 * spend_month.year, $horizon_months) as month_end,
+    least(12.0 * spend_month.year_number, $horizon_months) as month_end,
     any_value(contract.committed_usd_per_year) * sum(spend_month.months) / 12.0 as committed_usd,
     sum(spend_month.variable_usd_per_month * spend_month.months) as variable_usd,
     sum(spend_month.fixed_usd_per_month * spend_month.months) as fixed_usd
 from spend_month
 inner join contract on spend_month.key = contract.key and contract.committed_usd_per_year > 0
-group by spend_month.scenario, contract.key, spend_month.year
+group by spend_month.scenario, contract.key, spend_month.year_number

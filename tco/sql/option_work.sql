@@ -1,5 +1,15 @@
 -- One row is one option with the work it does: a candidate, or a mix of candidates, of which each does its share.
 -- `fits` tells whether what is owned has hours enough for it.
+with held as (
+    select
+        key,
+        part_key,
+        max(fixed_share) as fixed_share,
+        arg_min(variable_share, from_month) as first_work
+    from mix_part
+    group by key, part_key
+)
+
 select
     key,
     owned,
@@ -25,13 +35,5 @@ select
     bool_and(not work.owned or held.first_work * work.busy_fraction <= held.fixed_share + 1e-9) as fits
 from mix_work
 inner join work on mix_work.part_key = work.key
-inner join (
-    select
-        key,
-        part_key,
-        max(fixed_share) as fixed_share,
-        arg_min(variable_share, from_month) as first_work
-    from mix_part
-    group by key, part_key
-) as held on mix_work.key = held.key and mix_work.part_key = held.part_key
+inner join held on mix_work.key = held.key and mix_work.part_key = held.part_key
 group by mix_work.key

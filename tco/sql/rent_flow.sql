@@ -17,17 +17,6 @@ worked as (
     inner join period on stage.month_end = period.month_end
 ),
 
-committed as (
-    select
-        rented_line.*,
-        commitment_lot.start_month,
-        commitment_lot.start_month + rented_line.period_months as end_month,
-        rented_line.usd_per_month * commitment_lot.nodes as lot_usd_per_month
-    from rented_line
-    inner join commitment_lot on rented_line.key = commitment_lot.key
-    where rented_line.committed
-),
-
 dated as (
     select
         rented_line.*,
@@ -62,43 +51,55 @@ dated as (
     where rented_line.by_the_hour_worked and rented_line.upfront_fraction > 0
     union all
     select
-        committed.* exclude (start_month, end_month, lot_usd_per_month),
+        rented_line.*,
         worked.month_end,
-        committed.category as flow_category,
-        committed.item as flow_item,
-        committed.start_month as agreed_month,
-        committed.lot_usd_per_month * (1.0 - committed.upfront_fraction) * worked.months as usd
-    from committed
+        rented_line.category as flow_category,
+        rented_line.item as flow_item,
+        commitment_lot.start_month as agreed_month,
+        rented_line.usd_per_month
+        * commitment_lot.nodes
+        * (1.0 - rented_line.upfront_fraction)
+        * worked.months as usd
+    from rented_line
+    inner join commitment_lot on rented_line.key = commitment_lot.key
     inner join worked
         on
-            committed.key = worked.key
-            and worked.start_month >= committed.start_month
-            and worked.start_month < committed.end_month
+            rented_line.key = worked.key
+            and commitment_lot.start_month <= worked.start_month
+            and commitment_lot.start_month + rented_line.period_months > worked.start_month
+    where rented_line.committed
     union all
     select
-        committed.* exclude (start_month, end_month, lot_usd_per_month),
-        committed.start_month as month_end,
-        committed.category as flow_category,
-        committed.item || ', paid in advance' as flow_item,
-        committed.start_month as agreed_month,
-        committed.lot_usd_per_month * committed.upfront_fraction * committed.period_months as usd
-    from committed
-    where committed.upfront_fraction > 0
+        rented_line.*,
+        commitment_lot.start_month as month_end,
+        rented_line.category as flow_category,
+        rented_line.item || ', paid in advance' as flow_item,
+        commitment_lot.start_month as agreed_month,
+        rented_line.usd_per_month
+        * commitment_lot.nodes
+        * rented_line.upfront_fraction
+        * rented_line.period_months as usd
+    from rented_line
+    inner join commitment_lot on rented_line.key = commitment_lot.key
+    where rented_line.committed and rented_line.upfront_fraction > 0
     union all
     select
-        committed.* exclude (start_month, end_month, lot_usd_per_month),
+        rented_line.*,
         $horizon_months as month_end,
-        if(committed.rest = 'paid', committed.category, 'unused_term') as flow_category,
-        committed.item
-        || if(committed.rest = 'paid', ', rest of the commitment', ', paid in advance for later work') as flow_item,
-        committed.start_month as agreed_month,
-        committed.lot_usd_per_month
-        * (committed.end_month - $horizon_months)
-        * if(committed.rest = 'paid', 1.0 - committed.upfront_fraction, -committed.upfront_fraction) as usd
-    from committed
+        if(rented_line.rest = 'paid', rented_line.category, 'unused_term') as flow_category,
+        rented_line.item
+        || if(rented_line.rest = 'paid', ', rest of the commitment', ', paid in advance for later work') as flow_item,
+        commitment_lot.start_month as agreed_month,
+        rented_line.usd_per_month
+        * commitment_lot.nodes
+        * (commitment_lot.start_month + rented_line.period_months - $horizon_months)
+        * if(rented_line.rest = 'paid', 1.0 - rented_line.upfront_fraction, -rented_line.upfront_fraction) as usd
+    from rented_line
+    inner join commitment_lot on rented_line.key = commitment_lot.key
     where
-        committed.end_month > $horizon_months
-        and if(committed.rest = 'paid', committed.upfront_fraction < 1, committed.upfront_fraction > 0)
+        rented_line.committed
+        and commitment_lot.start_month + rented_line.period_months > $horizon_months
+        and if(rented_line.rest = 'paid', rented_line.upfront_fraction < 1, rented_line.upfront_fraction > 0)
 )
 
 select
