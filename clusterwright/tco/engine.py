@@ -127,11 +127,15 @@ class Ledger:
             categories=self._rows("tco/sql/category_total.sql"),
         )
 
-    def breakevens(self) -> tuple[Breakeven, ...]:
-        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out."""
+    def breakevens(self, *, every_pair: bool = False) -> tuple[Breakeven, ...]:
+        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out.
+
+        Args:
+            every_pair: any candidate against any other one, as an upfront payment against none.
+        """
         return breakevens(
-            months=self._rows("tco/sql/breakeven_month.sql"),
-            utilisations=self._rows("tco/sql/breakeven_utilisation.sql"),
+            months=self._rows("tco/sql/breakeven_month.sql", {"every_pair": every_pair}),
+            utilisations=self._rows("tco/sql/breakeven_utilisation.sql", {"every_pair": every_pair}),
             horizon_months=self.economics.horizon_months,
         )
 
