@@ -47,7 +47,6 @@ shared as (
     select
         payment.key,
         part_term.key as part_key,
-        part_term.month_end + payment.paid_later_months as month_end,
         part_term.scenario,
         part_term.category,
         part_term.item,
@@ -64,6 +63,7 @@ shared as (
         part_term.scaled_by,
         part_term.usd_each,
         part_term.usd,
+        part_term.month_end + payment.paid_later_months as month_end,
         if(part_term.fixed_or_variable = 'fixed', payment.fixed_share, payment.variable_share)
         * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, payment.paid_share, 1.0) as had_share
     from part_term
