@@ -232,8 +232,8 @@ def _work(found: Finances) -> str:
 def _returns(found: Sequence[Return]) -> str:
     columns = [
         ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""),
-        ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""), ("per GPU-hour", ""),
-        ("", "left"),
+        ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""),
+        ("per GPU-hour", ""), ("", "left"),
     ]  # fmt: skip
     rows = [
         [

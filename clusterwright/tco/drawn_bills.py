@@ -81,10 +81,15 @@ class _Share:
 
     key: str
     part_key: str
+    mixed: bool
     fixed_share: float
-    variable_share: float
     from_month: float
     to_month: float
+
+    @property
+    def work_column(self) -> str:
+        """Name of the column of a draw that holds the share of the work."""
+        return f"share/{self.key}/{self.part_key}/{self.from_month:.0f}"
 
     def holds(self, month: float) -> bool:
         return month <= self.to_month and (month > self.from_month or month == self.from_month == 0)
@@ -104,15 +109,25 @@ class Bills:
             )
             found.setdefault((row["of_what"], row["key"], row["month_end"]), []).append(part)
         fees = _fees(ledger)
+        short = {
+            (row["key"], row["month_end"]): _shortfall(row["committed_usd"])
+            for row in ledger.query("tco/sql/committed_spend.sql", {})
+        }
         self._bills = tuple(
-            _Bill(key=key, month_end=month, parts=tuple(parts), price=fees[key], by_use=True)
-            for (_, key, month), parts in found.items()
+            _Bill(
+                key=key,
+                month_end=month,
+                parts=tuple(parts),
+                price=fees[key] if what == "support" else short[key, month],
+                by_use=what == "support",
+            )
+            for (what, key, month), parts in found.items()
         )
         self._shares = tuple(_Share(**row) for row in ledger.query("tco/sql/bill_share.sql", {})) if found else ()
         self._rate = ledger.economics.discount_rate
 
     def paid(self, factors: Factors, *, of: str | None = None) -> "Iterator[tuple[str, float, Column]]":
-        """Yield option, month and USD of each draw of what is paid by what a bill comes to; `of` one candidate alone."""
+        """Yield option, month and USD of each draw of what is paid by what bills come to; `of` one candidate alone."""
         for bill in self._bills:
             if of not in (None, bill.key):
                 continue
@@ -122,7 +137,8 @@ class Bills:
             for share in self._shares:
                 if share.part_key != bill.key or not share.holds(bill.month_end):
                     continue
-                yield share.key, bill.month_end, due * _part_of(usd, share, spent, by_use=bill.by_use)
+                worked = factors.of([share.work_column] if share.mixed else [])
+                yield share.key, bill.month_end, due * _part_of(usd, share, worked, spent, by_use=bill.by_use)
 
     def columns(self, factors: Factors) -> "dict[str, Column]":
         """Return the present value of what each option pays so, by the name of its column of a draw."""
@@ -139,15 +155,26 @@ def _amount(part: _Part, factors: Factors) -> "Column":
 
 
 def _part_of(
-    usd: "Sequence[tuple[_Part, Column]]", share: _Share, spent: "Column", *, by_use: bool
+    usd: "Sequence[tuple[_Part, Column]]", share: _Share, worked: "Column", spent: "Column", *, by_use: bool
 ) -> "Column | float":
     """Return the share of a bill's price that an option pays: as it pays the parts of the bill."""
     import numpy as np  # noqa: PLC0415
 
-    if not by_use or share.fixed_share == share.variable_share:
+    if not (by_use and share.mixed):
         return share.fixed_share
-    paid = sum(amount * (share.fixed_share if part.fixed else share.variable_share) for part, amount in usd)
+    paid = sum(amount * (share.fixed_share if part.fixed else worked) for part, amount in usd)
     return np.divide(paid, spent, out=np.zeros_like(spent), where=spent > 0)
+
+
+def _shortfall(committed_usd: float) -> "Callable[[Column], Column]":
+    """Return what is paid at the end of a year by what its use costs: max(0, committed - spent)."""
+
+    def of(spent: "Column") -> "Column":
+        import numpy as np  # noqa: PLC0415
+
+        return np.maximum(0.0, committed_usd - spent)
+
+    return of
 
 
 def _fees(ledger: Ledger) -> "dict[str, Callable[[Column], Column]]":

@@ -6,6 +6,7 @@ bill as (
         priced_line.key,
         sum(priced_line.quantity * priced_line.unit_usd * event.bought) as usd
     from priced_line
+    inner join work on priced_line.key = work.key and work.listed
     inner join event
         on
             priced_line.key = event.key
