@@ -70,16 +70,14 @@ def derived(ledger: Ledger, works: Works) -> "dict[str, Column]":
 
 
 def _lots(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Column]":
-    if not candidate.expands:
-        return {}
+    busy = works.busy[candidate.key] * (1.0 if candidate.expands else 0.0)
     sizes = lot_sizes(
         ledger.economics.pace,
         horizon_months=ledger.economics.horizon_months,
-        busy_fraction=works.busy[candidate.key],
+        busy_fraction=busy,
         nodes=max(1, candidate.nodes),
     )
-    none = 0.0 * works.busy[candidate.key]
-    return {f"lot/{candidate.key}/{month:.0f}": size + none for month, size in sizes.items()}
+    return {f"lot/{candidate.key}/{month:.0f}": size + 0.0 * busy for month, size in sizes.items()}
 
 
 def _commitments(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Column]":

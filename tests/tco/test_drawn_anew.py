@@ -18,7 +18,7 @@ from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
 
 from .examples import bought, candidate, line, stored, with_overrides
 
-DRAWS = 30
+DRAWS = 10
 PACE = Pace(growth_per_year=0.35, refresh_months=30.0, price_change_per_year=-0.15)
 #: Reference days are those of the base, so that a longer run is more hours of the same work.
 ECONOMICS = Economics(horizon_months=44.0, utilisation=0.55, reference_days=30.0, pace=PACE)
@@ -78,7 +78,7 @@ def _ledger(book: PriceBook, draw: dict[str, float] | None = None, plain: Ledger
     nodes = 55.04 * factors.get("cloud_price", 1.0)
     economics = with_overrides(
         dataclasses.replace(ECONOMICS, utilisation=ECONOMICS.utilisation * factors.get("utilisation", 1.0)),
-        **OWNED, **values,
+        **(OWNED | values),
     )  # fmt: skip
     economics = dataclasses.replace(
         economics,
@@ -92,7 +92,7 @@ def _ledger(book: PriceBook, draw: dict[str, float] | None = None, plain: Ledger
     return Ledger(_candidates(times), economics, book, (_mix(work),))
 
 
-def test_thirty_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None:
+def test_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None:
     """Steps of capacity, refresh, tiers of support, shortfalls, commitments, blocks, late delivery, a mix, taxes."""
     plain = _ledger(book)
     assert plain.audit() == ()
@@ -130,8 +130,8 @@ def test_thirty_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) 
 def test_commitments_of_a_draw(book: PriceBook) -> None:
     """At today's price, what is committed and paid in advance follows the work of a draw as a fresh cash flow does."""
     plain = _ledger(book)
-    work = np.array([0.5, 0.8, 1.3, 1.7, 2.4])
-    columns = {"number": np.arange(5.0), "utilisation": work}
+    work = np.array([0.5, 1.3, 2.4])
+    columns = {"number": np.arange(3.0), "utilisation": work}
     usd = {(cost.number, cost.key): cost.npv_usd for cost in drawn(plain, columns).costs}
     for number, factor in enumerate(work):
         anew = _ledger(book, {"utilisation": min(factor, 1 / 0.55), "run_time/aws/reserved": max(1.0, factor * 0.55),
