@@ -193,7 +193,7 @@ class Ledger:
                 for surcharge in candidate.surcharges
             ],
         }
-        tables |= contract_tables(self.candidates, self.mixes)
+        tables |= contract_tables(self.candidates, self.mixes, self.economics.horizon_months)
         for name, rows in tables.items():
             connection.execute(f"create temp table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
         self._connection = connection
