@@ -101,7 +101,7 @@ def read_scripts(folder: Path) -> dict[str, str]:
 
 
 def without_comments(script: str) -> str:
-    """Leave out a script's lines that are comments, also of Python in it, but for the first; files it writes keep theirs.
+    """Leave out the lines of a script that are comments, but for the first; files that it writes keep theirs.
 
     A quarter of the scripts is comments: they are for readers of this project, and user-data is short.
     """
