@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
+#: Slack for shares that are 1 but for rounding.
+ROUNDING = 1e-9
 #: How long a run takes, of all options or, with a key behind the stroke, of one.
 RUN_TIME = "run_time"
 
@@ -27,6 +29,13 @@ def run_times(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Colum
     """Return the time of a run on each candidate over that of the base, by key."""
     every = draws.get(RUN_TIME, draws["number"] * 0.0 + 1.0)
     return {candidate.key: draws.get(f"{RUN_TIME}/{candidate.key}", every) for candidate in ledger.candidates}
+
+
+def owners_busy(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
+    """Return which share of the hours the work of the first year takes on each owned candidate; above 1 is too much."""
+    busy = {row["key"]: row["busy_fraction"] for row in ledger.query("tco/sql/candidate_work.sql", {})}
+    work = works(ledger, draws)
+    return {entry.key: busy[entry.key] * work[entry.key] for entry in ledger.candidates if entry.owned}
 
 
 def derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
