@@ -203,7 +203,7 @@ def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixed: Sequence
     own = candidates_of(plan)
     paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
     economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger([offer.candidate for offer in found], economics, book, mixed)
+    return Ledger([offer.candidate for offer in found], economics, book, mixed).reconciled()
 
 
 def _known(ledger: Ledger) -> list[CandidateCost]:
