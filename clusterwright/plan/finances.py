@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 
 from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
@@ -172,6 +174,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
+    rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
         returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if not mine.mixed for theirs in rented),
@@ -189,7 +192,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs, _goodputs((*found, *mixes.bases), ledger)),
         carbon=carbon,
-        rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
+        rows={cost.key: rows.get(cost.key, ()) for cost in costs},
         ledger=ledger,
         offers={offer.candidate.key: offer for offer in found},
     )

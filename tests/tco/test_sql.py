@@ -96,7 +96,7 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
         "key": key, "owned": owned, "priced": True, "competes": True, "listed": True, "nodes": 1.0, "gpus": 8.0,
-        "calendar_days": days, "it_power_w": 1000.0,
+        "calendar_days": days, "utilisation": None, "it_power_w": 1000.0,
     }  # fmt: skip
 
 
@@ -120,6 +120,14 @@ def test_work(reference_days: float | None, runs: float) -> None:
     slow = found[2]
     assert slow["share_while_running"] == pytest.approx(20 / 600)
     assert slow["share_while_held"] == pytest.approx(20 / 600 / 0.8)
+    rows[1]["utilisation"] = 0.4
+    half = _run(
+        "tco/sql/work.sql", {"candidate": rows},
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days, mean_work=1.0,
+    )  # fmt: skip
+    assert (half[0], half[2]) == (found[0], found[2])
+    assert half[1]["busy_fraction"] == pytest.approx(found[1]["busy_fraction"] / 2)
+    assert half[1]["share_while_held"] == pytest.approx(found[1]["share_while_held"] * 2)
 
 
 def test_work_without_owner() -> None:
