@@ -221,7 +221,7 @@ def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixes: Mixed | 
     own = candidates_of(plan)
     paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
     economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger(candidates, economics, book, mixes.mixes)
+    return Ledger(candidates, economics, book, mixes.mixes).reconciled()
 
 
 def _known(ledger: Ledger) -> list[CandidateCost]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-from clusterwright.errors import InputError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import of_its_own
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
@@ -160,9 +160,23 @@ class Ledger:
 
     def audit(self) -> tuple[Row, ...]:
         """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
+        self._create("candidate_total")
         return tuple(
             {"audit": path.stem, **row} for path in files("tco/audits") for row in self._rows(f"tco/audits/{path.name}")
         )
+
+    def reconciled(self) -> "Ledger":
+        """Return the ledger itself, audited.
+
+        Raises:
+            ClusterwrightError: its views do not reconcile, which is a bug.
+        """
+        broken = self.audit()
+        if broken:
+            raise ClusterwrightError(
+                f"the views of the cash flow do not reconcile: {broken[0]}", help="report this with the blueprint"
+            )
+        return self
 
     def _fill(self, known: Mapping[str, Assumption]) -> None:
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
