@@ -117,7 +117,7 @@ class Finances:
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key; ledger: which counted them.
-        offers: by key of an option; a mix has none.
+        offers: by key of an option; a mix has none. beside: those that are left out because they do not compete.
         hybrid_returns: of owning a part, against each rented option.
     """
 
@@ -139,6 +139,7 @@ class Finances:
     rows: Mapping[str, tuple[CashFlowRow, ...]]
     ledger: Ledger
     offers: Mapping[str, Offer] = field(default_factory=dict)
+    beside: tuple[Offer, ...] = ()
     hybrid_returns: tuple[Return, ...] = ()
 
 
@@ -156,7 +157,8 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    found = _shown(plan, offers(plan, book), everything=everything)
+    every = offers(plan, book)
+    found = _shown(plan, every, everything=everything)
     ledger = _ledger(plan, found, book)
     costs = _known(ledger)
     mixes = mixed(plan.tco, ledger.economics, found, costs)
@@ -195,6 +197,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         rows={cost.key: rows.get(cost.key, ()) for cost in costs},
         ledger=ledger,
         offers={offer.candidate.key: offer for offer in found},
+        beside=tuple(offer for offer in every if all(offer is not shown for shown in found)),
     )
 
 
