@@ -100,6 +100,7 @@ def candidate_row(candidate: Candidate, priced: bool) -> Row:
         "nodes": float(candidate.nodes),
         "gpus": float(candidate.gpus),
         "calendar_days": candidate.calendar_days,
+        "utilisation": candidate.utilisation,
         "it_power_w": candidate.bill.it_power_w,
     }
 
