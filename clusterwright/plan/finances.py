@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 
 from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
-from clusterwright.plan.hybrids import mixes
+from clusterwright.plan.hybrids import Mixed, mixed
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import returns
-from clusterwright.tco.contracts import Mix
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
@@ -115,8 +116,8 @@ class Finances:
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
-        rows: every option's cash flow, by key.
-        offers: by key of an option; a mix has none.
+        rows: every option's cash flow, by key; ledger: which counted them.
+        offers: by key of an option; a mix has none. beside: those that are left out because they do not compete.
         hybrid_returns: of owning a part, against each rented option.
     """
 
@@ -136,7 +137,9 @@ class Finances:
     unit_costs: tuple[UnitCost, ...]
     carbon: tuple[Emissions, ...]
     rows: Mapping[str, tuple[CashFlowRow, ...]]
+    ledger: Ledger
     offers: Mapping[str, Offer] = field(default_factory=dict)
+    beside: tuple[Offer, ...] = ()
     hybrid_returns: tuple[Return, ...] = ()
 
 
@@ -154,20 +157,26 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    found = _shown(plan, offers(plan, book), everything=everything)
+    every = offers(plan, book)
+    found = _shown(plan, every, everything=everything)
     ledger = _ledger(plan, found, book)
     costs = _known(ledger)
-    if plan.tco.hybrid:
-        ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
+    mixes = mixed(plan.tco, ledger.economics, found, costs)
+    if mixes.mixes:
+        ledger = _ledger(plan, found, book, mixes)
         costs = _known(ledger)
-    carbon = emissions(plan, ledger, costs, {offer.candidate.key: offer.accelerator for offer in found})
-    chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
+    accelerators = {offer.candidate.key: offer.accelerator for offer in found}
+    carbon = emissions(plan, ledger, costs, accelerators)
+    chance = drawn_plan(
+        plan, ledger, costs, book, taxes_of(plan.tco, ledger), accelerators=accelerators, draws=draws, seed=seed
+    )
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
     pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
+    rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
         returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if not mine.mixed for theirs in rented),
@@ -183,10 +192,12 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
-        unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
+        unit_costs=_unit_costs(plan, ledger, costs, _goodputs((*found, *mixes.bases), ledger)),
         carbon=carbon,
-        rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
+        rows={cost.key: rows.get(cost.key, ()) for cost in costs},
+        ledger=ledger,
         offers={offer.candidate.key: offer for offer in found},
+        beside=tuple(offer for offer in every if all(offer is not shown for shown in found)),
     )
 
 
@@ -196,12 +207,21 @@ def _shown(plan: Plan, found: Sequence[Offer], *, everything: bool) -> tuple[Off
     return tuple(offer for offer in found if everything or offer.candidate.competes or offer.candidate.key in named)
 
 
-def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixed: Sequence[Mix] = ()) -> Ledger:
-    """Return the cash flow of every way to do the work; as much of it as the plan's own options do."""
+def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixes: Mixed | None = None) -> Ledger:
+    """Return the cash flow of every way to do the work; as much of it as the plan's own options do.
+
+    Where delivery takes time, what is owned only competes with it.
+    """
+    mixes = mixes or Mixed()
+    late = any(mix.delivery_months for mix in mixes.mixes)
+    candidates = [
+        replace(offer.candidate, competes=offer.candidate.competes and not (late and offer.candidate.owned))
+        for offer in (*found, *mixes.bases)
+    ]
     own = candidates_of(plan)
     paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
     economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger([offer.candidate for offer in found], economics, book, mixed)
+    return Ledger(candidates, economics, book, mixes.mixes).reconciled()
 
 
 def _known(ledger: Ledger) -> list[CandidateCost]:
@@ -215,9 +235,7 @@ def _goodputs(found: Sequence[Offer], ledger: Ledger) -> dict[str, float]:
     """Return the productive share of the hours of every option; of a mix by the shares of its work."""
     by_key = {offer.candidate.key: offer.goodput for offer in found}
     return by_key | {
-        mix.key: sum(by_key[part.key] * part.variable_share for part in mix.parts)
-        / (sum(part.variable_share for part in mix.parts) or 1.0)
-        for mix in ledger.mixes
+        key: sum(by_key[part] * share for part, share in shares.items()) for key, shares in ledger.work_shares.items()
     }
 
 

@@ -1,21 +1,23 @@
 """Cost: one cash flow for all candidates in DuckDB, and every metric a query over it. Definitions: `docs/tco.md`."""
 
 import datetime as dt
-import re
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clusterwright.errors import InputError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import of_its_own
-from clusterwright.pricing.records import TERMS
-from clusterwright.pricing.statements import files, statement
+from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
+from clusterwright.pricing.statements import files, statement, words
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
-from clusterwright.tco.contracts import Mix
+from clusterwright.tco.commitments import CommitmentLot, commitment_lots
+from clusterwright.tco.contracts import TERM_MONTHS
 from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
+from clusterwright.tco.mixes import Mix
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.priced_lines import price_lines
 from clusterwright.tco.records import (
@@ -33,9 +35,6 @@ from clusterwright.tco.results import breakevens, candidate_costs, cumulative_po
 from clusterwright.tco.returns import Flow
 from clusterwright.tco.stages import Event, Stage, lots, together
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 Row = dict[str, Any]
 
 #: Longest horizon: the life of a building.
@@ -43,8 +42,9 @@ MOST_MONTHS = 600
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
-    "option_work",
     "period",
+    "mix_work",
+    "option_work",
     "scenario_line",
     "purchase_flow",
     "rented_line",
@@ -60,7 +60,7 @@ TABLES = (
     "cash_flow",
 )
 #: Those that only some questions ask for, made when a statement first names one.
-AT_NEED = ("drawn_flow", "term_input", "cumulative")
+AT_NEED = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
@@ -84,6 +84,7 @@ class Ledger:
         book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
+        work_shares: of each mix, by key, the share of the work of the horizon by candidate.
     """
 
     def __init__(
@@ -103,12 +104,19 @@ class Ledger:
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
         self._made: set[str] = set()
-        self._connection = self._fill(known)
+        self._connection = of_its_own()
+        self._fill(known)
+        self.work_shares: dict[str, dict[str, float]] = {mix.key: {} for mix in self.mixes}
+        for row in self._rows("tco/sql/mix_work_row.sql"):
+            self.work_shares[row["key"]][row["part_key"]] = row["work_share"]
 
     def costs(self) -> tuple[CandidateCost, ...]:
         """Return what each candidate costs, and then each mix, in the order they were given."""
         return candidate_costs(
-            (*self.candidates, *(as_candidate(mix, self.candidates) for mix in self.mixes)),
+            (
+                *(candidate for candidate in self.candidates if candidate.listed),
+                *(as_candidate(mix, self.candidates, self.work_shares[mix.key]) for mix in self.mixes),
+            ),
             self.economics,
             self.lines | {mix.key: () for mix in self.mixes},
             mixed={mix.key for mix in self.mixes},
@@ -117,11 +125,15 @@ class Ledger:
             categories=self._rows("tco/sql/category_total.sql"),
         )
 
-    def breakevens(self) -> tuple[Breakeven, ...]:
-        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out."""
+    def breakevens(self, *, every_pair: bool = False) -> tuple[Breakeven, ...]:
+        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out.
+
+        Args:
+            every_pair: any candidate against any other one, as an upfront payment against none.
+        """
         return breakevens(
-            months=self._rows("tco/sql/breakeven_month.sql"),
-            utilisations=self._rows("tco/sql/breakeven_utilisation.sql"),
+            months=self._rows("tco/sql/breakeven_month.sql", {"every_pair": every_pair}),
+            utilisations=self._rows("tco/sql/breakeven_utilisation.sql", {"every_pair": every_pair}),
             horizon_months=self.economics.horizon_months,
         )
 
@@ -148,12 +160,25 @@ class Ledger:
 
     def audit(self) -> tuple[Row, ...]:
         """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
+        self._create("candidate_total")
         return tuple(
             {"audit": path.stem, **row} for path in files("tco/audits") for row in self._rows(f"tco/audits/{path.name}")
         )
 
-    def _fill(self, known: Mapping[str, Assumption]) -> "DuckDBPyConnection":
-        connection = of_its_own()
+    def reconciled(self) -> "Ledger":
+        """Return the ledger itself, audited.
+
+        Raises:
+            ClusterwrightError: its views do not reconcile, which is a bug.
+        """
+        broken = self.audit()
+        if broken:
+            raise ClusterwrightError(
+                f"the views of the cash flow do not reconcile: {broken[0]}", help="report this with the blueprint"
+            )
+        return self
+
+    def _fill(self, known: Mapping[str, Assumption]) -> None:
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -181,23 +206,21 @@ class Ledger:
         }
         tables |= contract_tables(self.candidates, self.mixes)
         for name, rows in tables.items():
-            connection.execute(f"create temp table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": rows})
-        self._connection = connection
+            self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
         for name in TABLES:
             self._create(name)
-            if name == "option_work":
+            if name == "period":
                 self._pace(known)
-        return connection
 
     def _pace(self, known: Mapping[str, Assumption]) -> None:
-        """Put what stands in each month, and what is bought and sold when, beside the work."""
-        kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
+        """Put what stands in each month, what is bought and sold when, and what is committed, beside the work."""
+        busy = self.busy_fractions()
         found = {
             candidate.key: lots(
                 candidate.key,
                 self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
                 horizon_months=self.economics.horizon_months,
-                busy_fraction=kept[candidate.key]["busy_fraction"] if candidate.owned else 0.0,
+                busy_fraction=busy[candidate.key] if candidate.owned and candidate.expands else 0.0,
                 nodes=max(1, candidate.nodes),
                 resale=resale_curve(known, self.economics.resale),
             )
@@ -210,14 +233,36 @@ class Ledger:
             ("lot_event", [_columns_of(row) | size for lot, size in of_lots for row in lot.events]),
             ("stage", [_columns_of(row) for stages_of, _ in whole for row in stages_of]),
             ("event", [_columns_of(row) for _, events in whole for row in events]),
+            ("commitment_lot", [_columns_of(row) for entry in self.candidates for row in self._committed(entry, busy)]),
         ):
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
+    def busy_fractions(self) -> dict[str, float]:
+        """Return the share of the hours that the work of the first year takes on each candidate, by key."""
+        return {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
+
+    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
+        term = candidate.term or self.economics.term
+        if candidate.owned or term not in COMMITTED_TERMS:
+            return ()
+        agreed = None if candidate.contract is None else candidate.contract.period_months
+        return commitment_lots(
+            candidate.key,
+            self.economics.pace,
+            horizon_months=self.economics.horizon_months,
+            busy_fraction=busy[candidate.key],
+            period_months=agreed or TERM_MONTHS[term],
+        )
+
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
-        """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
-        text = self._answerable(path)
+        """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one.
+
+        Rows are handed over as JSON, which DuckDB reads in less than half of the time that Python's dicts take.
+        """
+        text = self._answerable(path).replace("$rows", "cast($rows as json)")
         start = f"insert into {name}" if append else f"create or replace temp table {name} as"
-        self._connection.execute(f"{start} {text}", self._used(text, more))
+        given = more | {"rows": json.dumps(more["rows"])} if "rows" in more else more
+        self._connection.execute(f"{start} {text}", self._used(path, given))
 
     @contextmanager
     def holding(self, name: str, columns: Mapping[str, Any]) -> Iterator[None]:
@@ -237,33 +282,30 @@ class Ledger:
 
     def _answerable(self, path: str) -> str:
         """Return a statement, with the tables of `AT_NEED` in place that it names."""
-        text = statement(path)
         for name in AT_NEED:
-            if name not in self._made and re.search(rf"\b{name}\b", text):
+            if name not in self._made and name in words(path):
                 self._made.add(name)
                 self._create(name)
-        return text
+        return statement(path)
 
-    def _used(self, text: str, more: Row | None = None) -> Row:
+    def _used(self, path: str, more: Row | None = None) -> Row:
         values: Row = (more or {}) | {
             "horizon_months": self.economics.horizon_months,
             "hours_per_month": self.economics.hours_per_month,
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
             "reference_days": self.economics.reference_days,
-            "growth_per_year": self.economics.pace.growth_per_year,
             "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
         }
-        return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
+        return {name: value for name, value in values.items() if f"${name}" in words(path)}
 
     def _rows(self, path: str, more: Row | None = None) -> list[Row]:
-        text = self._answerable(path)
-        cursor = self._connection.execute(text, self._used(text, more))
+        cursor = self._connection.execute(self._answerable(path), self._used(path, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _columns_of(record: Stage | Event) -> Row:
+def _columns_of(record: Stage | Event | CommitmentLot) -> Row:
     return {name: getattr(record, name) for name in record.__slots__}
 
 
@@ -274,6 +316,10 @@ def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequenc
     for candidate in candidates:
         if not candidate.calendar_days > 0:
             raise InputError(f"{candidate.key}: a run takes more than 0 days", help="give the calendar days of a run")
+        if candidate.utilisation is not None and not 0 < candidate.utilisation <= 1:
+            raise InputError(
+                f"{candidate.key}: utilisation is {candidate.utilisation}", help="it must be above 0 and at most 1"
+            )
         if candidate.term is not None and candidate.term not in TERMS:
             raise InputError(f"{candidate.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
     if economics.term not in TERMS:

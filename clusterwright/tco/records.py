@@ -62,6 +62,7 @@ class Candidate:
         bill: everything the cluster consists of. A bill with an IT load (`it_power_w`) is owned, any other rented.
         nodes, gpus: size of the cluster.
         calendar_days: of one run of the blueprint on it.
+        utilisation: share of the horizon that it works; None takes that of the economics.
         term: how its compute nodes are paid; None takes the term of the economics.
         overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
         surcharges: running costs that are shares of others.
@@ -70,6 +71,8 @@ class Candidate:
         rates: prices agreed with a provider, as (sku, USD per unit and charge period), in the place of list prices.
         competes: whether it may be called the cheapest: not where the bill holds only what a price is known of, or
             where capacity is not assured for the horizon.
+        expands: whether nodes are bought where the work outgrows them; else it does what it can.
+        listed: whether it is an option itself, not only a part of mixes.
     """
 
     key: str
@@ -78,6 +81,7 @@ class Candidate:
     nodes: int
     gpus: int
     calendar_days: float
+    utilisation: float | None = None
     term: str | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     surcharges: tuple[Surcharge, ...] = ()
@@ -86,6 +90,8 @@ class Candidate:
     support: SupportPlan | None = None
     rates: tuple[tuple[str, float], ...] = ()
     competes: bool = True
+    expands: bool = True
+    listed: bool = True
 
     @property
     def owned(self) -> bool:
@@ -269,6 +275,7 @@ class CashFlowRow:
     """One dated, tagged amount of the horizon's cash flow (base values of all assumptions).
 
     Attributes:
+        part_key: the candidate that it comes from: of a mix one of its parts, else the same as `key`.
         month: 0 is the purchase; 1 is paid at the end of the first month; the last may be a part of one.
         category: of the bill line, or `installation`, `spares`, `support`, `staff`, `facility`, `energy`, `resale`.
         capex_or_opex, fixed_or_variable: variable amounts are proportional to the hours worked.
@@ -276,6 +283,7 @@ class CashFlowRow:
     """
 
     key: str
+    part_key: str
     month: float
     category: str
     item: str

@@ -7,9 +7,11 @@ select
                 owned boolean,
                 priced boolean,
                 competes boolean,
+                listed boolean,
                 nodes double,
                 gpus double,
                 calendar_days double,
+                utilisation double,
                 it_power_w double
             )[]
         ),

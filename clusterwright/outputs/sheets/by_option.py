@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.engine_rows import by_class
-from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest
+from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, when
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.rented import Rents, rent_of
-from clusterwright.outputs.sheets.shared import Class, Flows, Rows, Workbook, label_of, option_of
+from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Class, Flows, Rows, Workbook, label_of, option_of
+from clusterwright.plan.hybrids import BRIDGED
 from clusterwright.tco.records import CandidateCost
 
 _FIRST = 6  # row of month 0
@@ -53,19 +54,22 @@ def write_by_option(work: Workbook, rents: Rents, sheets: Mapping[str, CashSheet
     for title, row in _FACTS:
         page.text(row, 0, title)
     column = 4
-    for cost in work.found.costs:
+    # Mixes read the options that they are made of.
+    for cost in sorted(work.found.costs, key=lambda cost: cost.mixed):
         option = option_of(work.plan, cost)
         flows = _one(work, rents, sheets.get(option.target) if option else None, cost, column)
         work.flows[cost.key] = flows
         column += len(flows.amounts)
+    work.flows = {cost.key: work.flows[cost.key] for cost in work.found.costs}
 
 
 def _one(work: Workbook, rents: Rents, sheet: CashSheet | None, cost: CandidateCost, column: int) -> Flows:
     page = work.page("Cash by option")
     page.text(1, column, label_of(cost.key), "bold")
     days, gpus, busy = _facts(work, page, sheet, cost, column)
-    rented = rent_of(work, rents, cost, busy) if sheet is None or cost.key in rents.terms else None
-    formulas = rented.flows if rented else {kind: sheet.of(kind) for kind in _TITLES} if sheet else {}
+    bridged = _bridged(work, cost.key)
+    rented = rent_of(work, rents, cost, busy) if not bridged and (sheet is None or cost.key in rents.terms) else None
+    formulas = bridged or (rented.flows if rented else {kind: sheet.of(kind) for kind in _TITLES} if sheet else {})
     formulas = _with_rest(work, cost.key, {kind: cells for kind, cells in formulas.items() if cells})
     kinds = [kind for kind in _TITLES if kind in formulas]
     page.widths_at(column, *(16.0 for _ in kinds))
@@ -80,6 +84,33 @@ def _one(work: Workbook, rents: Rents, sheet: CashSheet | None, cost: CandidateC
     )  # fmt: skip
 
 
+def _bridged(work: Workbook, key: str) -> dict[Class, Rows]:
+    """Return the owner's months, rented until delivery, and what is bought paid in two parts; nothing of others."""
+    owned, bridge = work.owned, work.flows.get(work.found.taxed.bridged_by)
+    if owned is None or bridge is None or key != owned.key + BRIDGED:
+        return {}
+    until, deposit = work.names["delivery_months"], work.names.get("deposit")
+    nothing = (figure(0.0),) * work.rows
+    found: dict[Class, Rows] = {
+        kind: tuple(
+            when(month.at_most(until), before, after)
+            for month, before, after in zip(
+                work.months, bridge.amounts.get(kind, nothing), owned.amounts.get(kind, nothing), strict=True
+            )
+        )
+        for kind in RUNNING
+        if kind in bridge.amounts or kind in owned.amounts
+    }
+    found |= {kind: owned.amounts[kind] for kind in CAPITAL if kind in owned.amounts}
+    if deposit is not None:
+        whole = owned.amounts["bought"]
+        found["bought"] = tuple(
+            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), (1.0 - deposit) * whole[0], 0.0)
+            for row, usd in enumerate(whole)
+        )
+    return found
+
+
 def _facts(
     work: Workbook, page: Page, sheet: CashSheet | None, cost: CandidateCost, column: int
 ) -> tuple[Figure, Figure, Figure]:
@@ -90,6 +121,10 @@ def _facts(
         )
         return days, gpus, busy
     names = work.names
+    if cost.mixed:
+        facts = ((2, cost.calendar_days), (3, float(cost.gpus)), (4, cost.busy_fraction))
+        days, gpus, busy = (page.number(row, column, value, "input") for row, value in facts)
+        return days, gpus, busy
     days = page.number(2, column, cost.calendar_days, "input")
     runs = names["runs_in_horizon"] / names.get("mean_work", figure(1.0))
     share = runs * days * 24.0 / (names["horizon_months"] * names["hours_per_month"])

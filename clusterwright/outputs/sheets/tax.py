@@ -168,8 +168,7 @@ def _schedule(work: Workbook, page: Page) -> _Schedule | None:
 
 
 def _tables_row(work: Workbook) -> int:
-    options = len(work.flows) + (1 if work.found.taxed.delivery_months else 0)
-    return _FIRST + years() + 7 + options + 3
+    return _FIRST + years() + 7 + len(work.flows) + 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,9 +182,8 @@ class _Option:
 
 
 def _options(work: Workbook) -> list[_Option]:
-    """Return every option; with a delivery, the owner rented until then too, what is bought paid in two parts."""
     rows = range(work.rows)
-    found = [
+    return [
         _Option(
             key=flows.key,
             running=tuple(flows.in_month(row, RUNNING) for row in rows),
@@ -194,24 +192,6 @@ def _options(work: Workbook) -> list[_Option]:
         )
         for flows in work.flows.values()
     ]
-    taxed = work.found.taxed
-    owned, bridge = work.owned, work.flows.get(taxed.bridged_by)
-    if not taxed.delivery_months or owned is None or bridge is None:
-        return found
-    names = work.names
-    until, deposit = names["delivery_months"], names.get("deposit")
-    mixed = tuple(
-        when(month.at_most(until), bridge.in_month(row, RUNNING), owned.in_month(row, RUNNING))
-        for row, month in enumerate(work.months)
-    )
-    bought = owned.of("bought")
-    if deposit is not None:
-        rest = (1.0 - deposit) * owned.of("bought")[0]
-        bought = tuple(
-            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), rest, 0.0)
-            for row, usd in enumerate(owned.of("bought"))
-        )
-    return [*found, _Option(key=f"{owned.key}/bridged", running=mixed, bought=bought, sold=owned.of("sold"))]
 
 
 def _one(work: Workbook, column: int, option: _Option, schedule: _Schedule | None) -> Taxed:
