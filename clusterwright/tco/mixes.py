@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.tco.payments import Financing
 from clusterwright.tco.stages import Pace
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Mix:
         rented_key: of the candidate that does the rest; empty where shares of the work are fixed.
         most_work: that what is owned can do, over the whole work of a month of the first year, where it does not grow
             with the work; None where it does.
+        financing: how the purchases are paid for; None at once.
     """
 
     key: str
@@ -60,6 +62,7 @@ class Mix:
     deposit: float = 1.0
     rented_key: str = ""
     most_work: float | None = None
+    financing: Financing | None = None
 
     @property
     def rents_more(self) -> bool:
@@ -126,6 +129,7 @@ def owned_and_rented(
         found += [
             Part(key=key, fixed_share=fixed, variable_share=variable, from_month=start, to_month=to_month)
             for key, fixed, variable in shares
+            if fixed or variable
         ]
     return tuple(found)
 

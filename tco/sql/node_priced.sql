@@ -1,5 +1,5 @@
--- One row is one option: what it costs over the horizon, in what follows the price of rented nodes and in what does not.
--- What is paid by what whole bills come to is left out.
+-- One row is one option: what it costs over the horizon, in what follows the price of rented nodes and in what does
+-- not. What is paid by what whole bills come to is left out.
 select
     key,
     coalesce(sum(usd) filter (where price_set_month is not null), 0.0) as nodes_usd,
