@@ -1,5 +1,5 @@
--- One row is one year of one candidate with a committed spend: what is committed, and what the use of that year costs. A
--- last part of a year counts by its length.
+-- One row is one year of one candidate with a committed spend: what is committed, and what the use of that year costs.
+-- A last part of a year counts by its length.
 select
     spend_term.scenario,
     contract.key,

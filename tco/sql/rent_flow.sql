@@ -2,7 +2,7 @@
 -- capacity block), each renewed until the end of the horizon. What the end cuts off the last commitment stands there:
 -- as a credit to the work that follows (`unused_term`), or as the rest that is still owed.
 -- Hours worked follow the work of each month. Committed nodes are those of `commitment_lot`: those that the work needs
--- later are commitments of their own; `usd_each` is for the nodes of the bill, `scaled_by` names how many times as many.
+-- later are commitments of their own; `usd_each` is for the nodes of the bill, `scaled_by` names how many times that.
 -- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was
 -- agreed, empty for everything else.
 with
