@@ -11,11 +11,12 @@ from typing import Any
 from clusterwright.outputs import ranking
 from clusterwright.outputs.sheets.bill import write_bill
 from clusterwright.outputs.sheets.by_option import write_by_option, write_calendar
-from clusterwright.outputs.sheets.cash import CashSheet, write_cash
+from clusterwright.outputs.sheets.cash import CashSheet, owner_cells, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
 from clusterwright.outputs.sheets.contracts import contracted, write_contracts
 from clusterwright.outputs.sheets.currency import sheet_name, write_currency
 from clusterwright.outputs.sheets.financing import write_financing
+from clusterwright.outputs.sheets.formula import Figure, figure
 from clusterwright.outputs.sheets.inputs import write_inputs
 from clusterwright.outputs.sheets.options import write_options
 from clusterwright.outputs.sheets.page import Page
@@ -88,14 +89,14 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
 
 
 def _fill(work: Workbook, known: list[Option], currency: Currency | None, options: dict[str, Candidate]) -> None:
-    write_inputs(work)
+    resale = write_inputs(work)
     write_calendar(work)
     terms = write_contracts(work, options) if options else {}
     if terms:
         write_contract_calendar(work)
     bill = write_bill(work, terms)
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
-    stages = write_stages(work) if staged(work) else None
+    stages = write_stages(work, resale, _owner(work)) if staged(work) else None
     sheets: dict[str, CashSheet] = {
         option.target: write_cash(work, option, bill, stages, keys.get(option.target, option.target))
         for option in known
@@ -119,6 +120,17 @@ def _fill(work: Workbook, known: list[Option], currency: Currency | None, option
     write_summary(work, sheets, write_checks(work))
 
 
+def _owner(work: Workbook) -> tuple[Figure, Figure]:
+    """Return the busy share and the nodes of the cluster that is owned, as cells of its sheet; 0 and 1 without one."""
+    option = next(
+        (option for option in work.plan.options if option.it_power_w is not None and not option.missing), None
+    )
+    cost = next((cost for cost in work.found.costs if cost.owned and not cost.mixed), None)
+    if option is None or cost is None:
+        return figure(0.0), figure(1.0)
+    return owner_cells(work, option, cost.busy_fraction)
+
+
 def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyped
     money, yellow = "#,##0.00;[Red]-#,##0.00", {"font_color": "#0000FF", "bg_color": "#FFF9E5"}
     head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"}
@@ -134,6 +146,7 @@ def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyp
         "title": {"bold": True, "font_size": 14},
         "note": {"italic": True, "font_color": "#52606D"},
         "usd": {"num_format": money, "align": "right"},
+        "engine": {"num_format": money, "align": "right", "italic": True},
         "unit_usd": {"num_format": "#,##0.0000", "align": "right"},
         "total": {"num_format": money, "align": "right", "bold": True, "top": 1},
         "input": {"num_format": "#,##0.######"} | yellow,

@@ -160,6 +160,12 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
     )
 
 
+def owner_cells(work: Workbook, option: Option, busy: float) -> tuple[Figure, Figure]:
+    """Return the cells of an owned option's busy share of the horizon, and of its servers."""
+    page = work.page(f"Cash {option.target}")
+    return page.cell(5, 1, busy), page.cell(8, 1, float(option.nodes))
+
+
 def _as_planned(work: Workbook, option: Option) -> bool:
     """Return whether the comparison counts what the plan counts: charges of clouds are in the comparison alone."""
     return option.it_power_w is not None or work.plan.tco.cloud == type(work.plan.tco.cloud)()

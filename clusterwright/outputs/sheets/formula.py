@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 Value = float | str | bool | None
 
@@ -158,40 +157,6 @@ def looked_up(cells: Span, labels: Span, label: Figure) -> Figure:
     return Figure(text, None if place is None else cells.values[place])
 
 
-def last_below(cells: Span, limit: float) -> Figure:
-    """Return the place, counted from one, of the last cell below a limit; 0 if there is none."""
-    return _last(cells, f"<{figure(limit).text}", lambda usd: usd < limit)
-
-
-def last_above(cells: Span, limit: float) -> Figure:
-    """Return the place, counted from one, of the last cell above a limit; 0 if there is none."""
-    return _last(cells, f">{figure(limit).text}", lambda usd: usd > limit)
-
-
-def sign_changes(cells: Span) -> Figure:
-    """Return how often cells side by side differ in sign."""
-    first, _, last = cells.text.partition(":")
-    sheet, _, start = first.rpartition("!")
-    earlier = f"{first}:{_moved(last, -1)}"
-    later = f"{sheet}!{_moved(start, 1)}:{last}"
-    usd = numbers(cells)
-    found = sum(one * two < 0 for one, two in pairwise(usd))
-    return Figure(f"SUMPRODUCT(--({earlier}*{later}<0))", float(found))
-
-
-def _moved(cell: str, rows: int) -> str:
-    """Return an absolute cell such as `$B$7` some rows further down."""
-    letters, row = cell.rsplit("$", 1)
-    return f"{letters}${int(row) + rows}"
-
-
-def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
-    place = max((number for number, usd in enumerate(numbers(cells), start=1) if chosen(usd)), default=0)
-    first = cells.text.partition(":")[0]
-    text = f"SUMPRODUCT(MAX(({cells.text}{test})*(ROW({cells.text})-ROW({first})+1)))"
-    return Figure(text, float(place))
-
-
 def remainder(of: Figure, by: Figure) -> Figure:
     """Return MOD of numbers that are not negative."""
     value = calculated(math.fmod, (of.value, by.value))
@@ -230,6 +195,11 @@ def size(of: Figure) -> Figure:
 def whole(of: Figure) -> Figure:
     """Return INT: the whole number below."""
     return Figure(f"INT({of.text})", _with(lambda one: float(math.floor(one)), of))
+
+
+def exponential(of: Figure) -> Figure:
+    """Return EXP."""
+    return Figure(f"EXP({of.text})", _with(math.exp, of))
 
 
 def to_millionths(of: Figure) -> Figure:
