@@ -96,8 +96,8 @@ def _tax(book: Workbook, found: Finances) -> int:
         _same(profit[at + 2][year.year], year.depreciation_usd, f"P&L, year {year.year}")
         if not schedule:
             continue
-        _same(schedule[year.year - 1][4], year.depreciation_usd, f"year {year.year}")
-        _same(schedule[year.year - 1][5], year.book_value_usd, f"year {year.year}")
+        _same(schedule[year.year - 1][1], year.depreciation_usd, f"year {year.year}")
+        _same(schedule[year.year - 1][2], year.book_value_usd, f"year {year.year}")
     return 8 * len(found.taxed.options) + 2 * len(found.taxed.books)
 
 

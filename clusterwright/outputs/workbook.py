@@ -43,6 +43,7 @@ _VIEWS = (
 )  # fmt: skip
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
+_BOOKS = ("Books by month", "Depreciation")
 _LAST = ("Not counted", "Checks")
 
 
@@ -73,6 +74,7 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
         *_FOUNDATIONS,
         *(f"Cash {option.target}" for option in known),
         *_BY_MONTH,
+        *(_BOOKS if any(cost.owned for cost in work.found.costs) else ()),
         *contracts,
         *stages,
         *_LAST,

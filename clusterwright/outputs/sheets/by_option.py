@@ -76,7 +76,7 @@ def _one(work: Workbook, rents: Rents, sheet: CashSheet | None, cost: CandidateC
     }
     return Flows(
         key=cost.key, label=label_of(cost.key), cost=cost, amounts=amounts, days=days, gpus=gpus, busy=busy,
-        following=rented.following if rented else None,
+        assets=sheet.assets if sheet else {}, following=rented.following if rented else None,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
-from clusterwright.outputs.sheets.cash_columns import Month, amount_of, columns_of
+from clusterwright.outputs.sheets.cash_columns import EQUIPMENT, Month, amount_of, columns_of
 from clusterwright.outputs.sheets.engine_rows import by_class
 from clusterwright.outputs.sheets.formula import (
     Figure,
@@ -21,7 +21,7 @@ from clusterwright.outputs.sheets.formula import (
     when,
 )
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Class, Rows, Workbook
+from clusterwright.outputs.sheets.shared import Asset, Class, Rows, Workbook
 from clusterwright.outputs.sheets.stages import Stages
 from clusterwright.plan.record import Option
 from clusterwright.plan.words import NAME_OF_TARGET
@@ -39,6 +39,7 @@ class Column:
     title: str
     kind: Class
     cells: Rows
+    asset: Asset = EQUIPMENT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +70,13 @@ class CashSheet:
         """Return the sum of the columns of a kind, by row; empty if there is none."""
         chosen = [column.cells for column in self.columns if column.kind == kind]
         return tuple(added(cells) for cells in zip(*chosen, strict=True))
+
+    @property
+    def assets(self) -> dict[Asset, Rows]:
+        """What is bought by month row, by class."""
+        bought = [column for column in self.columns if column.kind == "bought"]
+        by_class = {column.asset: [entry.cells for entry in bought if entry.asset == column.asset] for column in bought}
+        return {asset: tuple(added(cells) for cells in zip(*rows, strict=True)) for asset, rows in by_class.items()}
 
     def sum_figure(self, title: str) -> Figure:
         """Return the sum of a column; `unknown` where an owned cluster cannot do the work in time."""
@@ -144,12 +152,13 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         extra = _extra(page, (at, 2 + len(cells)), cells, sold, (_factor(work, months[row]), so_far))
         for title, cell in zip(_EXTRA, extra, strict=True):
             totals[title].append(cell)
+    assets = [*(column.asset for column in formulas), *(EQUIPMENT for _ in rest)]
     return CashSheet(
         work=work,
         option=option,
         columns=tuple(
-            Column(title=title, kind=kind, cells=tuple(cells))
-            for title, kind, cells in zip(titles, [*kinds, *rest], columns, strict=True)
+            Column(title=title, kind=kind, cells=tuple(cells), asset=asset)
+            for title, kind, cells, asset in zip(titles, [*kinds, *rest], columns, assets, strict=True)
         ),
         totals={title: tuple(cells) for title, cells in totals.items()},
         busy=facts["busy"],

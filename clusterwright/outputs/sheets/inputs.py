@@ -2,10 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import get_args
 
-from clusterwright.blueprint.finances import TcoSection
 from clusterwright.outputs.sheets.formula import Figure, largest
+from clusterwright.outputs.sheets.method_shares import NAMES
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.resale import Resale, curve_of, newest_age, write_resale
 from clusterwright.outputs.sheets.shared import Workbook
@@ -19,6 +18,8 @@ _YEAR_S = 8760 * 3600.0
 _GB = 1e9
 #: Columns whose text stands right of a number and would touch it.
 _UNIT = 2
+#: Name of the method that purchases are written off by; with `_of_` and a category, of those that have another.
+METHOD = "depreciation_method"
 _EXAMPLE = "the blueprint has none: an example on the sheet Financing, nothing else depends on it"
 
 
@@ -149,7 +150,11 @@ def _finance(work: Workbook) -> list[Input]:
     months = round(loan.term / _MONTH_S) if loan else min(48, work.rows - 1)
     rows = [
         Input(name="tax_rate", value=found.tax_rate, unit="share of income"),
-        Input(name="depreciation_method", value=found.depreciation, unit="column of the sheet Tax"),
+        Input(name=METHOD, value=found.depreciation, unit="row of the sheet Depreciation"),
+        *(
+            Input(name=f"{METHOD}_of_{category}", value=method, unit="row of the sheet Depreciation")
+            for category, method in _own_methods(work).items()
+        ),
         Input(
             name="bonus_depreciation", value=found.bonus_fraction, unit="share written off at once in the first year"
         ),
@@ -169,6 +174,13 @@ def _finance(work: Workbook) -> list[Input]:
     return rows
 
 
+def _own_methods(work: Workbook) -> dict[str, str]:
+    """Return the methods of categories that are not written off like the rest."""
+    section = work.plan.tco
+    building = {"building": section.owner.building_depreciation} if section.owner.building_usd_per_kw else {}
+    return {**building, **section.depreciation_of}
+
+
 def _cloud(work: Workbook) -> list[Input]:
     """Return what clouds charge beside the bill, as far as the blueprint gives it."""
     section = work.plan.tco.cloud
@@ -181,12 +193,6 @@ def _cloud(work: Workbook) -> list[Input]:
     if not isinstance(section.support, str):
         rows.append(Input(name="support_share", value=section.support, unit="share of a month's rent and charges"))
     return [row for row in rows if row.value]
-
-
-def methods() -> tuple[str, ...]:
-    """Return every method of depreciation that a blueprint may name."""
-    names: tuple[str, ...] = get_args(TcoSection.model_fields["depreciation"].annotation)
-    return names
 
 
 def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
@@ -212,5 +218,6 @@ def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
                 {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most,
                  "error_title": name.replace("_", " "), "error_message": message},
             )  # fmt: skip
-    row = rows["depreciation_method"]
-    page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": list(methods())})
+    for name, row in rows.items():
+        if name.startswith(METHOD):
+            page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": NAMES})

@@ -21,6 +21,27 @@ CAPITAL: tuple[Class, ...] = ("bought", "sold")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Asset:
+    """A class of what is bought, all of which is written off alike.
+
+    Attributes:
+        category: of the cash flow with a method of its own, empty for all others.
+        stays: whether it is kept where equipment is replaced.
+        late: whether it is what is paid at delivery.
+    """
+
+    category: str = ""
+    stays: bool = False
+    late: bool = False
+
+    @property
+    def text(self) -> str:
+        """How people read it."""
+        parts = (self.category or "equipment", "kept" if self.stays else "", "paid at delivery" if self.late else "")
+        return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Flows:
     """One option's cash by month, as cells of the sheet `Cash by option`.
 
@@ -28,6 +49,7 @@ class Flows:
         key, label: of the option; cost: what the engine found.
         amounts: cells by month row of every class that the option has.
         days, gpus, busy: cells with the days of a run, the GPUs, the share of the horizon at work.
+        assets: what is bought by month row, by class.
         following: USD of the horizon that follow the price of rented GPU nodes, where no bill says it.
     """
 
@@ -38,6 +60,7 @@ class Flows:
     days: Figure
     gpus: Figure
     busy: Figure
+    assets: Mapping[Asset, Rows] = field(default_factory=dict)
     following: Figure | None = None
 
     @property
