@@ -4,21 +4,23 @@ BIN := .venv/bin
 # A project per cloud and scheduler, such as aws-slurm; each has its own tests, type check and style check.
 PROJECTS := $(subst /,-,$(foreach base,$(wildcard stacks/*/base),$(patsubst stacks/%,%,$(wildcard $(base:base=slurm) $(base:base=kubernetes)))))
 STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
+# Modules are compiled when they are first imported; most of a cloud's SDK never is.
+INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo test check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
 	@echo
 	@echo "Open out/tco/report.html in a browser; out/README.md says what the rest is."
 
-test: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## install what the tests need, run them all
+test: environments ## install what the tests need, run them all
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n 2 --ignore=tests/stacks
+	$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal --ignore=tests/stacks
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
-	$(BIN)/python -m pytest -q -n 2 tests/stacks  # not traced: the programs run in other processes, and tracing takes time
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/stacks  # not traced: the programs run in other processes
 	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
 
 # The user's own tests of a generated project, in a process of their own: module names repeat between clouds.
@@ -40,17 +42,25 @@ $(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
 	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py
 
-check: .venv/installed-dev .venv-stacks/installed ## guards that need no test: style, types, layers, SQL, packaging
+check: .venv/installed-dev .venv-stacks/installed .venv-policy/installed ## guards that need no test: style, types, layers, SQL, packaging
+	$(MAKE) --no-print-directory -j2 --output-sync=target check-wheel check-sql $(PROJECTS:%=check-%) check-python check-schemas
+
+check-python: .venv/installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/sqlfluff lint pricing tco
 	$(BIN)/shellcheck templates/node/*.sh templates/launch/*.sh
+
+check-sql: .venv/installed-dev
+	$(BIN)/sqlfluff lint pricing tco
+
+check-schemas: .venv/installed-dev
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml
-	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=check-%)
+
+check-wheel: .venv/installed-dev
 	$(BIN)/python tests/packaging/check_wheel.py
 
 schema: .venv/installed ## write the generated JSON Schemas
@@ -82,31 +92,33 @@ constraints-stacks: .venv/installed-dev
 clean: ## remove everything that these targets made
 	rm -rf .venv .venv-stacks .venv-policy .venv-exports out dist build
 
+environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## everything that checks and tests need
+
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Clusterwright needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python $(INSTALL) "pip>=25.1"
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python $(INSTALL) -c constraints.txt -e .
 	touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e . --group dev
+	$(BIN)/python $(INSTALL) -c constraints.txt -e . --group dev
 	touch $@ .venv/installed
 
 .venv-stacks/installed: constraints-stacks.txt
 	$(PYTHON) -m venv .venv-stacks
-	.venv-stacks/bin/python -m pip install -q --disable-pip-version-check -r constraints-stacks.txt
+	.venv-stacks/bin/python $(INSTALL) -r constraints-stacks.txt
 	touch $@
 
 .venv-policy/installed: stacks/every_cloud/policy/constraints.txt stacks/every_cloud/policy/requirements.txt
 	$(PYTHON) -m venv .venv-policy
-	.venv-policy/bin/python -m pip install -q --disable-pip-version-check -c $< -r stacks/every_cloud/policy/requirements.txt
+	.venv-policy/bin/python $(INSTALL) -c $< -r stacks/every_cloud/policy/requirements.txt
 	touch $@
 
 # AWS ParallelCluster, SkyPilot and the API schemas of Kubernetes, which read what is written for them.
 .venv-exports/installed: constraints-exports.txt
 	$(PYTHON) -m venv .venv-exports
-	.venv-exports/bin/python -m pip install -q --disable-pip-version-check -r constraints-exports.txt
+	.venv-exports/bin/python $(INSTALL) -r constraints-exports.txt
 	touch $@

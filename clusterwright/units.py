@@ -188,6 +188,15 @@ def text(value: float | None, kind: Kind, *, digits: int = 3) -> str:
     return f"{_significant(value, digits)} {kind.base}".rstrip()
 
 
+def percent(share: float | None, *, digits: int = 0, signed: bool = False) -> str:
+    """Return a share (0 to 1) as percent with a space before the sign, as SI has it; `unknown` for None.
+
+    >>> percent(0.414), percent(-0.0125, digits=1, signed=True), percent(12.5), percent(None)
+    ('41 %', '-1.2 %', '1,250 %', 'unknown')
+    """
+    return "unknown" if share is None else f"{100 * share:{'+' if signed else ''},.{digits}f} %"
+
+
 def _significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"

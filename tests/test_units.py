@@ -1,6 +1,7 @@
 """Quantities: parsing at the edge, printing, and the patterns that editors check."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,9 @@ def test_the_editor_accepts_exactly_what_the_parser_accepts(
     assert matches == (unit in kind.factors)
     if matches:
         assert units.parse(text, kind) == pytest.approx(number * kind.factors[unit])
+
+
+def test_percentages_are_written_by_one_function() -> None:
+    """No other place formats a share, so that all have the same space before the sign."""
+    sources = Path(units.__file__).parent.rglob("*.py")
+    assert [path for path in sources if re.search(r":[+,]*\.\d%\}", path.read_text(encoding="utf-8"))] == []

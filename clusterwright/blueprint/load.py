@@ -210,7 +210,7 @@ def position(document: Document, path: KeyPath) -> Position | None:
     if path in document.values and path in document.keys:
         value, key = document.values[path], document.keys[path]
         return value if value.line == key.line else key
-    if path in document.values and isinstance(path[-1], int):
+    if path and path in document.values and isinstance(path[-1], int):
         return document.values[path]
     for end in range(len(path) - 1, 0, -1):
         above = path[:end]

@@ -16,6 +16,7 @@ from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import money, on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import COSTS, read_focus
+from clusterwright.units import percent
 
 TAG = "gpu-cluster"
 #: Smaller lines are one row of the text; JSON and CSV have them all.
@@ -88,7 +89,7 @@ def _option(name: str, found: Comparison, option: Actual) -> list[str]:
             "", "", "",
         ])  # fmt: skip
     total = option.actual_usd - option.planned_usd
-    share = f" ({total / option.planned_usd:+.1%})" if option.planned_usd else ""
+    share = f" ({percent(total / option.planned_usd, digits=1, signed=True)})" if option.planned_usd else ""
     rows.append(["all lines", money(option.planned_usd), money(option.actual_usd), _signed(total) + share, "", "", ""])
     columns = [
         ("Line", "left"), ("planned", ""), ("billed", ""), ("difference", ""), ("by quantity", ""), ("by price", ""),
@@ -140,9 +141,12 @@ def _signed(usd: float) -> str:
 def _notes(found: Comparison) -> list[str]:
     notes = []
     if found.untagged_share:
-        notes.append(f"{found.untagged_share:.1%} of the cost in the cluster's accounts has no tag: it is in no line")
+        notes.append(
+            f"{percent(found.untagged_share, digits=1)} of the cost in the cluster's accounts has no tag: it is in no"
+            " line"
+        )
     if found.other_share:
-        notes.append(f"{found.other_share:.1%} belongs to other values of the tag")
+        notes.append(f"{percent(found.other_share, digits=1)} belongs to other values of the tag")
     if found.repeated:
         notes.append(
             f"{found.repeated:,} rows repeat another in every column and are counted once (--count-repeated: each)"

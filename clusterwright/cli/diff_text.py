@@ -7,6 +7,7 @@ from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.causes import Cause, Causes, Effect
 from clusterwright.plan.differences import Change, Differences, TargetChange
 from clusterwright.plan.words import NAME_OF_TARGET, money, small_money, told_lines
+from clusterwright.units import percent
 
 _MOST = 8
 #: Days that one decimal shows.
@@ -35,7 +36,9 @@ def _delta(change: Change) -> str:
         return ""
     before = float(change.before or 0.0)
     signed = Change(name="", unit=change.unit, before=0.0, after=abs(change.delta))
-    share = f" ({change.delta / abs(before):+.1%})" if before and change.unit != "share" else ""
+    share = (
+        f" ({percent(change.delta / abs(before), digits=1, signed=True)})" if before and change.unit != "share" else ""
+    )
     return f"{'+' if change.delta > 0 else '−'}{_value(signed, 'after')}{share}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code, load_and_decide
+from clusterwright.cli.answer import exit_code, load_and_decide, placing
 from clusterwright.cli.write import without_failures
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.formats import FORMATS, export_text
@@ -54,15 +54,16 @@ def _focus(
     """Print or write what the plan will be billed as FOCUS rows: CSV, or Parquet where the file's name says so."""
     from clusterwright.cli.lookups import day_of
     from clusterwright.outputs.focus import focus_csv, focus_rows, write_focus_parquet
+    from clusterwright.plan.report_currency import told_as_asked
 
     first = None if begin is None else day_of(begin)
     # All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.
     loaded, plan = load_and_decide(path, set_values)
     if on is not None and plan.option(on) is None:
         raise InputError(f"the plan has no option {on!r}", help=f"one of {', '.join(o.target for o in plan.options)}")
-    rows = tuple(
-        row for row in focus_rows(plan, begin=first) if on is None or row["SubAccountId"] == f"{plan.cluster.name}-{on}"
-    )
+    with placing(loaded), told_as_asked(plan):
+        every = focus_rows(plan, begin=first)
+    rows = tuple(row for row in every if on is None or row["SubAccountId"] == f"{plan.cluster.name}-{on}")
     for option in plan.options:
         if option.missing and on in (None, option.target):
             names = ", ".join(entry.sku for entry in option.missing)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from clusterwright.errors import EXIT_FINE
 from clusterwright.evidence.one_node import CASE, CLAIMED_MONTHS, LIFE_MONTHS, UTILISATIONS, OneNode, RentedAt, one_node
 from clusterwright.pricing.book import PriceBook
+from clusterwright.units import percent
 
 _WORDS = {"power_only": "power", "all_costs": "all", "list_100": "100 USD", "lambda_cloud": "lambda"}
 
@@ -54,7 +55,7 @@ def _document(found: OneNode) -> str:
 def text(found: OneNode) -> str:
     """Return the table as lines of text, with the verdict on the claim below it."""
     head = ["rented at", "USD an hour"]
-    head += [f"{_word(way)} {100 * used:.0f} %" for way in found.ways for used in UTILISATIONS]
+    head += [f"{_word(way)} {percent(used)}" for way in found.ways for used in UTILISATIONS]
     head += ["since", "seen until", "source"]
     cells = [head, *(_cells(row, found.ways) for row in found.rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from clusterwright.units import percent
+
 _UNKNOWN = "unknown"
 _BAR = 40
 #: Regions with the same history that a chart names.
@@ -69,11 +71,11 @@ def _usd(value: float | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:+.1f} %"
+    return "–" if value is None else percent(value, digits=1, signed=True)
 
 
 def _part(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
+    return "–" if value is None else percent(value)
 
 
 def _number(value: float | None) -> str:
@@ -96,7 +98,7 @@ QUERIES = {
     "cheapest": Query(
         path="pricing/sql/gpu_price_in_force.sql",
         title="rent of one accelerator for an hour, as of {day}; PFLOP/s are dense",
-        help="Rank what rents a GPU: USD per GPU-hour, per dense PFLOP/s-hour, per GB of HBM and hour.",
+        help="Rank what rents a GPU.\n\nIn USD per GPU-hour, per dense PFLOP/s-hour, per GB of HBM and hour.",
         most=20,
         columns={
             "sku": _text, "region": _text, "term": _text, "usd_per_gpu_hour": _usd,
@@ -117,7 +119,7 @@ QUERIES = {
     "discounts": Query(
         path="pricing/sql/discount_over_time.sql",
         title="discounts against the on-demand price of the same day and region",
-        help="Show spot, commitments and blocks against the on-demand price of their day.",
+        help="Show discounts: spot, commitments and blocks.\n\nAgainst the on-demand price of their day.",
         columns={
             "sku": _text, "region": _text, "term": _text, "effective_from": _text, "last_seen": _text,
             "usd_per_gpu_hour": _usd, "on_demand_usd_per_gpu_hour": _usd, "discount_share": _part,
@@ -138,7 +140,7 @@ QUERIES = {
         path="pricing/sql/market_index.sql",
         title="median over providers of the {term} price of one GPU-hour, by month until {day}; others are providers"
         " besides {clouds}",
-        help="Show what a GPU-hour costs by month, the median over providers.",
+        help="Show what a GPU-hour costs by month.\n\nThe median over providers.",
         term="on_demand",
         most=60,
         columns={
@@ -150,7 +152,7 @@ QUERIES = {
     "months": Query(
         path="pricing/sql/price_of_month.sql",
         title="{term} price of one GPU-hour by month as of {day}, weighted by how long each price stood",
-        help="Show prices by month: mean weighted by time, lowest, highest. For spot prices of zones.",
+        help="Show prices by month.\n\nMean weighted by time, lowest, highest. For spot prices of zones.",
         term="spot",
         columns={
             "sku": _text, "region": _text, "month": _month, "mean_usd_per_gpu_hour": _usd,
@@ -180,7 +182,7 @@ QUERIES = {
     "breakeven": Query(
         path="pricing/sql/breakeven.sql",
         title="months until a bought server is cheaper than renting its GPUs, as of {day}",
-        help="Show after how many months buying is cheaper than renting, for every product, region and term.",
+        help="Show when buying gets cheaper than renting.\n\nMonths, for every product, region and term.",
         columns={
             "sku": _text, "region": _text, "term": _text, "usd_per_gpu_hour": _usd, "breakeven_months": _months,
             "system": _text, "last_seen": _text, "source": _text,

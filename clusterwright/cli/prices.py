@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from clusterwright.cli import price_ask
+from clusterwright.cli.help_text import Application
 from clusterwright.cli.options import AsJson
 from clusterwright.cli.price_ask import Store
 
@@ -26,7 +27,7 @@ class PriceCommands(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-prices = typer.Typer(
+prices = Application(
     cls=PriceCommands,
     help="Prices with day and source: list, compare, fetch.",
     rich_markup_mode=None,
@@ -36,7 +37,9 @@ prices = typer.Typer(
 @prices.command(DEFAULT_COMMAND)
 def show(
     *,
-    sku: Annotated[str | None, typer.Argument(help="for example aws/p5.48xlarge or dgx-h100")] = None,
+    sku: Annotated[
+        str | None, typer.Argument(metavar="PRODUCT", help="for example aws/p5.48xlarge or dgx-h100")
+    ] = None,
     as_of: price_ask.AsOf = None,
     history: Annotated[bool, typer.Option("--history", help="every change of the price")] = False,
     rejected: Annotated[bool, typer.Option("--rejected", help="what is not used, and why")] = False,
@@ -57,7 +60,9 @@ def import_quotes(
     *,
     quotes: Annotated[Path, typer.Argument(metavar="QUOTES.csv", help="pricing/README.md lists the columns")],
     source: Annotated[str, typer.Option(help="who gave the prices, for example 'offer Contoso 4711'")],
-    seen_on: Annotated[str | None, typer.Option("--seen-on", metavar="DAY", help="today by default")] = None,
+    seen_on: Annotated[
+        str | None, typer.Option("--seen-on", metavar="DAY", help="day of the prices; today by default")
+    ] = None,
     hand_kept: Annotated[
         bool, typer.Option("--hand-kept", help="a list that people keep: refused if it only repeats an older one")
     ] = False,
@@ -85,7 +90,7 @@ def fetch(
     files: Annotated[
         list[Path] | None, typer.Option("--from", metavar="FILE", help="read saved documents; no network")
     ] = None,
-    url: Annotated[str, typer.Option(help="another address, for example of a mirror")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="another address, for example of a mirror")] = "",
     seen_on: Annotated[
         str | None, typer.Option("--seen-on", metavar="DAY", help="of saved documents; today by default")
     ] = None,
@@ -113,7 +118,10 @@ def fetch(
 def export_archive(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="a new one")], store: Store = None
 ) -> None:
-    """Write the store as Parquet files, one folder of prices per provider."""
+    """Write the store as Parquet files.
+
+    One folder of prices per provider.
+    """
     from clusterwright.cli import price_store
 
     raise typer.Exit(price_store.export(folder, store=store))

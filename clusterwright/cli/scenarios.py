@@ -11,6 +11,7 @@ from clusterwright.errors import EXIT_FINE
 from clusterwright.plan.scenario_measures import Entry
 from clusterwright.plan.scenarios import TABLE, TOLERANCE, Scenario, scenarios
 from clusterwright.pricing.book import PriceBook
+from clusterwright.units import percent
 
 _SHOWN = 3
 _GUIDE = "the guide of 2026-06-18"
@@ -93,7 +94,7 @@ def verdict(entry: Scenario) -> str:
         if any(least != most for least, most in bounds):
             least, most = min(bound[0] for bound in bounds), max(bound[1] for bound in bounds)
             return f"{winner}; figure possible: the bounds are {_figure(least)} and {_figure(most)}"
-        return f"{winner}; figure right within {100 * TOLERANCE:.0f} %"
+        return f"{winner}; figure right within {percent(TOLERANCE)}"
     told = min(bound[0] for bound in bounds) if entry.lower_is_better else max(bound[1] for bound in bounds)
     nearest = min(max(told, entry.printed_low), entry.printed_high)
     return f"{winner}; figure wrong: {_figure(told)} now, {told / nearest:.2g} times what is printed"

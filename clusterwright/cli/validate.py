@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, InputError
+from clusterwright.units import percent
 
 
 def training(path: Path, *, as_json: bool) -> int:
@@ -59,7 +60,7 @@ def calibrate(path: Path, output: Path, *, anew: bool) -> int:
         own = effects.estimate(runs, before, deviations=effects.OWN_DEVIATIONS, noise=effects.OWN_NOISE)
         written = store.write_adjusted(output, own, runs, source=path.name)
         median = float(np.median(np.abs(np.expm1(-before))))
-        lines = [f"{len(runs)} runs, median error {median:.1%} before; {len(own.values)} effects added"]
+        lines = [f"{len(runs)} runs, median error {percent(median, digits=1)} before; {len(own.values)} effects added"]
     lines += [f"{len(skipped)} rows not expressed"] if skipped else []
     print("\n".join([*lines, *(f"wrote {entry}" for entry in written)]))  # noqa: T201 - the result
     print(f"use it with: CLUSTERWRIGHT_CALIBRATION={output} clusterwright plan BLUEPRINT")  # noqa: T201
@@ -87,6 +88,6 @@ def _text(found: dict[str, Any]) -> str:
 
 def _cells(name: str, part: dict[str, Any]) -> tuple[str, ...]:
     shares = ("median_ape", "p90_ape", "baseline_median_ape", "in_band", "memory_median_ape")
-    median, high, plain, inside, memory = ("-" if part[key] is None else f"{part[key]:.1%}" for key in shares)
+    median, high, plain, inside, memory = ("-" if part[key] is None else percent(part[key], digits=1) for key in shares)
     oom = "-" if part["false_oom"] is None else str(part["false_oom"])
     return name, str(part["rows"]), str(part["predicted"]), median, high, plain, inside, memory, oom

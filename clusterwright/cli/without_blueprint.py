@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from clusterwright.cli.help_text import Application
 from clusterwright.cli.options import AsJson, Output, Runs
 
 
@@ -85,7 +86,7 @@ def facts(
     raise typer.Exit(lookups.facts(name, conflicts=conflicts, as_json=as_json))
 
 
-validate = typer.Typer(help="Hold the engines against published figures.", no_args_is_help=True, rich_markup_mode=None)
+validate = Application(help="Hold the engines against published figures.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @validate.command("training")

@@ -91,7 +91,7 @@ def actual(
     tag: Annotated[
         str | None, typer.Option(metavar="KEY=VALUE", help="of the cluster's resources; gpu-cluster=NAME by default")
     ] = None,
-    cost: Annotated[str, typer.Option(help="effective (amortised) or billed (cash)")] = "effective",
+    cost: Annotated[str, typer.Option(metavar="effective|billed", help="amortised, or cash")] = "effective",
     rates: Rates = None,
     count_repeated: Annotated[
         bool, typer.Option("--count-repeated", help="count rows that are the same in every column each time")

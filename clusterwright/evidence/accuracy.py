@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,10 +13,12 @@ from clusterwright.evidence.runs import Run
 from clusterwright.evidence.validate import Score, score, share_in_bands_of_others
 from clusterwright.sizing.calibration import DENSE, EXPERTS, band_name
 from clusterwright.sizing.columns import Array
+from clusterwright.units import percent
 
 if TYPE_CHECKING:
     from clusterwright.evidence.calibrate import Calibrated
 
+_tenths = partial(percent, digits=1)
 _HEAD = """# How accurate the training engine is
 
 Written by `python -m clusterwright.evidence.calibrate RUNS.csv`; do not edit by hand.
@@ -126,8 +129,8 @@ def summary(calibrated: "Calibrated") -> list[str]:
             engine = _score(calibrated, rows, calibrated.held_out.release_known)
             plain = _score(calibrated, rows, calibrated.baseline_errors)
             lines.append(
-                f"{kind}: {engine.rows} runs left out group by group, median error {engine.median_error:.1%} "
-                f"(constant MFU {plain.median_error:.1%}), P90 {engine.p90_error:.1%}"
+                f"{kind}: {engine.rows} runs left out group by group, median error {_tenths(engine.median_error)} "
+                f"(constant MFU {_tenths(plain.median_error)}), P90 {_tenths(engine.p90_error)}"
             )
     return lines
 
@@ -148,8 +151,8 @@ def _score(calibrated: "Calibrated", rows: Sequence[int], errors: Array) -> Scor
 def _score_cells(calibrated: "Calibrated", rows: Sequence[int], errors: Array) -> list[str]:
     engine, plain = _score(calibrated, rows, errors), _score(calibrated, rows, calibrated.baseline_errors)
     return [
-        str(engine.rows), str(engine.groups), f"{engine.median_error:.1%}", f"{engine.p90_error:.1%}",
-        f"{engine.mean_error:.1%}", f"{plain.median_error:.1%}", f"{plain.p90_error:.1%}",
+        str(engine.rows), str(engine.groups), _tenths(engine.median_error), _tenths(engine.p90_error),
+        _tenths(engine.mean_error), _tenths(plain.median_error), _tenths(plain.p90_error),
     ]  # fmt: skip
 
 
@@ -211,7 +214,8 @@ def _bands(calibrated: "Calibrated") -> str:
             table.append(
                 [
                     told, generation, kind, *_score_cells(calibrated, rows, held - band.p50),
-                    f"{np.expm1(band.p10 - band.p50):+.1%} to {np.expm1(band.p90 - band.p50):+.1%}", f"{inside:.0%}",
+                    " to ".join(_tenths(np.expm1(end - band.p50), signed=True) for end in (band.p10, band.p90)),
+                    percent(inside),
                 ]
             )  # fmt: skip
     header = ("what", "generation", "kind", *_SCORE_HEADER, "band about the median", "in band")
@@ -239,7 +243,13 @@ def _releases(calibrated: "Calibrated") -> str:
     for run, error in zip(calibrated.runs, calibrated.held_out.release_known, strict=True):
         errors.setdefault((run.software, run.kind), []).append(float(error))
     rows = [
-        [*key, str(len(values)), f"{_error(values, 0.5):.1%}", f"{_error(values, 0.9):.1%}", f"{np.mean(values):+.3f}"]
+        [
+            *key,
+            str(len(values)),
+            _tenths(_error(values, 0.5)),
+            _tenths(_error(values, 0.9)),
+            f"{np.mean(values):+.3f}",
+        ]
         for key, values in sorted(errors.items())
     ]
     header = ("software", "kind", "rows", "median", "P90", "mean ln(measured/predicted)")

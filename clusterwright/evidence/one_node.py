@@ -127,6 +127,6 @@ def one_node(book: PriceBook, as_of: dt.date | None = None) -> OneNode:
 
 def _breakevens(case: TcoCase, book: PriceBook) -> dict[tuple[str, str], float | None]:
     """Return the months of every owned option against every rented one."""
-    options, economics = candidates(case, case.horizon_months)
-    pairs = Ledger(options, economics, book).breakevens()
+    entered = candidates(case, case.horizon_months)
+    pairs = Ledger(entered.candidates, entered.economics, book, entered.mixes).breakevens()
     return {(pair.owned_key, pair.rented_key): pair.months for pair in pairs}

@@ -8,7 +8,8 @@ from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.errors import InputError
 from clusterwright.evidence.tco_case import Expected, TcoCase
 from clusterwright.evidence.tco_expressions import calculate, known, names_in
-from clusterwright.evidence.tco_outputs import Figures, figures
+from clusterwright.evidence.tco_outputs import figures
+from clusterwright.evidence.tco_pairs import Figures
 from clusterwright.evidence.tco_prices import with_prices
 from clusterwright.evidence.tco_reading import problem, problem_at, read_case
 from clusterwright.pricing.book import PriceBook

@@ -51,8 +51,9 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=_MOST), _AMOUNT]
 Positive = Annotated[float, Field(gt=_LEAST, allow_inf_nan=False, le=_MOST), _AMOUNT]
 Share = Annotated[Fraction, Field(ge=0, le=1)]
 Charge = Annotated[Fraction, Field(ge=0, le=1)]
-#: Shares that may also fall, or be more than all.
-Change = Annotated[Fraction, Field(gt=-1, le=10)]
+#: A change a year; a factor on what something cost at first.
+Change = Annotated[Fraction, Field(gt=-1, le=1)]
+Factor = Annotated[Fraction, Field(ge=0, le=1000)]
 
 _MONTHS = Kind(
     name="term", base="months", example="36",
@@ -61,6 +62,7 @@ _MONTHS = Kind(
 _HOURS = Kind(name="number of hours", base="h", example="730", factors={"": 1.0, "h": 1.0, "hours": 1.0})
 _LOAD = Kind(name="load", base="kW", example="10.2", factors={"": 1.0, "kW": 1.0, "W": 1e-3, "MW": 1e3})
 Months = Annotated[float, reader(_MONTHS), QuantitySchema(_MONTHS)]
+WholeMonths = Annotated[Months, Field(ge=0, multiple_of=1)]
 Hours = Annotated[float, reader(_HOURS), QuantitySchema(_HOURS)]
 Load = Annotated[float, reader(_LOAD), QuantitySchema(_LOAD), Field(ge=0, le=_MOST)]
 

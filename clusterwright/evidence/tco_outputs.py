@@ -5,26 +5,21 @@ from collections.abc import Mapping
 from itertools import permutations
 
 from clusterwright.errors import ClusterwrightError
-from clusterwright.evidence.tco_candidates import (
-    candidates,
-    gpus_had,
-    nameplate_kw,
-    paid_once,
-    purchase_usd,
-    servers,
-    shares,
-    utilisation,
-)
+from clusterwright.evidence.tco_candidates import candidates
 from clusterwright.evidence.tco_case import Option, TcoCase
+from clusterwright.evidence.tco_counts import gpus_had, nameplate_kw, purchase_usd, servers, utilisation
+from clusterwright.evidence.tco_lines import paid_once
+from clusterwright.evidence.tco_pairs import Figures, Paid, pair
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco import finance, returns
+from clusterwright.tco import finance
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.records import Breakeven, CandidateCost
+from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.taxes import AfterTax, Taxes, after_tax
 
-#: Figures by name; None is none, with the reason in the second mapping.
-Figures = dict[str, float | None]
 _ALMOST = 1e-9
+#: What is paid at the start without a method to write it off is written off in its first year.
+_AT_ONCE = (1.0,)
 
 
 def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
@@ -39,26 +34,32 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
     totals: dict[str, float] = {}
     horizons = dict.fromkeys(option.horizon_months or case.horizon_months for option in case.options.values())
     for horizon_months in horizons:
-        options, economics = candidates(case, horizon_months)
-        ledger = Ledger(options, economics, book)
+        entered = candidates(case, horizon_months)
+        ledger = Ledger(entered.candidates, entered.economics, book, entered.mixes)
         broken = ledger.audit()
         if broken:
             raise ClusterwrightError(f"the cash flow of the case does not reconcile: {broken[0]}")
-        costs = {cost.key: cost for cost in ledger.costs()}
+        costs = {cost.key: cost for cost in ledger.costs() if cost.key in case.options}
         levelised = ledger.levelised({name: _levelisation(case, name, horizon_months) for name in costs})
+        taxed = _taxed(case, ledger, set(costs))
+        paid = {}
         for name, cost in costs.items():
             option = case.options[name]
             totals[name] = cost.horizon_usd or 0.0
+            flows = _flows(ledger, name)
+            paid[name] = Paid(key=name, cost=cost, flows=flows, after_tax=taxed.get(name))
             found |= _prefixed(name, _option(case, option, cost, horizon_months))
-            found |= _prefixed(name, {f"cash_year_{year}_usd": usd for year, usd in _years(ledger, name).items()})
-            if option.owned:
-                cost_of_use = levelised[name]
-                found[f"{name}.fixed_charge_rate"] = cost_of_use.fixed_charge_rate
-                found[f"{name}.levelised_capital_usd_per_year"] = cost_of_use.capital_usd_per_year
-                found[f"{name}.levelised_usd_per_gpu_hour"] = cost_of_use.usd_per_useful_gpu_hour
-        breakevens = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
+            found |= _prefixed(name, _years(flows))
+            if name in taxed:
+                found[f"{name}.after_tax_usd"] = taxed[name].after_tax_usd
+                found[f"{name}.npv_after_tax_usd"] = taxed[name].npv_after_tax_usd
+            cost_of_use = levelised[name]
+            found[f"{name}.fixed_charge_rate"] = cost_of_use.fixed_charge_rate
+            found[f"{name}.levelised_capital_usd_per_year"] = cost_of_use.capital_usd_per_year
+            found[f"{name}.levelised_usd_per_gpu_hour"] = cost_of_use.usd_per_useful_gpu_hour
+        breakevens = {(each.owned_key, each.rented_key): each for each in ledger.breakevens(every_pair=True)}
         for mine, theirs in permutations(costs, 2):
-            told, why = _pair(case, ledger, costs[mine], costs[theirs], breakevens.get((mine, theirs)))
+            told, why = pair(case, horizon_months, paid[mine], paid[theirs], breakevens[mine, theirs])
             found |= _prefixed(f"{mine}.vs.{theirs}", told)
             reasons |= {f"{mine}.vs.{theirs}.{name}": reason for name, reason in why.items()}
     for mine, theirs in permutations(totals, 2):
@@ -66,6 +67,31 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
         found[f"{mine}.vs.{theirs}.saving_usd"] = saving
         found[f"{mine}.vs.{theirs}.saving_fraction"] = saving / totals[theirs] if totals[theirs] else None
     return found, reasons
+
+
+def _taxed(case: TcoCase, ledger: Ledger, names: set[str]) -> dict[str, AfterTax]:
+    """Return each option after tax, each with its own depreciation; nothing without a tax rate."""
+    found: dict[str, AfterTax] = {}
+    if not case.tax_rate:
+        return found
+    ways = {name: _written_off(case.options[name]) for name in names}
+    for way in dict.fromkeys(ways.values()):
+        taxed, _ = after_tax(ledger, Taxes(tax_rate=case.tax_rate, depreciation=way))
+        found |= {each.key: each for each in taxed if ways.get(each.key) == way}
+    return found
+
+
+def _written_off(option: Option) -> tuple[float, ...]:
+    given = option.depreciation
+    return finance.depreciation_fractions(given.method, bonus_fraction=given.bonus_fraction) if given else _AT_ONCE
+
+
+def _flows(ledger: Ledger, name: str) -> dict[float, float]:
+    """Return what is paid by month, in USD; resale is received."""
+    flows: dict[float, float] = {}
+    for row in ledger.cash_flow_rows(name):
+        flows[row.month] = flows.get(row.month, 0.0) + row.usd
+    return flows
 
 
 def _prefixed(prefix: str, values: Mapping[str, float | None]) -> Figures:
@@ -79,7 +105,7 @@ def _useful_share(case: TcoCase, option: Option) -> float:
 def _levelisation(case: TcoCase, name: str, horizon_months: float) -> Levelisation:
     option = case.options[name]
     asked = option.levelised
-    rate = case.discount_rate if asked is None or asked.rate is None else asked.rate
+    rate = case.rate if asked is None or asked.rate is None else asked.rate
     years = horizon_months / 12.0 if asked is None or asked.years is None else asked.years
     if asked is not None and asked.fixed_charge_rate is not None:
         charge = asked.fixed_charge_rate
@@ -130,8 +156,9 @@ def _option(case: TcoCase, option: Option, cost: CandidateCost, horizon_months: 
         found[f"monthly.{category}_usd"] = usd / horizon_months
         found[f"yearly.{category}_usd"] = usd / horizon_months * 12.0
     power = option.power
-    if power is not None and power.usd_per_kwh:
-        found["kwh_per_month"] = categories.get("energy", 0.0) / horizon_months / power.usd_per_kwh
+    if power is not None:
+        drawn = power.idle + (power.load_fraction - power.idle) * utilisation(case, option)
+        found["kwh_per_month"] = nameplate_kw(option) * drawn * power.pue * case.hours_per_month
     return found | _work(option, total, useful_gpu_hours) | _books(option, purchase_usd(option))
 
 
@@ -162,74 +189,23 @@ def _work(option: Option, total_usd: float, useful_gpu_hours: float) -> Figures:
 def _books(option: Option, purchase_usd: float) -> Figures:
     found: Figures = {}
     if option.depreciation is not None:
-        fractions = finance.depreciation_fractions(
-            option.depreciation.method, bonus_fraction=option.depreciation.bonus_fraction
-        )
         left = purchase_usd
-        for year, fraction in enumerate(fractions, start=1):
+        for year, fraction in enumerate(_written_off(option), start=1):
             left -= fraction * purchase_usd
             found[f"depreciation_year_{year}_usd"] = fraction * purchase_usd
             found[f"book_value_year_{year}_usd"] = max(0.0, left)
     if option.loan is not None:
         principal = purchase_usd if option.loan.usd is None else option.loan.usd
-        payment = finance.loan_payment(principal, option.loan.rate_per_year, option.loan.months)
+        owed = principal * option.loan.residual_fraction
+        payment = finance.loan_payment(principal, option.loan.rate_per_year, option.loan.months, owed)
         found["loan_usd_per_month"] = payment
-        found["loan_interest_usd"] = payment * option.loan.months - principal
+        found["loan_interest_usd"] = payment * option.loan.months + owed - principal
     return found
 
 
-def _years(ledger: Ledger, name: str) -> dict[int, float]:
-    years: dict[int, float] = {}
-    for row in ledger.cash_flow_rows(name):
-        year = max(1, math.ceil(row.month / 12.0 - _ALMOST))
-        years[year] = years.get(year, 0.0) + row.usd
+def _years(flows: Mapping[float, float]) -> Figures:
+    years: Figures = {}
+    for month, usd in flows.items():
+        name = f"cash_year_{max(1, math.ceil(month / 12.0 - _ALMOST))}_usd"
+        years[name] = (years.get(name) or 0.0) + usd
     return years
-
-
-def _pair(
-    case: TcoCase, ledger: Ledger, mine: CandidateCost, theirs: CandidateCost, breakeven: Breakeven | None
-) -> tuple[Figures, dict[str, str]]:
-    flows = ledger.net_flow(mine.key, theirs.key)
-    rates = returns.internal_rates(flows)
-    discounted = returns.payback_month(flows, case.discount_rate)
-    found: Figures = {
-        "npv_saving_usd": returns.present_value(flows, case.discount_rate),
-        "irr_per_year": rates.per_year,
-        "discounted_payback_months": discounted,
-        "saving_usd_per_month": ((theirs.horizon_usd or 0.0) - (mine.horizon_usd or 0.0))
-        / ledger.economics.horizon_months,
-    }
-    why = {"irr_per_year": rates.reason} if rates.reason else {}
-    if discounted is None:
-        why["discounted_payback_months"] = "the discounted money is not back within the horizon"
-    if breakeven is not None:
-        months = breakeven.months
-        found |= {
-            "breakeven_months": months,
-            "breakeven_hours": None if months is None else months * case.hours_per_month,
-            "payback_month": None if months is None else float(math.ceil(months - _ALMOST)),
-            "breakeven_utilisation": breakeven.utilisation,
-        }
-        none = [name for name in ("breakeven_months", "breakeven_hours", "payback_month") if found[name] is None]
-        why |= dict.fromkeys(
-            [*none, *(["breakeven_utilisation"] if not breakeven.utilisation else [])], breakeven.reason
-        )
-        found["breakeven_rent_usd_per_gpu_hour"] = _breakeven_rent(case, mine, theirs)
-        if found["breakeven_rent_usd_per_gpu_hour"] is None:
-            why["breakeven_rent_usd_per_gpu_hour"] = "the other option rents no GPUs, or its other costs are above"
-    return found, why
-
-
-def _breakeven_rent(case: TcoCase, mine: CandidateCost, theirs: CandidateCost) -> float | None:
-    """Return the price of a rented GPU-hour at which both cost the same; shares of it (support, lost work) follow."""
-    option = case.options[theirs.key]
-    categories = {part.category: part.usd for part in theirs.horizon_breakdown}
-    rent = categories.get("gpu", 0.0)
-    hours = (option.horizon_months or case.horizon_months) * case.hours_per_month
-    paid = hours * (utilisation(case, option) if option.rent and option.rent.pays == "used_hours" else 1.0)
-    if option.rent is None or not rent:
-        return None
-    factor = 1.0 + sum(fraction for fraction, of in shares(option).values() if "gpu" in of)
-    others = (theirs.horizon_usd or 0.0) - rent * factor
-    price = ((mine.horizon_usd or 0.0) - others) / factor / (paid * gpus_had(option))
-    return price if price >= 0 else None

@@ -4,8 +4,9 @@ import datetime as dt
 
 from clusterwright.blueprint.document import Document
 from clusterwright.catalog.load import load
-from clusterwright.evidence.tco_case import Rent, TcoCase
+from clusterwright.evidence.tco_case import TcoCase
 from clusterwright.evidence.tco_reading import problem
+from clusterwright.evidence.tco_sections import Rent
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.pricing.records import PriceInForce

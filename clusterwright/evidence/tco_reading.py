@@ -11,13 +11,15 @@ from clusterwright.blueprint.load import position
 from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.errors import InputError
-from clusterwright.evidence.tco_case import Expected, GoodputLoss, Support, TcoCase
+from clusterwright.evidence.tco_case import Expected, TcoCase
+from clusterwright.evidence.tco_sections import CapitalCost, GoodputLoss, Support
 
 _MAX_BYTES, _MOST_RATE = 1_000_000, 1e9
 #: Names of the forms that a value may have, which pydantic puts into its locations.
-_FORMS = (Support.__name__, GoodputLoss.__name__, Expected.__name__)
-#: Errors of pydantic that say: here stands a section.
+_FORMS = tuple(form.__name__ for form in (Support, GoodputLoss, Expected, CapitalCost))
+#: Errors of pydantic that say: here stands a section, or a list.
 _SECTIONS = ("dict_type", "model_type", "model_attributes_type")
+_FORM_MISSED = (*_SECTIONS, "list_type")
 _HELP = "docs/tco-cases.md shows a whole case"
 
 
@@ -103,7 +105,8 @@ def _telling(error: ValidationError) -> list[dict[str, Any]]:
     for item, path in zip(found, paths, strict=True):
         deeper = any(len(other) > len(path) and other[: len(path)] == path for other in paths)
         where = (path, item["type"] == "extra_forbidden")
-        if (not deeper or item["type"] == "value_error") and (where not in kept or item["type"] not in _SECTIONS):
+        spoken = where in kept and (item["type"] in _FORM_MISSED or kept[where]["type"] not in _FORM_MISSED)
+        if (not deeper or item["type"] == "value_error") and not spoken:
             kept[where] = item
     return list(kept.values())
 
@@ -129,7 +132,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         what = f"{', '.join(_known_below(path))}" or "names and what belongs to each"
         message, advice = f"{shown} is a section of keys{seen or ', not a list'}", f"known here: {what}"
     elif kind in ("value_error", "quantity"):
-        message = f"{shown}: {text}"
+        message = f"{shown}: {text}" if path else text
     else:
         message = f"{shown}: {text[0].lower()}{text[1:]}{seen}"
         if kind == "less_than_equal" and context["le"] == 1 and isinstance(given, int | float):

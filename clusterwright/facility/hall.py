@@ -8,6 +8,7 @@ from clusterwright.facility.power_chain import rack_va
 from clusterwright.facility.rack_limits import AIR_METHODS
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import RACK_FRAME_HEIGHT_M, RACK_UNIT_M, TRAY_GAP_M, DesignRules, Site
+from clusterwright.units import percent
 
 
 def room_findings(site: Site, system: System) -> tuple[Finding, ...]:
@@ -73,7 +74,8 @@ def _cooling(site: Site, system: System) -> list[Finding]:
             Finding(
                 id="CLG001",
                 path=("site", "cooling"),
-                message=f"{system.name} has cold plates for {liquid:.0%} of its heat, the hall is cooled by {method}",
+                message=f"{system.name} has cold plates for {percent(liquid)} of its heat, the hall is cooled by"
+                f" {method}",
                 help="set site.cooling to direct-to-chip, or choose a system that is cooled by air, such as dgx-b200",
             )
         ]

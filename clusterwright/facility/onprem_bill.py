@@ -12,6 +12,7 @@ from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import Feed
 from clusterwright.facility.spares import Spares, kind_of_part
 from clusterwright.facility.storage_words import storage_lines
+from clusterwright.units import percent
 
 
 def bill_of(
@@ -83,7 +84,7 @@ def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list
         return [bought]
     note = f"spares, {spares.share(kind):.3g} of {kind} (the buyer's choice)"
     if spares.share(kind) == Spares().share(kind):
-        note = f"spares, {spares.share(kind):.0%} (assumed)"
+        note = f"spares, {percent(spares.share(kind))} (assumed)"
     return [bought, replace(bought, quantity=count, scales_with="cluster", note=note)]
 
 

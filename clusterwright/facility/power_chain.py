@@ -10,6 +10,7 @@ from clusterwright.catalog.supplies import breaker_ratings_a
 from clusterwright.facility.power import CONTINUOUS_SHARE
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Feed, Site
+from clusterwright.units import percent
 
 #: What the nodes of a rack do when part of their supplies lose power.
 GOES_ON, SLOWS, TOO_FEW, UNKNOWN = "goes on", "slows", "too few", "unknown"
@@ -177,7 +178,9 @@ def heat_of(*, compute_w: float, it_w: float, system: System, site: Site) -> Hea
         return Heat(liquid_w=0.0, air_w=it_w, basis="the share of liquid is unknown, so all is counted as air")
     if share > 0:
         liquid = compute_w * share
-        return Heat(liquid_w=liquid, air_w=it_w - liquid, basis=f"{share:.0%} of the nodes' heat is in cold plates")
+        return Heat(
+            liquid_w=liquid, air_w=it_w - liquid, basis=f"{percent(share)} of the nodes' heat is in cold plates"
+        )
     return Heat(liquid_w=0.0, air_w=it_w, basis="all equipment is cooled by air")
 
 

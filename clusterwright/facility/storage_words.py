@@ -4,6 +4,7 @@ from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.networks import SPLIT_PORTS, SPLITTER_FAMILY
 from clusterwright.facility.storage_boxes import PATH, StorageBox
 from clusterwright.facility.storage_design import StorageDesign
+from clusterwright.units import percent
 
 #: Families of media whose switch cages a splitter cable can join to ports of half the rate.
 _SPLIT_FAMILIES = ("ndr", "eth400")
@@ -74,7 +75,7 @@ def storage_note(design: StorageDesign) -> str:
         )
     return (
         f"Storage of {design.capacity_bytes / 1e12:,.0f} TB stands on {boxes}, of whose raw capacity "
-        f"{design.usable_fraction:.0%} is taken as usable (assumed). It must sustain "
+        f"{percent(design.usable_fraction)} is taken as usable (assumed). It must sustain "
         f"{design.read_bytes_per_s / 1e9:,.1f} GB/s read and {design.write_bytes_per_s / 1e9:,.1f} GB/s write. The "
         "boxes' throughput is not published: have the vendor confirm it."
     )

@@ -14,6 +14,7 @@ from clusterwright.facility.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.outputs.vendor_tools import tools_of
 from clusterwright.plan.record import Option, Plan
+from clusterwright.units import percent
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
 #: replace below; GB/s. Source: Azure/ai-infrastructure-on-azure, SKU baselines, commit a01b0731 (2026-04-22).
@@ -175,7 +176,7 @@ def _nodes(option: Option, system: System, design: OnPremDesign) -> list[_Step]:
 
 def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
     usual, look, replace = _MEASURED_GB_PER_S.get(system.accelerator, (None, None, None))
-    alike = f"all nodes within {_SPREAD:.0%} of the median"
+    alike = f"all nodes within {percent(_SPREAD)} of the median"
     gpus = system.gpus // design.inventory.hosts_per_node
     known = (
         f"about {usual} GB/s; look closer below {look}, replace the node below {replace}; {alike}"

@@ -111,7 +111,7 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     files = {
         "report.html": text(html),
         "tco.xlsx": File(content=workbook_xlsx(plan, found, currency_told())),
-        "focus.csv": text(focus_csv(focus_rows(plan, counted=counted))),
+        "focus.csv": text(focus_csv(focus_rows(plan, counted=counted, found=found))),
     }
     if not pdf:
         return files

@@ -13,19 +13,22 @@ from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.outputs.focus_columns import VERSION, columns, problems
 from clusterwright.outputs.tables import safe
 from clusterwright.plan.charges import Charge, charges
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import NAME_OF_PROVIDER, currency_told, told, told_code
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.parquet import write_typed_rows
+from clusterwright.tco.uncertainty import SEED
 
 #: Who bills, by target, as the providers name themselves in their own exports.
 PROVIDERS = {"aws": "AWS", "azure": "Microsoft", "gcp": "Google Cloud", "onprem": "On premises"}
 #: Columns of our own, after those of the specification.
 OWN_COLUMNS = (
-    "x_BillCategory", "x_BillLine", "x_BillLineNumber", "x_CapexOrOpex", "x_FixedOrVariable", "x_Plan", "x_PlanAsOf",
-    "x_PriceBasis", "x_PriceDate", "x_PriceSource", "x_Term",
+    "x_BillCategory", "x_BillLine", "x_BillLineNumber", "x_CapexOrOpex", "x_ExchangeRate", "x_FixedOrVariable",
+    "x_Plan", "x_PlanAsOf", "x_PriceBasis", "x_PriceDate", "x_PriceSource", "x_Term",
 )  # fmt: skip
 #: The layer of a stack that makes what a line stands for; its tag is on the resources.
 _LAYERS = {"compute": "nodes"}
@@ -42,13 +45,18 @@ def header() -> tuple[str, ...]:
     return (*(column.name for column in columns()), *OWN_COLUMNS)
 
 
-def focus_rows(plan: Plan, *, begin: dt.date | None = None, counted: Ledger | None = None) -> tuple[Row, ...]:
-    """Return the plan's charges as FOCUS rows; an option with an unknown price has none.
+def focus_rows(
+    plan: Plan, *, begin: dt.date | None = None, counted: Ledger | None = None, found: Finances | None = None
+) -> tuple[Row, ...]:
+    """Return the charges of a plan, of its contracts and mixes as FOCUS rows; an option with an unknown price has none.
+
+    They are billed in the currency of `words.told_in` and priced in USD.
 
     Args:
         plan: the decision.
         begin: first day of the horizon; the first of the month after the as-of day if it is left out.
         counted: the plan's cash flow, if it is at hand.
+        found: the plan in the terms of finance, if it is at hand.
 
     Raises:
         InputError: the begin is not the first of a month.
@@ -60,9 +68,10 @@ def focus_rows(plan: Plan, *, begin: dt.date | None = None, counted: Ledger | No
             f"the horizon cannot begin on {first}: charge periods are whole months",
             help=f"give the first of a month, for example {first.replace(day=1)}",
         )
-    options = {option.target: option for option in plan.options}
     money = counted or ledger(plan, PriceBook.open())
-    rows = tuple(_row(plan, options[charge.target], charge, first) for charge in charges(plan, money))
+    if found is None and (plan.tco.contracts or plan.tco.hybrid):
+        found = finances(plan, money.book, draws=1, seed=SEED)
+    rows = tuple(_row(plan, charge, first) for charge in charges(plan, money, found))
     wrong = problems(header(), rows)
     if wrong:
         raise ClusterwrightError(
@@ -126,6 +135,11 @@ def _number(value: float | None) -> str:
     return f"{value:.{_DECIMALS}f}".rstrip("0").rstrip(".") or "0"
 
 
+def _billed(usd: float | None) -> str:
+    """Return an amount in the currency that is billed."""
+    return "" if usd is None else _number(told(usd))
+
+
 @cache
 def _services() -> tuple[dict[str, str], ...]:
     with (root() / "tco" / "focus_services.csv").open(encoding="utf-8", newline="") as lines:
@@ -147,7 +161,7 @@ def _service(key: str, category: str) -> dict[str, str]:
     return known or _categories().get(category) or other
 
 
-def _row(plan: Plan, option: Option, charge: Charge, first: dt.date) -> Row:
+def _row(plan: Plan, charge: Charge, first: dt.date) -> Row:
     term = charge.line.term if charge.line is not None else ""
     committed = term in COMMITTED_TERMS
     usage = charge.kind == "usage"
@@ -156,15 +170,16 @@ def _row(plan: Plan, option: Option, charge: Charge, first: dt.date) -> Row:
     month = int(-(-charge.month_end // 1)) - 1
     listed = charge.list_unit_usd
     service = _service(charge.key, charge.category)
-    provider = PROVIDERS[charge.target]
-    account = f"{plan.cluster.name}-{charge.target}"
+    provider = PROVIDERS.get(charge.target) or NAME_OF_PROVIDER.get(charge.target, charge.target)
+    account = f"{plan.cluster.name}-{charge.option}"
     contracted = charge.unit_usd * charge.quantity
+    currency = currency_told()
     said = {
-        "BilledCost": _number(charge.billed_usd),
+        "BilledCost": _billed(charge.billed_usd),
         "BillingAccountId": plan.cluster.name,
         "BillingAccountName": plan.cluster.name,
         "BillingAccountType": "Plan",
-        "BillingCurrency": "USD",
+        "BillingCurrency": told_code(),
         "BillingPeriodStart": _moment(first, month),
         "BillingPeriodEnd": _moment(first, month + 1),
         "ChargeCategory": _KINDS[charge.kind],
@@ -174,12 +189,12 @@ def _row(plan: Plan, option: Option, charge: Charge, first: dt.date) -> Row:
         "ChargePeriodEnd": _moment(first, charge.month_end),
         "ConsumedQuantity": quantity if consumed else "",
         "ConsumedUnit": charge.unit if consumed else "",
-        "ContractedCost": _number(contracted),
-        "ContractedUnitPrice": _number(charge.unit_usd),
-        "EffectiveCost": _number(charge.effective_usd),
+        "ContractedCost": _billed(contracted),
+        "ContractedUnitPrice": _billed(charge.unit_usd),
+        "EffectiveCost": _billed(charge.effective_usd),
         "InvoiceIssuerName": provider,
-        "ListCost": _number(contracted if listed is None else listed * charge.quantity),
-        "ListUnitPrice": _number(listed),
+        "ListCost": _billed(contracted if listed is None else listed * charge.quantity),
+        "ListUnitPrice": _billed(listed),
         "PricingCategory": _pricing_category(charge, term, committed=committed),
         "PricingCurrency": "USD",
         "PricingCurrencyContractedUnitPrice": _number(charge.unit_usd),
@@ -189,14 +204,14 @@ def _row(plan: Plan, option: Option, charge: Charge, first: dt.date) -> Row:
         "PricingUnit": charge.unit,
         "ProviderName": provider,
         "PublisherName": provider,
-        "RegionId": option.region,
-        "RegionName": option.region,
+        "RegionId": charge.region,
+        "RegionName": charge.region,
         "ServiceCategory": service["service_category"],
         "ServiceName": service["service_name"],
         "ServiceSubcategory": service["service_subcategory"],
         "SkuId": charge.key,
         "SkuMeter": charge.item,
-        "SkuPriceId": "/".join(filter(None, (charge.key, option.region, term))),
+        "SkuPriceId": "/".join(filter(None, (charge.key, charge.region, term))),
         "SubAccountId": account,
         "SubAccountName": account,
         "SubAccountType": "Option",
@@ -205,6 +220,7 @@ def _row(plan: Plan, option: Option, charge: Charge, first: dt.date) -> Row:
         "x_BillLine": charge.key,
         "x_BillLineNumber": str(charge.number),
         "x_CapexOrOpex": charge.capex_or_opex,
+        "x_ExchangeRate": "" if currency is None else currency.text,
         "x_FixedOrVariable": charge.fixed_or_variable,
         "x_Plan": plan.name,
         "x_PlanAsOf": plan.as_of,

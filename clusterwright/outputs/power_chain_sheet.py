@@ -25,6 +25,7 @@ from clusterwright.facility.power_chain import (
 )
 from clusterwright.facility.rack_limits import compute_limits, nodes_per_rack
 from clusterwright.facility.racks import Rack
+from clusterwright.units import percent
 
 #: Mean draw over nameplate for which the energy of a year is shown.
 LOADS = (1.0, 0.8, 0.6, 0.4)
@@ -152,12 +153,14 @@ def _ups(design: OnPremDesign) -> list[str]:
     else:
         share = asked_va / plant.ups_va
         holds = "it holds" if share <= 1 else "it is TOO SMALL"
-        lines.append(f"- It is rated {_kva(plant.ups_va)}: {share:.0%} is asked of it, {holds}.")
+        lines.append(f"- It is rated {_kva(plant.ups_va)}: {percent(share)} is asked of it, {holds}.")
     if plant.ups_efficiency is None:
         lines.append("- Its losses are unknown (`site.ups.efficiency`).")
     else:
         lost = it_w * (1 / plant.ups_efficiency - 1)
-        lines.append(f"- At {plant.ups_efficiency:.1%} it loses {lost / 1e3:,.1f} kW, which is part of the PUE.")
+        lines.append(
+            f"- At {percent(plant.ups_efficiency, digits=1)} it loses {lost / 1e3:,.1f} kW, which is part of the PUE."
+        )
     lines.append(
         "- How fast and how far the draw of GPUs swings is not published for these systems: have the UPS's vendor say "
         "what it bears."
@@ -179,7 +182,7 @@ def _part_load(design: OnPremDesign) -> list[str]:
     for load in loads:
         it_kwh = power.annual_energy_kwh(it_power_w=it_w, load=load)
         facility = "unknown" if site.pue is None else f"{it_kwh * site.pue:,.0f} kWh"
-        marked = f"**{load:.0%}** (as given)" if load == mean else f"{load:.0%}"
+        marked = f"**{percent(load)}** (as given)" if load == mean else percent(load)
         lines.append(row(marked, f"{it_kwh:,.0f} kWh", facility))
     return lines
 
@@ -224,7 +227,7 @@ def _caps(design: OnPremDesign, system: System, catalogue: Catalogue) -> list[st
                 f"{nodes * capped / 1e3:,.0f} kW",
                 f"{saved:,.0f} kWh",
                 str(fit),
-                "100%" if share == 1 else f"{speeds[0]:.0%} ({speeds[1]:.0%} to {speeds[2]:.0%})",
+                percent(1.0) if share == 1 else f"{percent(speeds[0])} ({percent(speeds[1])} to {percent(speeds[2])})",
             )
         )
     now = node_power_w(system, catalogue, design.rules)

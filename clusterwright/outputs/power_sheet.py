@@ -10,6 +10,7 @@ from clusterwright.facility.power_chain import rack_va
 from clusterwright.facility.rack_limits import WHOLE_RACK_U, compute_limits
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.power_chain_sheet import chain_sections, row
+from clusterwright.units import percent
 
 
 def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue, *, title: str) -> str:
@@ -122,7 +123,7 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
                 shown,
                 kind,
                 _kw(watts),
-                f"{watts / limit_w:.0%}",
+                percent(watts / limit_w),
                 f"{power.heat_btu_per_h(power_w=watts):,.0f} BTU/h",
                 f"{power.airflow_cfm(power_w=watts, rise_c=design.site.air_rise_c):,.0f} CFM",
                 str(pdus),

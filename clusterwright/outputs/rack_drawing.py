@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from clusterwright.facility.racks import Placement, Rack
 from clusterwright.outputs import drawing
+from clusterwright.units import percent
 
 _UNIT = 12.0
 _WIDTH = 150.0
@@ -109,7 +110,7 @@ def _device(placed: Placement, left: float, floor: float) -> list[str]:
 def _load(rack: Rack, left: float, y: float) -> list[str]:
     share = rack.power_w / rack.power_limit_w
     weight = f"{rack.weight_kg:,.0f} kg" if rack.weight_kg else "weight unknown"
-    words = f"{rack.power_w / 1e3:.1f} of {rack.power_limit_w / 1e3:.1f} kW ({share:.0%})"
+    words = f"{rack.power_w / 1e3:.1f} of {rack.power_limit_w / 1e3:.1f} kW ({percent(share)})"
     return [
         drawing.box(left, y, _WIDTH, 8, fill="#e4e7eb", title=words),
         drawing.box(left, y, max(0.5, _WIDTH * min(1.0, share)), 8, fill="#486581", title=words),

@@ -12,6 +12,7 @@ from clusterwright.facility.storage_demand import level_bytes_per_s
 from clusterwright.facility.storage_design import StorageDesign
 from clusterwright.facility.storage_lustre import WIDEST_STRIPE, LustreTargets
 from clusterwright.outputs.storage_advice import cache_lines, tier_lines
+from clusterwright.units import percent
 
 _FIELDS = {
     "capacity": "capacity_bytes", "read": "read_bytes_per_s", "write": "write_bytes_per_s",
@@ -141,7 +142,7 @@ def _gives(storage: StorageDesign) -> list[str]:
     throughput = "what they read and write at is not published"
     if read is not None and write is not None:
         throughput = f"they give {_rate(read)} read and {_rate(write)} write"
-    return [f"Together they hold {usable} usable ({storage.usable_fraction:.0%} of raw capacity); {throughput}."]
+    return [f"Together they hold {usable} usable ({percent(storage.usable_fraction)} of raw capacity); {throughput}."]
 
 
 def _box_table(storage: StorageDesign) -> list[str]:

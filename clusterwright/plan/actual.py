@@ -16,6 +16,7 @@ from clusterwright.plan.actual_records import Actual, Comparison, Variance
 from clusterwright.plan.charges import Charge
 from clusterwright.plan.record import Option, Plan
 from clusterwright.tco.focus_export import ChargeGroup, FocusExport, Span
+from clusterwright.units import percent
 
 _HOUR_S = 3600.0
 #: Kinds of charges that are compared with the plan's lines; the others stand beside them.
@@ -267,7 +268,7 @@ def _because(
     if unknown:
         return "; ".join(dict.fromkeys(unknown))
     words = [
-        f"{name} {ratio - 1:+.1%}"
+        f"{name} {percent(ratio - 1, digits=1, signed=True)}"
         for name, ratio in (("quantity", _ratio(*amounts)), ("price", _ratio(*prices)))
         if ratio is not None and abs(ratio - 1) >= 0.0005  # noqa: PLR2004 - what one decimal of a percent shows
     ]

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clusterwright.plan.record import Option
-from clusterwright.pricing.book import PriceBook
+from clusterwright.plan.accounts import Account
 from clusterwright.pricing.records import COMMITTED_TERMS, PriceRequest
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, PricedLine
@@ -19,7 +18,7 @@ class Stream:
     """The amounts of one line over the horizon.
 
     Attributes:
-        number: of the line within the option, from 1.
+        number: of the line within the account, from 1.
         rows: by month; ahead: what is paid for later months beside them, or received for months that are cut off.
         line: with its price, None for what follows from assumptions.
         agreed_usd: list price of one unit on demand, None without one; list_usd: of the term that the line has.
@@ -33,22 +32,19 @@ class Stream:
     list_usd: float | None
 
 
-def streams(key: str, rows: Sequence[CashFlowRow], money: Ledger, option: Option, book: PriceBook) -> Iterator[Stream]:
+def streams(account: Account, money: Ledger) -> Iterator[Stream]:
     """Give the rows of each line apart: those of a month with one name are told apart by their amounts.
 
     Args:
-        key: of the candidate in the ledger.
-        rows: its cash flow.
-        money: the ledger.
-        option: of the plan that the candidate is.
-        book: of the same prices.
+        account: what is billed.
+        money: the ledger that its cash flow is of, with the book of the same prices.
     """
     named: dict[_Name, list[PricedLine]] = defaultdict(list)
-    for line in money.lines[key]:
-        named[_name_of(line, option)].append(line)
+    for line in account.lines:
+        named[_name_of(line, account)].append(line)
     found: dict[_Name, dict[float, list[CashFlowRow]]] = {}
     ahead: dict[_Name, list[CashFlowRow]] = defaultdict(list)
-    for row in rows:
+    for row in account.rows:
         own = (row.category, row.item, row.capex_or_opex, row.fixed_or_variable)
         of = None if own in named else _paid_ahead_of(row, named)
         if of is not None:
@@ -56,7 +52,7 @@ def streams(key: str, rows: Sequence[CashFlowRow], money: Ledger, option: Option
         found.setdefault(of or own, {})
         if of is None:
             found[own].setdefault(row.month, []).append(row)
-    lists = _list_prices(money.lines[key], money, book)
+    lists = _list_prices(account.lines, money)
     number = 0
     for name, by_month in found.items():
         lines = sorted(named.get(name, []), key=lambda line: (line.usd_per_period or 0.0, line.line.sku))
@@ -74,7 +70,7 @@ def streams(key: str, rows: Sequence[CashFlowRow], money: Ledger, option: Option
             )
 
 
-def _name_of(line: PricedLine, option: Option) -> _Name:
+def _name_of(line: PricedLine, account: Account) -> _Name:
     """Return what a line's rows are called in the cash flow."""
     bought = line.line.charge == "once"
     worked = line.line.scales_with == "nodes" and not bought and line.term not in COMMITTED_TERMS
@@ -82,7 +78,7 @@ def _name_of(line: PricedLine, option: Option) -> _Name:
         line.line.category,
         line.line.item,
         "capex" if bought else "opex",
-        "variable" if worked and option.facility is None else "fixed",
+        "variable" if worked and not account.owned else "fixed",
     )
 
 
@@ -94,7 +90,7 @@ def _paid_ahead_of(row: CashFlowRow, named: Iterable[_Name]) -> _Name | None:
     return max(fitting, key=lambda name: len(name[1]), default=None)
 
 
-def _list_prices(lines: Sequence[PricedLine], money: Ledger, book: PriceBook) -> dict[tuple[str, str], float]:
+def _list_prices(lines: Sequence[PricedLine], money: Ledger) -> dict[tuple[str, str], float]:
     """Return the documented list price of each line's unit and period, by price key and region."""
     asked = tuple(
         dict.fromkeys(
@@ -106,7 +102,7 @@ def _list_prices(lines: Sequence[PricedLine], money: Ledger, book: PriceBook) ->
             for line in lines
         )
     )
-    found = zip(asked, book.in_force(asked, money.as_of), strict=True)
+    found = zip(asked, money.book.in_force(asked, money.as_of), strict=True)
     charged = {(line.line.sku, line.line.region): (line.line.charge, line.line.unit) for line in lines}
     return {
         (request.sku, request.region): price.point.usd

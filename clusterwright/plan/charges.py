@@ -4,13 +4,15 @@ The dollars are those of the cash flow (`tco/sql/cash_flow.sql`): over the horiz
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterwright.errors import ClusterwrightError
+from clusterwright.plan.accounts import Account, accounts, asked_accounts
 from clusterwright.plan.charge_streams import Stream, streams
-from clusterwright.plan.record import Option, Plan
-from clusterwright.pricing.book import PriceBook
+from clusterwright.plan.finances import Finances
+from clusterwright.plan.record import Plan
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, PricedLine
@@ -28,7 +30,7 @@ class Charge:
     """One amount that an option is billed, or that is spread to a month from a purchase.
 
     Attributes:
-        target: of the option.
+        option: key of the option; target: who bills it; region: empty if it has none.
         month_start, month_end: of the horizon, in months from its begin; the last may be a part of one.
         number: of the line within the option, from 1.
         line: of the bill with its price, None for what follows from assumptions (staff, energy, resale).
@@ -41,7 +43,9 @@ class Charge:
         unit_usd: agreed price of one unit before commitments; list_unit_usd: by a documented list, None without one.
     """
 
+    option: str
     target: str
+    region: str
     month_start: float
     month_end: float
     number: int
@@ -64,7 +68,7 @@ class Charge:
     list_unit_usd: float | None
 
 
-def charges(plan: Plan, money: Ledger) -> tuple[Charge, ...]:
+def charges(plan: Plan, money: Ledger, found: Finances | None = None) -> tuple[Charge, ...]:
     """Return what every option with known prices is billed, by option, line and month.
 
     - What is rented by use is effective when it is billed.
@@ -75,68 +79,66 @@ def charges(plan: Plan, money: Ledger) -> tuple[Charge, ...]:
     Args:
         plan: priced on its `as_of` day.
         money: the plan's cash flow (`recount.ledger`), whose price book gives the list prices beside agreed ones.
+        found: the plan in the terms of finance: its contracts and mixes are options too.
     """
-    return tuple(_charges(plan, money, money.book))
+    listed = charges_of(accounts(plan, money), money)
+    return listed if found is None else (*listed, *charges_of(asked_accounts(plan, found), found.ledger))
 
 
-def _charges(plan: Plan, money: Ledger, book: PriceBook) -> Iterator[Charge]:
-    totals = {cost.key: cost.horizon_usd for cost in money.costs()}
-    for option in plan.options:
-        yield from charges_of(option.target, option, money, book, total_usd=totals[option.target])
-
-
-def charges_of(
-    key: str, option: Option, money: Ledger, book: PriceBook, *, total_usd: float | None
-) -> tuple[Charge, ...]:
-    """Return what one candidate of a ledger is billed, for `charges`.
-
-    Args:
-        key: of the candidate.
-        option: of the plan that it is.
-        money: the ledger.
-        book: of the same prices.
-        total_usd: of its horizon, that both views have to add up to; None where it is unknown.
+def charges_of(of: Sequence[Account], money: Ledger) -> tuple[Charge, ...]:
+    """Return what is billed for accounts whose cash flow is of one ledger, for `charges`.
 
     Raises:
-        ClusterwrightError: they do not, which is a mistake of ours.
+        ClusterwrightError: charges are not the horizon's dollars, which is a mistake of ours.
     """
     found = tuple(
         charge
-        for stream in streams(key, money.cash_flow_rows(key), money, option, book)
-        for charge in _of_stream(stream, option, money.economics.horizon_months)
+        for account, stream in _numbered(of, money)
+        for charge in _of_stream(stream, account, money.economics.horizon_months)
     )
-    _audit(key, found, total_usd)
+    totals = {cost.key: cost.horizon_usd for cost in money.costs()}
+    for key in dict.fromkeys(account.key for account in of):
+        _audit(key, [charge for charge in found if charge.option == key], totals[key])
     return found
 
 
-def _audit(target: str, found: Sequence[Charge], total_usd: float | None) -> None:
+def _numbered(of: Sequence[Account], money: Ledger) -> Iterator[tuple[Account, Stream]]:
+    """Yield the lines of accounts, numbered within their option."""
+    last: Counter[str] = Counter()
+    for account in of:
+        for stream in streams(account, money):
+            last[account.key] += 1
+            yield account, replace(stream, number=last[account.key])
+
+
+def _audit(key: str, found: Sequence[Charge], total_usd: float | None) -> None:
     """Refuse charges that are not the horizon's dollars, in cash and amortised, to the cent."""
     for view in ("billed_usd", "effective_usd"):
         usd = math.fsum(getattr(charge, view) for charge in found)
         if total_usd is not None and abs(usd - total_usd) > _CENT:
             raise ClusterwrightError(
-                f"{target}: the {view} of all charges is {usd:,.2f}, of the horizon {total_usd:,.2f}",
+                f"{key}: the {view} of all charges is {usd:,.2f}, of the horizon {total_usd:,.2f}",
                 help="this is a mistake in Clusterwright; please report it",
             )
 
 
-def _of_stream(stream: Stream, option: Option, months: float) -> Iterator[Charge]:
+def _of_stream(stream: Stream, account: Account, months: float) -> Iterator[Charge]:
     rows = (*stream.rows, *stream.ahead)
     # What is received is effective when it is: resale, and what the end of the horizon cuts off a prepaid term.
-    yield from (_billed(row, stream, option, "credit", row.usd) for row in rows if row.usd < 0)
+    yield from (_billed(row, stream, account, "credit", row.usd) for row in rows if row.usd < 0)
     paid = [row for row in rows if row.usd > 0]
     spread = bool(stream.ahead) or _committed(stream)
     for row in paid:
         if spread or (row.capex_or_opex == "capex" and row.month < months):
-            yield _billed(row, stream, option, "purchase", 0.0)
+            yield _billed(row, stream, account, "purchase", 0.0)
         else:
-            yield _billed(row, stream, option, "usage", row.usd)
+            yield _billed(row, stream, account, "usage", row.usd)
     if spread and paid:
-        yield from _spread(stream, paid[0], sum(row.usd for row in paid), 0.0, option, months)
+        yield from _spread(stream, paid[0], sum(row.usd for row in paid), 0.0, account, months)
         return
     for row in paid:
         if row.capex_or_opex == "capex" and row.month < months:
-            yield from _spread(stream, row, row.usd, row.month, option, months)
+            yield from _spread(stream, row, row.usd, row.month, account, months)
 
 
 def _committed(stream: Stream) -> bool:
@@ -149,7 +151,7 @@ def _period(month: float) -> tuple[float, float]:
     return max(-(-end // 1) - 1.0, 0.0), end
 
 
-def _billed(row: CashFlowRow, stream: Stream, option: Option, kind: str, effective_usd: float) -> Charge:
+def _billed(row: CashFlowRow, stream: Stream, account: Account, kind: str, effective_usd: float) -> Charge:
     start, end = _period(row.month)
     unit_usd = stream.line.unit_usd if stream.line is not None else None
     quantity, unit = (end - start, "Months") if row.capex_or_opex == "opex" else (1.0, "Units")
@@ -158,39 +160,39 @@ def _billed(row: CashFlowRow, stream: Stream, option: Option, kind: str, effecti
     price = row.usd / quantity if quantity else 0.0
     listed = stream.list_usd if not _committed(stream) else None
     return _charge(
-        row, stream, option, kind=kind, billed_usd=row.usd, effective_usd=effective_usd, quantity=quantity, unit=unit,
+        row, stream, account, kind=kind, billed_usd=row.usd, effective_usd=effective_usd, quantity=quantity, unit=unit,
         unit_usd=price, list_unit_usd=listed if unit_usd else price, period=(start, end),
     )  # fmt: skip
 
 
 def _spread(  # noqa: PLR0917 - what is spread, and over what
-    stream: Stream, row: CashFlowRow, total: float, begin: float, option: Option, months: float
+    stream: Stream, row: CashFlowRow, total: float, begin: float, account: Account, months: float
 ) -> Iterator[Charge]:
     """Spread an amount evenly from a month to the end of the horizon, parts of a month by their length."""
-    used = option.busy_fraction if _committed(stream) else None
+    used = account.busy_fraction if _committed(stream) else None
     for number in range(int(begin) + 1, int(-(-months // 1)) + 1):
         start, end = max(begin, number - 1.0), min(float(number), months)
         for status, share in (("used", used), ("unused", 1.0 - used)) if used is not None else (("", 1.0),):
             usd = total * (end - start) / (months - begin) * share
             if usd <= 0:
                 continue
-            quantity, unit = _served(stream, usd, end - start)
+            quantity, unit = _served(stream, total, usd, end - start)
             price = usd / quantity if quantity else 0.0
             agreed = stream.agreed_usd if used is not None and stream.agreed_usd is not None else price
             yield _charge(
-                row, stream, option, kind="usage", billed_usd=0.0, effective_usd=usd, quantity=quantity,
+                row, stream, account, kind="usage", billed_usd=0.0, effective_usd=usd, quantity=quantity,
                 unit=unit, unit_usd=agreed, list_unit_usd=stream.agreed_usd if used is not None else price,
                 period=(start, end), status=status,
             )  # fmt: skip
 
 
-def _served(stream: Stream, usd: float, length: float) -> tuple[float, str]:
+def _served(stream: Stream, total: float, usd: float, length: float) -> tuple[float, str]:
     """Return how much of what was bought serves a month: units in place, or the hours that a commitment pays."""
     line = stream.line
     if line is None or not line.unit_usd:
         return length, "Months"
     if line.line.charge == "once":
-        return line.line.quantity * length, f"{_UNITS.get(line.line.unit, ('Unit', ''))[0]}-Months"
+        return total / line.unit_usd * length, f"{_UNITS.get(line.line.unit, ('Unit', ''))[0]}-Months"
     return usd / line.unit_usd, _unit(line)
 
 
@@ -203,7 +205,7 @@ def _unit(line: PricedLine | None) -> str:
 def _charge(
     row: CashFlowRow,
     stream: Stream,
-    option: Option,
+    account: Account,
     *,
     kind: str,
     billed_usd: float,
@@ -216,7 +218,9 @@ def _charge(
     status: str = "",
 ) -> Charge:
     return Charge(
-        target=option.target,
+        option=account.key,
+        target=account.target,
+        region=account.region,
         month_start=period[0],
         month_end=period[1],
         number=stream.number,

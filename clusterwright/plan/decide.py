@@ -37,7 +37,7 @@ from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.traffic import traffic_of
 from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import CandidateCost, Economics
-from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
 
 Progress = Callable[[str], None]
 
@@ -280,7 +280,7 @@ def _goal_missed(blueprint: Blueprint, option: Option, target: ResolvedTarget) -
         path=("goals", "finish_within"),
         message=(
             f"{option.target}: the fastest cluster ({option.nodes} × {option.instance}) takes "
-            f"{option.calendar_days_high:.1f} days at {blueprint.goals.confidence:.0%} confidence; "
+            f"{option.calendar_days_high:.1f} days at {percent(blueprint.goals.confidence)} confidence; "
             f"the goal is {goal:.1f}"
         ),
         help=(

@@ -3,6 +3,7 @@
 from clusterwright import units
 from clusterwright.plan.explained import Explanation, Input
 from clusterwright.plan.record import Option, Plan
+from clusterwright.units import percent
 
 _SIZING = "clusterwright/sizing/data_loading.py"
 _GIVEN = "catalog/data_loading.csv, or the blueprint's section data"
@@ -58,7 +59,7 @@ def _waiting(plan: Plan, option: Option) -> Explanation:
             Input(name="pause", value=f"{feed.pause_s:.5f} s", source="gradient exchange and optimizer, step_time"),
             Input(
                 name="ready",
-                value=f"at most {feed.ready_share:.1%} of a step's data: {feed.workers} processes × "
+                value=f"at most {percent(feed.ready_share, digits=1)} of a step's data: {feed.workers} processes × "
                 f"{feed.prefetch_batches} micro-batches",
                 source=_GIVEN,
             ),

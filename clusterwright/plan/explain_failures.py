@@ -3,6 +3,7 @@
 from clusterwright import units
 from clusterwright.plan.explained import Explanation, Input
 from clusterwright.plan.record import Option, Plan
+from clusterwright.units import percent
 
 _NUMBERS = "catalog/calibration.csv, or the blueprint's section reliability"
 
@@ -81,8 +82,8 @@ def _spares(option: Option) -> tuple[Input, ...]:
         found.append(
             Input(
                 name="second factor",
-                value=f"{1 - entry.recovered_share:.0%} of the interruptions go back to a copy on storage, one every "
-                f"{entry.flush_s / 60:.0f} min",
+                value=f"{percent(1 - entry.recovered_share)} of the interruptions go back to a copy on storage, one "
+                f"every {entry.flush_s / 60:.0f} min",
                 source=_NUMBERS,
             )
         )

@@ -5,6 +5,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.sizing import optimizers
 from clusterwright.sizing.memory import CONTEXT_BYTES, FRAGMENTATION
 from clusterwright.sizing.shapes import shape_of
+from clusterwright.units import percent
 
 _MEMORY = "clusterwright/sizing/memory.py"
 _OPTIMIZERS = "clusterwright/sizing/optimizers.py"
@@ -51,7 +52,7 @@ def _reserved(option: Option) -> Explanation:
         inputs=(
             Input(name="allocated", value=_gigabytes(allocated), source="explain memory_allocated"),
             Input(name="handed out anew in every step", value=_gigabytes(anew), source="explain memory"),
-            Input(name="fragmentation", value=f"{FRAGMENTATION:.0%}", source=_MEMORY),
+            Input(name="fragmentation", value=percent(FRAGMENTATION), source=_MEMORY),
             Input(
                 name="driver and collective library, beyond it",
                 value=_gigabytes(memory.total - reserved),

@@ -6,6 +6,7 @@ from clusterwright.sizing.offload import SENT_BYTES, SUMMED_BYTES, USABLE_SHARE
 from clusterwright.sizing.optimizers import OPTIMIZERS, state_bytes, traffic_bytes
 from clusterwright.sizing.records import OffloadNeed
 from clusterwright.sizing.shapes import shape_of
+from clusterwright.units import percent
 
 _OFFLOAD = "clusterwright/sizing/offload.py"
 _SOURCES = ("ZeRO-Offload, arXiv 2101.06840; ZeRO-Infinity, arXiv 2104.07857",)
@@ -62,7 +63,7 @@ def _host_memory(plan: Plan, option: Option, need: OffloadNeed) -> Explanation:
             ),
             Input(
                 name="usable",
-                value=f"{USABLE_SHARE:.0%} of {_size(need.host_memory_bytes_per_node)}",
+                value=f"{percent(USABLE_SHARE)} of {_size(need.host_memory_bytes_per_node)}",
                 source=f"facts {option.instance}",
             ),
             Input(

@@ -115,7 +115,7 @@ class Finances:
         compared_with: the rented option of swings and heat, empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
-        rows: every option's cash flow, by key.
+        rows: every option's cash flow, by key; ledger: which counted them.
         offers: by key of an option; a mix has none.
         hybrid_returns: of owning a part, against each rented option.
     """
@@ -136,6 +136,7 @@ class Finances:
     unit_costs: tuple[UnitCost, ...]
     carbon: tuple[Emissions, ...]
     rows: Mapping[str, tuple[CashFlowRow, ...]]
+    ledger: Ledger
     offers: Mapping[str, Offer] = field(default_factory=dict)
     hybrid_returns: tuple[Return, ...] = ()
 
@@ -186,6 +187,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
         carbon=carbon,
         rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
+        ledger=ledger,
         offers={offer.candidate.key: offer for offer in found},
     )
 

@@ -12,6 +12,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS, PriceRequest
 from clusterwright.tco.records import Candidate
+from clusterwright.units import percent
 
 #: Stands in a key between a target and hardware that is not the target's first choice.
 HARDWARE = ":"
@@ -158,7 +159,8 @@ def _rented(size: _Sized, key: str, term: str) -> Offer:
     return replace(
         offer,
         candidate=replace(offer.candidate, competes=False),
-        note=f"nodes may be taken back: a run takes {100 * longer:.1f} % longer; not assured for the whole horizon",
+        note=f"nodes may be taken back: a run takes {percent(longer, digits=1)} longer; not assured for the whole"
+        " horizon",
     )
 
 

@@ -23,6 +23,8 @@ _MILLION = 1e6
 _CLOSEST = 3
 _WHOLE_DOLLARS = 1e4
 _HOURS_A_DAY = 24
+#: A share as whole percent, the same wherever it is shown.
+percent = units.percent
 
 
 def on_target(target: str) -> str:
@@ -159,15 +161,6 @@ def told_value(value: float, unit: str) -> float:
 def _sign() -> str:
     code = told_code()
     return "$" if code == "USD" else f"{code} "
-
-
-def percent(share: float | None) -> str:
-    """Return a share (0 to 1) as whole percent; `unknown` for None.
-
-    >>> percent(0.414), percent(None)
-    ('41 %', 'unknown')
-    """
-    return "unknown" if share is None else f"{share * 100:.0f} %"
 
 
 def depreciation_text(method: str) -> str:

@@ -76,6 +76,7 @@ class PriceBook:
         """Take an open connection, and the statements that made what lies in it."""
         self._connection = connection
         self._made = tuple(made)
+        self._known: dict[tuple[PriceRequest, dt.date], PriceInForce | None] = {}
 
     @classmethod
     def open(cls, folder: Path | None = None, *, store: Path | str | None = None) -> Self:
@@ -130,8 +131,14 @@ class PriceBook:
 
         A price for the region wins over one that holds everywhere. No term stands in for another.
         """
-        if not requests:
-            return ()
+        new = [request for request in dict.fromkeys(requests) if (request, as_of) not in self._known]
+        if new:
+            # Every count of the same money asks for the same prices.
+            found = zip(new, self._found(new, as_of), strict=True)
+            self._known |= {(request, as_of): price for request, price in found}
+        return tuple(self._known[request, as_of] for request in requests)
+
+    def _found(self, requests: Sequence[PriceRequest], as_of: dt.date) -> Sequence[PriceInForce | None]:
         asked = [
             {"position": position, "sku": request.sku, "region": request.region, "term": request.term}
             for position, request in enumerate(requests)
@@ -151,7 +158,7 @@ class PriceBook:
                 age_days=row["age_days"],
                 point=_point(row),
             )
-        return tuple(found)
+        return found
 
     def price(self, sku: str, *, region: str = "", term: str = "on_demand", as_of: dt.date) -> PriceInForce | None:
         """Return the price of one product in force on a day, None if there is no documented one."""

@@ -14,7 +14,7 @@ from clusterwright.sizing.offload import USABLE_SHARE
 from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.reliability import Reliability
 from clusterwright.sizing.upkeep import Upkeep, outside_bytes
-from clusterwright.units import BYTES, text
+from clusterwright.units import BYTES, percent, text
 
 _PATH = ("workload", "memory")
 
@@ -98,7 +98,7 @@ def too_small(job: TrainingJob, node: NodeType, nearest: Outside) -> Finding:
         message=(
             f"{job.model.name} does not fit into the host memory of {node.id}: offloading leaves at least "
             f"{text(memory, BYTES)} to each of {float(np.asarray(nearest.nodes)):.0f} nodes, copies of checkpoints "
-            f"included; {USABLE_SHARE:.0%} of {text(host.memory_bytes or 0.0, BYTES)} can be used"
+            f"included; {percent(USABLE_SHARE)} of {text(host.memory_bytes or 0.0, BYTES)} can be used"
         ),
         help=f"allow more nodes, offload less{other}, or choose nodes with more host memory",
     )

@@ -24,7 +24,7 @@ from clusterwright.sizing.records import (
 )
 from clusterwright.sizing.reliability import Reliability
 from clusterwright.sizing.upkeep import upkeep_of
-from clusterwright.units import SECONDS_PER_DAY
+from clusterwright.units import SECONDS_PER_DAY, percent
 from clusterwright.workload import training, transformer
 
 #: The optimistic end of the printed band.
@@ -218,4 +218,4 @@ def limits(parts: StepTime, *, experts: bool = False) -> tuple[str, ...]:
     total = parts.total_s
     named = [(name, words.replace("tensor-", "tensor- and expert-") if experts else words) for name, words in _LIMITS]
     shares = sorted(((getattr(parts, name) / total, words) for name, words in named), reverse=True)
-    return tuple(f"{words} ({share:.0%} of the step)" for share, words in shares if share >= NAMED_SHARE)
+    return tuple(f"{words} ({percent(share)} of the step)" for share, words in shares if share >= NAMED_SHARE)

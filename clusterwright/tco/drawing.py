@@ -1,7 +1,7 @@
 """Every option in every draw of the uncertain inputs: what it costs, and what came out over all draws."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,15 +102,14 @@ def drawn(ledger: Ledger, draws: "Mapping[str, Column]", *, taxes: Taxes | None 
     if taxes is not None:
         tax_terms(ledger, taxes)
     ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
-    used = {row["input_key"] for row in ledger.query("tco/sql/drawn_input.sql", {})}
+    products = {row["place"]: row["input_keys"] for row in ledger.query("tco/sql/drawn_product.sql", {})}
     for first in range(0, len(draws["number"]), _BLOCK):
         block = {name: column[first : first + _BLOCK] for name, column in draws.items()}
         columns = block | derived(ledger, block)
         with (
-            ledger.holding("draw", {name: columns[name] for name in columns if name in {"number"} | used}),
+            ledger.holding("drawn_factor", _factors(products, columns)),
             ledger.holding("draw_work", _owners_work(ledger, block)),
         ):
-            ledger.create("drawn_factor", "tco/sql/drawn_factor.sql", {})
             ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
     return Drawn(
         options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option.sql", {})),
@@ -134,6 +133,22 @@ def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
     for row in rows:
         weights[row["agreed_month"], names.index(row["price_path"])] += row["usd"]
     return names, weights
+
+
+def _factors(products: Mapping[int, Sequence[str]], columns: "Mapping[str, Column]") -> "dict[str, Column]":
+    """Return the factor of each term in each draw, as columns of a table; an input that is not drawn has none."""
+    import numpy as np  # noqa: PLC0415
+
+    number = columns["number"]
+    factors = [
+        math.prod((columns[key] for key in keys if key in columns), start=np.ones(len(number)))
+        for keys in products.values()
+    ]
+    return {
+        "number": np.tile(number, len(products)),
+        "place": np.repeat(np.array(list(products), dtype=np.int64), len(number)),
+        "factor": np.concatenate([np.empty(0), *factors]),
+    }
 
 
 def _owners_work(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":

@@ -58,10 +58,9 @@ TABLES = (
     "part_term",
     "cash_term",
     "cash_flow",
-    "drawn_flow",
-    "term_input",
-    "cumulative",
 )
+#: Those that only some questions ask for, made when a statement first names one.
+AT_NEED = ("drawn_flow", "term_input", "cumulative")
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
@@ -103,6 +102,7 @@ class Ledger:
         self.lines: dict[str, tuple[PricedLine, ...]] = {
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
+        self._made: set[str] = set()
         self._connection = self._fill(known)
 
     def costs(self) -> tuple[CandidateCost, ...]:
@@ -117,11 +117,15 @@ class Ledger:
             categories=self._rows("tco/sql/category_total.sql"),
         )
 
-    def breakevens(self) -> tuple[Breakeven, ...]:
-        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out."""
+    def breakevens(self, *, every_pair: bool = False) -> tuple[Breakeven, ...]:
+        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out.
+
+        Args:
+            every_pair: any candidate against any other one, as an upfront payment against none.
+        """
         return breakevens(
-            months=self._rows("tco/sql/breakeven_month.sql"),
-            utilisations=self._rows("tco/sql/breakeven_utilisation.sql"),
+            months=self._rows("tco/sql/breakeven_month.sql", {"every_pair": every_pair}),
+            utilisations=self._rows("tco/sql/breakeven_utilisation.sql", {"every_pair": every_pair}),
             horizon_months=self.economics.horizon_months,
         )
 
@@ -215,7 +219,7 @@ class Ledger:
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
-        text = statement(path)
+        text = self._answerable(path)
         start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         self._connection.execute(f"{start} {text}", self._used(text, more))
 
@@ -235,6 +239,15 @@ class Ledger:
     def _create(self, name: str) -> None:
         self.create(name, f"tco/sql/{name}.sql", {})
 
+    def _answerable(self, path: str) -> str:
+        """Return a statement, with the tables of `AT_NEED` in place that it names."""
+        text = statement(path)
+        for name in AT_NEED:
+            if name not in self._made and re.search(rf"\b{name}\b", text):
+                self._made.add(name)
+                self._create(name)
+        return text
+
     def _used(self, text: str, more: Row | None = None) -> Row:
         values: Row = (more or {}) | {
             "horizon_months": self.economics.horizon_months,
@@ -248,7 +261,7 @@ class Ledger:
         return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
 
     def _rows(self, path: str, more: Row | None = None) -> list[Row]:
-        text = statement(path)
+        text = self._answerable(path)
         cursor = self._connection.execute(text, self._used(text, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -37,13 +37,31 @@ def capital_recovery_factor(rate: float, periods: float) -> float:
     return rate / (1.0 - growth)
 
 
-def loan_payment(principal_usd: float, rate_per_year: float, months: int) -> float:
-    """Return the monthly payment in USD of a loan that is paid back in equal payments, at the nominal yearly rate / 12.
+def loan_payment(principal_usd: float, rate_per_year: float, months: int, residual_usd: float = 0.0) -> float:
+    """Return the equal monthly payment in USD of a loan or lease, at the nominal yearly rate / 12.
+
+    (principal - residual / (1 + r)^n) x CRF(r, n): the residual is still owed after the last payment.
 
     >>> round(loan_payment(1_000_000, 0.08, 48), 2)
     24412.92
+    >>> round(loan_payment(1_000_000, 0.08, 48, 300_000), 2)
+    19089.05
     """
-    return principal_usd * capital_recovery_factor(rate_per_year / 12.0, months)
+    rate = rate_per_year / 12.0
+    return (principal_usd - residual_usd * (1.0 + rate) ** -months) * capital_recovery_factor(rate, months)
+
+
+def weighted_cost_of_capital(
+    *, equity_fraction: float, cost_of_equity: float, cost_of_debt: float, tax_rate: float
+) -> float:
+    """Return the yearly rate that capital costs after tax (WACC), debt being what is not equity.
+
+    equity x its cost + debt x its cost x (1 - tax rate) (Brealey, Myers: Principles of Corporate Finance).
+
+    >>> round(weighted_cost_of_capital(equity_fraction=0.6, cost_of_equity=0.12, cost_of_debt=0.08, tax_rate=0.25), 6)
+    0.096
+    """
+    return equity_fraction * cost_of_equity + (1.0 - equity_fraction) * cost_of_debt * (1.0 - tax_rate)
 
 
 #: Methods of the mid-quarter convention.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import capital_recovery_factor
+from clusterwright.tco.finance import loan_payment
 from clusterwright.tco.returns import Flow, present_value
 
 
@@ -50,7 +50,7 @@ def schedule(
     (24412.92, 0.0)
     """
     rate = rate_per_year / 12.0
-    payment = (financed_usd - residual_usd * (1.0 + rate) ** -months) * capital_recovery_factor(rate, months)
+    payment = loan_payment(financed_usd, rate_per_year, months, residual_usd)
     found, owed = [], financed_usd
     for month in range(1, months + 1):
         interest = owed * rate

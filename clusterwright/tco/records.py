@@ -269,6 +269,7 @@ class CashFlowRow:
     """One dated, tagged amount of the horizon's cash flow (base values of all assumptions).
 
     Attributes:
+        part_key: the candidate that it comes from: of a mix one of its parts, else the same as `key`.
         month: 0 is the purchase; 1 is paid at the end of the first month; the last may be a part of one.
         category: of the bill line, or `installation`, `spares`, `support`, `staff`, `facility`, `energy`, `resale`.
         capex_or_opex, fixed_or_variable: variable amounts are proportional to the hours worked.
@@ -276,6 +277,7 @@ class CashFlowRow:
     """
 
     key: str
+    part_key: str
     month: float
     category: str
     item: str

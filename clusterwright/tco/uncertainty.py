@@ -11,6 +11,7 @@ from clusterwright.assets import root
 from clusterwright.errors import InputError
 from clusterwright.tco.distributions import UncertainInput, check, quantiles
 from clusterwright.tco.records import Parameter
+from clusterwright.units import percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +139,7 @@ def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping
     )
     if drawn.most is not None and drawn.high > drawn.most + _ROUNDING and band.spread is None:
         raise InputError(
-            f"{band.key} of {drawn.high * value:.0%} is more than there is", help="give at most 100 %", path=path
+            f"{band.key} of {percent(drawn.high * value)} is more than there is", help="give at most 100 %", path=path
         )
     within = drawn.certain or (drawn.low <= 1 + _ROUNDING and drawn.high >= 1 - _ROUNDING)
     if drawn.distribution in ("triangular", "beta") and not within:

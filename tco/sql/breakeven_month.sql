@@ -1,5 +1,6 @@
 -- One row is one owned candidate in one scenario against one rented one (base): the month when the owner's cumulative
 -- cash falls to the renter's and stays below it, by a straight line within the month; empty if not within the horizon.
+-- With $every_pair any candidate against any other one.
 with
 gap as (
     select
@@ -11,9 +12,10 @@ gap as (
         lead(mine.month_end) over pair as next_month_end,
         lead(mine.usd - theirs.usd) over pair as next_usd
     from cumulative as mine
-    inner join option_work as mine_work on mine.key = mine_work.key and mine_work.owned
-    inner join cumulative as theirs on mine.month_end = theirs.month_end and theirs.scenario = 'base'
-    inner join option_work as theirs_work on theirs.key = theirs_work.key and not theirs_work.owned
+    inner join option_work as mine_work on mine.key = mine_work.key and (mine_work.owned or $every_pair)
+    inner join cumulative as theirs
+        on mine.month_end = theirs.month_end and theirs.scenario = 'base' and mine.key <> theirs.key
+    inner join option_work as theirs_work on theirs.key = theirs_work.key and (not theirs_work.owned or $every_pair)
     window pair as (partition by mine.scenario, mine.key, theirs.key order by mine.month_end)
 ),
 

@@ -1,6 +1,7 @@
 -- One row is one owned candidate against one rented one (base scenario): the utilisation u at which
 -- fixed_own + u * variable_own = fixed_rent + u * variable_rent over the horizon, resale included. Above it owning
 -- costs less. Empty if renting always costs less; 0 if owning always does. Values above 1 are out of reach.
+-- With $every_pair any candidate against any other one.
 with
 slope as (
     select
@@ -22,7 +23,7 @@ pair as (
         mine.fixed_usd - theirs.fixed_usd as more_fixed_usd,
         theirs.usd_per_utilisation - mine.usd_per_utilisation as less_usd_per_utilisation
     from slope as mine
-    inner join slope as theirs on mine.owned and not theirs.owned
+    inner join slope as theirs on mine.key <> theirs.key and ($every_pair or (mine.owned and not theirs.owned))
 )
 
 select

@@ -1,6 +1,7 @@
 -- One row is one dated, tagged amount of the base scenario, in the order people read it. Empty $key means all of them.
 select
     key,
+    part_key,
     month_end,
     category,
     item,

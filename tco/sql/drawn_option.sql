@@ -11,41 +11,52 @@ compared as (
     inner join option_work on drawn_cost.key = option_work.key
 ),
 
-ranked as (
+cheapest as (
     select
-        key,
-        fits,
-        npv_usd,
-        npv_after_tax_usd,
-        npv_usd - min(npv_usd) filter (where eligible) over (partition by number) as regret_usd,
-        npv_after_tax_usd - min(npv_after_tax_usd) filter (where eligible) over (partition by number)
-            as regret_after_tax_usd,
-        eligible
-        and row_number() over (partition by number order by eligible desc, npv_usd asc, key asc) = 1 as cheapest,
-        eligible
-        and row_number() over (partition by number order by eligible desc, npv_after_tax_usd asc, key asc) = 1
-            as cheapest_after_tax,
-        row_number() over (partition by key, fits order by npv_usd desc, number asc) as dearness,
-        row_number() over (partition by key, fits order by npv_after_tax_usd desc, number asc) as dearness_after_tax,
-        ceil(count(*) over (partition by key, fits) / 10.0) as tenth
+        number,
+        min(npv_usd) as npv_usd,
+        min(npv_after_tax_usd) as npv_after_tax_usd,
+        arg_min(key, struct_pack(usd := npv_usd, key := key)) as key,
+        arg_min(key, struct_pack(usd := npv_after_tax_usd, key := key)) as key_after_tax
     from compared
+    where eligible
+    group by number
+),
+
+spread as (
+    select
+        compared.key,
+        cast(ceil(count(*) filter (where compared.fits) / 10.0) as bigint) as tenth,
+        list_reverse_sort(list(compared.npv_usd) filter (where compared.fits)) as dearest,
+        list_reverse_sort(list(compared.npv_after_tax_usd) filter (where compared.fits)) as dearest_after_tax,
+        quantile_cont(compared.npv_usd, [0.1, 0.5, 0.9]) filter (where compared.fits) as levels,
+        quantile_cont(compared.npv_after_tax_usd, [0.1, 0.5, 0.9]) filter (where compared.fits) as levels_after_tax,
+        avg(compared.npv_usd - cheapest.npv_usd) filter (where compared.fits) as regret_usd,
+        avg(compared.npv_after_tax_usd - cheapest.npv_after_tax_usd) filter (where compared.fits)
+            as regret_after_tax_usd,
+        count(*) filter (where compared.key = cheapest.key) / cast(count(*) as double) as probability_cheapest,
+        count(*) filter (where compared.key = cheapest.key_after_tax) / cast(count(*) as double)
+            as probability_cheapest_after_tax,
+        count(*) filter (where not compared.fits) / cast(count(*) as double) as probability_too_slow
+    from compared
+    left join cheapest on compared.number = cheapest.number
+    group by compared.key
 )
 
 select
     key,
-    quantile_cont(npv_usd, 0.1) filter (where fits) as npv_usd_p10,
-    quantile_cont(npv_usd, 0.5) filter (where fits) as npv_usd_p50,
-    quantile_cont(npv_usd, 0.9) filter (where fits) as npv_usd_p90,
-    avg(npv_usd) filter (where fits and dearness <= tenth) as npv_usd_dearest_tenth,
-    avg(regret_usd) filter (where fits) as regret_usd,
-    count(*) filter (where cheapest) / cast(count(*) as double) as probability_cheapest,
-    quantile_cont(npv_after_tax_usd, 0.1) filter (where fits) as npv_after_tax_usd_p10,
-    quantile_cont(npv_after_tax_usd, 0.5) filter (where fits) as npv_after_tax_usd_p50,
-    quantile_cont(npv_after_tax_usd, 0.9) filter (where fits) as npv_after_tax_usd_p90,
-    avg(npv_after_tax_usd) filter (where fits and dearness_after_tax <= tenth) as npv_after_tax_usd_dearest_tenth,
-    avg(regret_after_tax_usd) filter (where fits) as regret_after_tax_usd,
-    count(*) filter (where cheapest_after_tax) / cast(count(*) as double) as probability_cheapest_after_tax,
-    count(*) filter (where not fits) / cast(count(*) as double) as probability_too_slow
-from ranked
-group by key
+    regret_usd,
+    probability_cheapest,
+    regret_after_tax_usd,
+    probability_cheapest_after_tax,
+    probability_too_slow,
+    levels[1] as npv_usd_p10,
+    levels[2] as npv_usd_p50,
+    levels[3] as npv_usd_p90,
+    list_avg(dearest[:tenth]) as npv_usd_dearest_tenth,
+    levels_after_tax[1] as npv_after_tax_usd_p10,
+    levels_after_tax[2] as npv_after_tax_usd_p50,
+    levels_after_tax[3] as npv_after_tax_usd_p90,
+    list_avg(dearest_after_tax[:tenth]) as npv_after_tax_usd_dearest_tenth
+from spread
 order by npv_usd_p50, key

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 import jsonschema
 import pytest
@@ -31,9 +32,15 @@ DANGEROUS = ["a b", "a;b", "$(id)", "a\nb", "a: b", "#a", "-a", "a-", "", "Ab", 
 _TEXT = st.one_of(st.text(max_size=40), st.from_regex(r"\A[a-zA-Z0-9-]{1,34}\Z"))
 
 
+@cache
+def editor() -> jsonschema.Draft7Validator:
+    """Return what an editor holds a blueprint against; writing the schema takes longer than using it."""
+    return jsonschema.Draft7Validator(json_schema())
+
+
 def accepted_by_schema(kind: str, text: str) -> bool:
     """Tell whether an editor accepts a name of the cluster section."""
-    return jsonschema.Draft7Validator(json_schema()).is_valid({**BLUEPRINT, "cluster": {kind: text}})
+    return editor().is_valid({**BLUEPRINT, "cluster": {kind: text}})
 
 
 def accepted(check: Callable[[str], str], text: str) -> bool:

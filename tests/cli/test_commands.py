@@ -2,13 +2,19 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from clusterwright import __version__, assets
+from clusterwright.cli.help_text import EXAMPLES
 from clusterwright.cli.main import app
 from clusterwright.outputs.folder import MANIFEST
 from clusterwright.plan.document import loads
@@ -65,6 +71,28 @@ def test_help_and_version(command: Command) -> None:
         assert f"Usage: clusterwright {name}" in ended.out
         assert "..." not in ended.out.partition("\n\n")[2].partition("\n")[0]
     assert "...\n" not in overview.out.partition("Commands:")[2]
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - of typer
+    for name, entry in group.commands.items():
+        yield from _commands(entry, (*path, name)) if hasattr(entry, "commands") else [(*path, name)]
+
+
+def test_help_shows_what_to_write(command: Command) -> None:
+    """No Python type shows in any help; every command has an example, which the command line understands."""
+    paths = list(_commands(get_command(app)))
+    assert set(EXAMPLES) == {" ".join(path) for path in paths}
+    for path in paths:
+        shown = command(*path, "--help").out
+        assert not re.search(r"[<>{}]|\[\[", shown), shown
+        example = EXAMPLES[" ".join(path)]
+        assert shown.endswith(f"Example:\n  clusterwright {example}\n")
+        group: Any = get_command(app)
+        words, parent = shlex.split(example), None
+        while hasattr(group, "commands"):
+            parent = group.make_context("clusterwright", words, parent=parent)
+            _, group, words = group.resolve_command(parent, [*parent._protected_args, *parent.args])
+        group.make_context(path[-1], words, parent=parent)
 
 
 def test_unknown_command_and_option(command: Command) -> None:

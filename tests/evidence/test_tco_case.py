@@ -81,6 +81,8 @@ def test_schema_refuses_unknown_keys() -> None:
         ("values: {x: about 5}\n", "'about 5' is not a number", "5:13"),
         ("values: {x: 90 EUR}\n", "usd_per: {EUR: 1.08}", "5:13"),
         ("usd_per: {euro: 1}\n", "string should match pattern", "5:11"),
+        ("tax_rate: 21 %\n", "needs the depreciation of what own buys", "1:1"),
+        ("discount_rate: {equity: 1}\n", "did you mean 'cost_of_equity'?", "5:17"),
         ("tolerance: 1\n", "known here: absolute, relative", "5:12"),
     ],
 )  # fmt: skip
@@ -108,6 +110,15 @@ def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str
         ("{monthly: {gpu: 1}, costs: [{name: a, usd: 1, per: gpu_day}]}", "'once'"),
         ("{costs: [{name: a, usd: 1, per: month, annuity: {rate_per_year: 0, months: 9}}]}", "per is once"),
         ("{power: {kw: 1, load_fraction: 50 %, idle_fraction: 60 %}}", "idle_fraction is above load_fraction"),
+        ("{costs: [{name: a, usd: 1, per: month, every_months: 12}]}", "repeats what is paid once"),
+        ("{costs: [{name: a, usd: 1, per: month, from_month: 9, to_month: 3}]}", "to_month is before from_month"),
+        ("{costs: [{name: a, usd: 1, per: once, from_month: 1.5}]}", "multiple of 1"),
+        ("{costs: [{name: a, usd: 1, per: once, every_months: 0}]}", "greater than 0"),
+        ("{monthly: {gpu: 1}, by_year: {gpu: -100 %}}", "greater than -1"),
+        ("{monthly: {gpu: 1}, by_year: {gpu: 5}}", "5 % or 0.05"),
+        ("{monthly: {gpu: 1}, by_year: {gpu: []}}", "[] is not a fraction"),
+        ("{monthly: {gpu: 1}, utilisation: [50 %, 120 %]}", "less than or equal to 1"),
+        ("{purchase: {usd: 0, resale_usd: 5}}", "needs something that was bought"),
         ("{monthly: {gpu: 1}, goodput_loss: {fractoin: 1}}", "did you mean 'fraction'?"),
     ],
 )
@@ -277,3 +288,23 @@ expected:
 """
     checked = _case(tmp_path, text)
     assert checked.ok, checked.outputs
+
+
+def test_amounts_as_people_write_them(tmp_path: Path) -> None:
+    """Signs, separators, scales and currencies of amounts, units of times, and names in capitals or of Python's own."""
+    text = """case: written
+horizon_months: 2 years
+hours_per_month: 720 h
+usd_per: {EUR: 1.1}
+options:
+  AWS: {gpus: 8, rent: {usd_per_gpu_hour: "$2.50"}}
+  lambda: {purchase: {usd: "$1,250,000"}, power: {kw: 10 kW}, costs: [{name: a, usd: 1 k EUR, per: year}]}
+tolerance: 0 %
+derived: {both: lambda.total_usd + rate * AWS.gpu_hours, rate: one * 2}
+values: {one: 1}
+expected:
+  AWS: {total_usd: 345600, vs: {lambda: {saving_usd: 906600}}}
+  lambda.total_usd: 1.2522 M
+  both: 1528680
+"""
+    assert _case(tmp_path, text).ok

@@ -16,9 +16,12 @@ from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
 from clusterwright.outputs.focus import focus_csv, focus_rows, header, write_focus_parquet
 from clusterwright.outputs.focus_columns import columns, problems
+from clusterwright.plan.accounts import accounts
 from clusterwright.plan.charges import charges_of
+from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
+from clusterwright.plan.words import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Contract
 from clusterwright.tco.engine import Ledger
@@ -110,10 +113,9 @@ def test_what_is_paid_in_advance_serves_every_month(upfront: float) -> None:
     candidate = dataclasses.replace(candidates_of(plan)[0], key="x", term="reserved_1y", contract=contract)
     book = PriceBook.open()
     money = Ledger([candidate], economics, book)
-    (cost,) = money.costs()
-    option = dataclasses.replace(plan.options[0], term="reserved_1y")
-    found = [entry for entry in charges_of("x", option, money, book, total_usd=cost.horizon_usd)
-             if entry.key == "aws/p5.48xlarge"]  # fmt: skip
+    (account, *_) = accounts(plan, ledger(plan, book))
+    account = dataclasses.replace(account, key="x", lines=money.lines["x"], rows=money.cash_flow_rows("x"))
+    found = [entry for entry in charges_of([account], money) if entry.key == "aws/p5.48xlarge"]
     monthly = 48 * 730 * found[0].unit_usd
     paid = [entry.billed_usd for entry in found if entry.month_end == 1]
     assert sum(paid) == pytest.approx(monthly * (12 * upfront + 1 - upfront))
@@ -134,6 +136,37 @@ def test_refreshed_equipment_serves_from_its_own_day() -> None:
             assert mine == pytest.approx(option.horizon_usd, abs=0.005)
     bought = [row for row in found if row["ChargeCategory"] == "Purchase" and "DGX" in row["ChargeDescription"]]
     assert {row["ChargePeriodStart"][:7] for row in bought} >= {"2027-01", "2028-12"}
+
+
+def test_contracts_and_mixes_are_options_in_the_currency_that_is_billed() -> None:
+    """Each is an option of its own; its sums are its horizon, billed in euros and priced in dollars."""
+    contract = "{target: aws, term: savings_plan_3y, rate: 2 USD, payment: partial_upfront}"
+    agreed = f"tco.contracts=[{contract}, {{target: aws, discount: 18 %}}]"
+    plan = plan_of(agreed, "tco.hybrid=[{owned: 60 %, burst: aws/on_demand}]", "tco.growth=10 %")
+    found = finances(plan, PriceBook.open(), draws=1, seed=1)
+    with told_in(Currency(code="EUR", usd=1.25, day="2026-10-15", source="ECB")):
+        made = focus_rows(plan, begin=BEGIN, found=found)
+    assert problems(header(), made) == ()
+    asked = {cost.key: cost.horizon_usd for cost in found.costs if cost.mixed or cost.key.endswith("contract")}
+    assert len(asked) == 3
+    for key, usd in asked.items():
+        assert usd is not None
+        account = f"train-gpt3-175b-{key}"
+        for column, wanted in (("BilledCost", usd / 1.25), ("EffectiveCost", usd / 1.25),
+                               ("PricingCurrencyEffectiveCost", usd)):  # fmt: skip
+            assert total(made, column, SubAccountId=account) == pytest.approx(wanted, abs=0.005)
+        numbers = [(row["x_BillLineNumber"], row["SkuId"]) for row in made if row["SubAccountId"] == account]
+        assert len({number for number, _ in numbers}) == len(set(numbers))
+    sides = {row["ProviderName"] for row in made if row["SubAccountId"].startswith("train-gpt3-175b-hybrid")}
+    assert sides == {"AWS", "On premises"}
+    assert {(row["BillingCurrency"], row["PricingCurrency"]) for row in made} == {("EUR", "USD")}
+    assert {row["x_ExchangeRate"] for row in made} == {"1 EUR = 1.25 USD on 2026-10-15 (ECB)"}
+    nodes = [row for row in made if row["SubAccountId"].endswith("aws/on_demand/contract") and "p5" in row["SkuId"]]
+    unit_prices = {(row["ContractedUnitPrice"], row["ListUnitPrice"]) for row in nodes}
+    assert unit_prices == {(f"{55.04 * 0.82 / 1.25:.10f}".rstrip("0"), "44.032")}
+    bought = next(row for row in made if "hybrid" in row["SubAccountId"] and row["SkuId"] == "dgx-h100"
+                  and row["ChargeCategory"] == "Usage")  # fmt: skip
+    assert float(bought["PricingQuantity"]) == pytest.approx(next(c.nodes for c in found.costs if c.mixed))
 
 
 def test_text_and_parquet_hold_the_same(tmp_path: Path) -> None:

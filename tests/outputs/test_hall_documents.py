@@ -177,8 +177,8 @@ def test_spares_and_lead_times() -> None:
     ("site", "said"),
     [
         (Site(feed=Feed(sources=2)), "| one of 2 feeds | 1 of 3 | 2 | **too few: the nodes stop or slow down** |"),
-        (Site(pue=1.25, plant=Plant(mean_load=0.7)), "| **70%** (as given) |"),
-        (Site(plant=Plant(ups_va=900e3, ups_efficiency=0.96)), "At 96.0% it loses"),
+        (Site(pue=1.25, plant=Plant(mean_load=0.7)), "| **70 %** (as given) |"),
+        (Site(plant=Plant(ups_va=900e3, ups_efficiency=0.96)), "At 96.0 % it loses"),
         (Site(cooling="rear-door", plant=Plant(cdu_heat_w=1e6)), "Coolant distribution units: 2, 1 of them spare"),
         (Site(cooling="air", cooling_limit_w=35e3), "Of compute racks another limit binds: air carries 35.0 kW away"),
         (Site(), "| 490 W | 8.5 kW |"),

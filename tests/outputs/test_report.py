@@ -15,6 +15,7 @@ from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
+from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import (
@@ -255,7 +256,7 @@ def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> N
     """Its rows are the swings of the comparison, widest first, with both ends named by the saving that they lead to."""
     found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
     drawing = html.partition('aria-label="What moves the saving of owning"')[2].partition("</svg>")[0]
-    places = [drawing.index(f">{entry.key.replace('_', ' ')}</text>") for entry in found.swings[:8]]
+    places = [drawing.index(f">{input_words(entry.key)}</text>") for entry in found.swings[:8]]
     assert places == sorted(places)
     widest = found.swings[0]
     assert f"P10: {money(widest.saving_usd_low)}" in drawing

@@ -52,7 +52,7 @@ def main() -> None:
             sys.exit(f"the wheel's data folders differ from git: missing {sorted(missing)}, extra {sorted(extra)}")
         venv.create(place / "env", with_pip=True)
         python = place / "env" / "bin" / "python"
-        run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel, cwd=place)
+        run(python, "-m", "pip", "install", "-q", "--no-compile", "-c", ROOT / "constraints.txt", wheel, cwd=place)
         elsewhere = place / "elsewhere"
         elsewhere.mkdir()
         blueprint = elsewhere / "train-gpt3-175b.yaml"

@@ -96,7 +96,7 @@ def test_difference_is_split_into_quantity_and_price(plan: Plan, billed: Callabl
     assert found.actual_quantity == pytest.approx(NODES * HOURS)
     assert found.quantity_usd == pytest.approx((NODES * HOURS - planned) * 55.04)
     assert found.price_usd == pytest.approx((50.0 - 55.04) * NODES * HOURS)
-    assert found.because == f"quantity {1 / option.busy_fraction - 1:+.1%}, price -9.2%"
+    assert found.because == f"quantity {100 * (1 / option.busy_fraction - 1):+.1f} %, price -9.2 %"
 
 
 def test_months_are_counted_by_the_calendar(billed: Callable[..., Comparison]) -> None:

@@ -86,7 +86,7 @@ def test_zero_offload_trains_70b_on_a_dgx_2_and_its_memory_ends_there() -> None:
         search(job=training(gpt2(90, 9216), offload=optimizer), node=node, calibration=CALIBRATION)
     (finding,) = caught.value.findings
     assert finding.id == "MEM002", "92B"
-    assert "90% of 1.50 TB can be used" in finding.message
+    assert "90 % of 1.50 TB can be used" in finding.message
     assert "offload to nvme" in finding.help
 
 

@@ -9,7 +9,7 @@ import pytest
 from .cases import TYPICAL, beyond, chosen, compact, limit_of, stacks
 from .kubernetes_nodes import AKS_POOL, EKS_GROUP, GKE_POOL, is_gpu_group
 from .profiles import profile_problems, profiles, read, text_of
-from .projects import INSTANCES, SCHEDULERS, Case, has_stack, record_all, recorded, run, write
+from .projects import INSTANCES, Case, record_all, recorded, run, write
 from .proof import problems
 from .records import UNKNOWN, Record, texts
 
@@ -78,19 +78,16 @@ def test_one_node_too_many_is_refused_in_words(case: Case) -> None:
 
 
 @pytest.mark.usefixtures("_recorded")
-def test_the_number_of_resources_does_not_grow_with_the_nodes() -> None:
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_the_number_of_resources_does_not_grow_with_the_nodes(cloud: str, scheduler: str) -> None:
     """From one node to a type's limit only groups of nodes are added, never one resource per node."""
-    for cloud, instances in INSTANCES.items():
-        for scheduler in SCHEDULERS:
-            for instance in instances if has_stack(cloud, scheduler) else ():
-                ours = [
-                    one for one in compact() if (one.cloud, one.scheduler, one.instance) == (cloud, scheduler, instance)
-                ]
-                small, large = (recorded(one).whole for one in ours)
-                # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
-                lasting = [len(one.cloud_resources) - of_groups(one) for one in (small, large)]
-                assert abs(lasting[0] - lasting[1]) <= 2
-                assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
+    for instance in INSTANCES[cloud]:
+        ours = [one for one in compact() if (one.cloud, one.scheduler, one.instance) == (cloud, scheduler, instance)]
+        small, large = (recorded(one).whole for one in ours)
+        # A reservation or flex-start replaces the placement policy, and asks for its nodes in one request.
+        lasting = [len(one.cloud_resources) - of_groups(one) for one in (small, large)]
+        assert abs(lasting[0] - lasting[1]) <= 2
+        assert of_groups(large) <= -(-limit_of(cloud, instance)[0] // 64)
 
 
 @pytest.mark.skipif(

@@ -127,7 +127,7 @@ def test_utilisation_never_passes_all_hours() -> None:
     [
         ({"key": "pu", "spread": 0.1}, "no uncertain input 'pu'"),
         ({"key": "free", "low": 0.0, "high": 1.0}, "free is 0"),
-        ({"key": "utilisation", "low": 0.6, "high": 1.2}, "120% is more"),
+        ({"key": "utilisation", "low": 0.6, "high": 1.2}, "120 % is more"),
         ({"key": "utilisation", "low": 0.9, "high": 0.95}, "outside of its band from 0.9 to 0.95"),
         ({"key": "pue", "low": 0.0, "high": 1.5, "distribution": "lognormal"}, "never 0"),
     ],

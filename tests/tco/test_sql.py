@@ -287,7 +287,7 @@ def test_breakeven_month(mine: tuple[float, ...], theirs: tuple[float, ...], mon
         "cumulative": _curve("mine", *mine) + _curve("theirs", *theirs),
         "work": [_work("mine", owned=True), _work("theirs", owned=False)],
     }
-    (row,) = _run("tco/sql/breakeven_month.sql", tables)
+    (row,) = _run("tco/sql/breakeven_month.sql", tables, every_pair=False)
     assert row == {"scenario": "base", "owned_key": "mine", "rented_key": "theirs", "months": months}
 
 
@@ -298,7 +298,7 @@ def test_breakeven_month_of_the_ends() -> None:
         curves += _curve("mine", start, start, start, scenario=scenario)
     curves += _curve("theirs", 0, 1, 2, scenario="low")
     tables = {"cumulative": curves, "work": [_work("mine", owned=True), _work("theirs", owned=False)]}
-    found = _run("tco/sql/breakeven_month.sql", tables)
+    found = _run("tco/sql/breakeven_month.sql", tables, every_pair=False)
     assert {row["scenario"]: row["months"] for row in found} == {"low": 1.0, "base": 1.5, "high": 2.0}
 
 
@@ -314,7 +314,7 @@ def test_breakeven_utilisation(fixed: float, variable: float, rent: float, utili
         _amount("theirs", 1, "compute", rent, fixed_or_variable="variable"),
     ]
     tables = {"cash_flow": flow, "work": [_work("mine", owned=True), _work("theirs", owned=False)]}
-    (row,) = _run("tco/sql/breakeven_utilisation.sql", tables, utilisation=0.5)
+    (row,) = _run("tco/sql/breakeven_utilisation.sql", tables, utilisation=0.5, every_pair=False)
     assert row == {"owned_key": "mine", "rented_key": "theirs", "utilisation": utilisation}
 
 
