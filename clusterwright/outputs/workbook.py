@@ -14,7 +14,6 @@ from clusterwright.outputs.sheets.by_option import write_by_option, write_calend
 from clusterwright.outputs.sheets.cash import CashSheet, owner_cells, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
 from clusterwright.outputs.sheets.contracts import contracted, write_contracts
-from clusterwright.outputs.sheets.currency import sheet_name, write_currency
 from clusterwright.outputs.sheets.financing import write_financing
 from clusterwright.outputs.sheets.formula import Figure, figure
 from clusterwright.outputs.sheets.inputs import write_inputs
@@ -43,7 +42,7 @@ _VIEWS = (
 )  # fmt: skip
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
-_BOOKS = ("Books by month", "Depreciation")
+_BOOKS = ("Books by month", "Depreciation", "Financing by month")
 _LAST = ("Not counted", "Checks")
 
 
@@ -53,7 +52,7 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     Args:
         plan: with its options.
         found: the same plan in the terms of finance, if it is at hand.
-        currency: in which the totals are told besides USD, None for USD alone.
+        currency: in which the views show money besides USD, None for USD alone.
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
@@ -62,15 +61,15 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
-    work = Workbook(book=book, formats=_formats(book), plan=plan, found=found or ranking.ranked(plan, PriceBook.open()))
+    found = found or ranking.ranked(plan, PriceBook.open())
+    work = Workbook(book=book, formats=_formats(book), plan=plan, found=found, currency=currency)
+    told = (Figure("shown_in", currency.code), Figure("usd_per_shown", currency.usd)) if currency else None
     stages = ("Stages",) if staged(work) else ()
     options = contracted(work)
     contracts = ("Contracts", "Contracts by month") if options else ()
-    told = (sheet_name(currency),) if currency else ()
     known = [option for option in plan.options if not option.missing]
     for name in (
         *_VIEWS,
-        *told,
         *_FOUNDATIONS,
         *(f"Cash {option.target}" for option in known),
         *_BY_MONTH,
@@ -79,18 +78,19 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
         *stages,
         *_LAST,
     ):
-        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats)
+        shown = told if name in _VIEWS else None
+        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats, told=shown)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
-    _fill(work, known, currency, options)
+    _fill(work, known, options)
     book.close()
     return stream.getvalue()
 
 
-def _fill(work: Workbook, known: list[Option], currency: Currency | None, options: dict[str, Candidate]) -> None:
+def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) -> None:
     resale = write_inputs(work)
     write_calendar(work)
     terms = write_contracts(work, options) if options else {}
@@ -109,9 +109,7 @@ def _fill(work: Workbook, known: list[Option], currency: Currency | None, option
     write_breakeven(work, sheets, returns)
     write_heat_map(work)
     write_uncertainty(work)
-    units = write_units(work, sheets)
-    if currency is not None:
-        write_currency(work, currency, options=shown, units=units)
+    write_units(work, sheets)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
     write_financing(work, taxed)

@@ -84,6 +84,8 @@ class Span:
 
     text: str
     values: tuple[Value, ...]
+    #: What each cell is multiplied with to give its value, empty for nothing.
+    factor: str = ""
 
 
 def figure(value: Operand) -> Figure:
@@ -95,8 +97,9 @@ def figure(value: Operand) -> Figure:
 
 def span(cells: Sequence[Figure]) -> Span:
     """Return the range from the first to the last of cells that were written side by side."""
-    last = cells[-1].text.rpartition("!")[2]
-    return Span(f"{cells[0].text}:{last}", tuple(cell.value for cell in cells))
+    first, _, factor = cells[0].text.partition("*")
+    last = cells[-1].text.partition("*")[0].rpartition("!")[2]
+    return Span(f"{first}:{last}", tuple(cell.value for cell in cells), factor)
 
 
 def added(terms: Sequence[Figure]) -> Figure:
@@ -109,7 +112,12 @@ def added(terms: Sequence[Figure]) -> Figure:
 
 def total(cells: Span) -> Figure:
     """Return SUM of a range; texts count as nothing."""
-    return Figure(f"SUM({cells.text})", math.fsum(numbers(cells)))
+    return times(Figure(f"SUM({cells.text})", math.fsum(numbers(cells))), cells.factor)
+
+
+def times(found: Figure, factor: str) -> Figure:
+    """Return what a formula gives, the named factor included in its value already; empty for none."""
+    return Figure(f"{_held(found, _PRODUCT)}*{factor}", found.value, _PRODUCT) if factor else found
 
 
 def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
@@ -228,7 +236,8 @@ def _extreme(name: str, choose: Callable[[list[float]], float], parts: Sequence[
             one = figure(part)
             values += [float(one.value)] if isinstance(one.value, int | float) else []
             texts.append(one.text)
-    return Figure(f"{name}({','.join(texts)})", choose(values) if values else 0.0)
+    factor = next((part.factor for part in parts if isinstance(part, Span)), "")
+    return times(Figure(f"{name}({','.join(texts)})", choose(values) if values else 0.0), factor)
 
 
 def _binary(one: Figure, sign: str, other: Operand, level: int, calculate: Callable[[float, float], Value]) -> Figure:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from clusterwright.outputs.sheets.formula import Figure, largest
+from clusterwright.outputs.sheets.formula import Figure, largest, when
 from clusterwright.outputs.sheets.method_shares import NAMES
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.resale import Resale, curve_of, newest_age, write_resale
@@ -75,6 +75,9 @@ def _formula(work: Workbook, entry: Input, resale: Resale) -> Figure | None:
         found = resale(newest_age(names["horizon_months"], names.get("refresh_months")))
     elif entry.name == "building_value_fraction":
         found = largest(0.0, 1.0 - names["horizon_months"] / 12.0 / names["building_life_years"])
+    elif entry.name == "usd_per_shown":
+        assert work.currency is not None  # noqa: S101 - the input is there with it alone
+        found = when(names["shown_in"].says("USD"), 1.0, names[f"usd_per_{work.currency.code.lower()}"])
     else:
         return None
     same = isinstance(found.value, float) and isinstance(entry.value, float) and math.isclose(found.value, entry.value)
@@ -123,9 +126,25 @@ def _economics(work: Workbook) -> list[Input]:
             name="reference_days", value=days, unit="days", reason="run that the number of runs is counted with",
             source="plan",
         ),
+        *_currency(work),
         *grown,
         *([Input(name="building_life_years", value=work.plan.tco.owner.building_life / _YEAR_S, unit="years")]
           if work.plan.tco.owner.building_usd_per_kw is not None else []),
+    ]  # fmt: skip
+
+
+def _currency(work: Workbook) -> list[Input]:
+    """Return which currency the views show, and its rate."""
+    told = work.currency
+    if told is None:
+        return []
+    return [
+        Input(name="shown_in", value=told.code, unit=f"{told.code} or USD", reason="of the sheets before this one"),
+        Input(
+            name=f"usd_per_{told.code.lower()}", value=told.usd, unit=f"USD for one {told.code}", source=told.source,
+            date=told.day,
+        ),
+        Input(name="usd_per_shown", value=told.usd, unit="USD for one unit of what is shown"),
     ]  # fmt: skip
 
 
@@ -218,6 +237,9 @@ def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
                 {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most,
                  "error_title": name.replace("_", " "), "error_message": message},
             )  # fmt: skip
+    if work.currency is not None:
+        row = rows["shown_in"]
+        page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": [work.currency.code, "USD"]})
     for name, row in rows.items():
         if name.startswith(METHOD):
             page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": NAMES})

@@ -9,7 +9,7 @@ from clusterwright.outputs.sheets.formula import Figure, Span, added, product_su
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import term_text
+from clusterwright.plan.words import Currency, term_text
 from clusterwright.tco.records import CandidateCost
 
 #: `used`: running costs by the hour worked; `committed`: of nodes paid whether used or not; `standing`: paid as long as
@@ -95,7 +95,7 @@ class Workbook:
 
     Attributes:
         book: XlsxWriter's workbook; formats: by name.
-        plan, found: what is shown.
+        plan, found: what is shown; currency: in which the views can show money besides USD.
         names: the named inputs, by name.
         pages: the sheets, by name.
         months: cells with the month's end, by row, month 0 first; lengths: of each month, in months; factors: of
@@ -109,6 +109,7 @@ class Workbook:
     formats: Mapping[str, Any]
     plan: Plan
     found: Finances
+    currency: Currency | None = None
     names: dict[str, Figure] = field(default_factory=dict)
     pages: dict[str, Page] = field(default_factory=dict)
     months: tuple[Figure, ...] = ()

@@ -110,7 +110,7 @@ def _schedule(work: Workbook, page: Page, top: int, owner: Taxed) -> None:
     page.text(top, 0, f"Written off: {owner.label}", "bold")
     page.head(top + 1, _SCHEDULE, texts=0)
     end = top + 2 + years_of(work)
-    at_end = page.cell(end + 2, 1, total_where(span(owner.left), span(work.months), horizon).value)
+    at_end = page.money(end + 2, 1, total_where(span(owner.left), span(work.months), horizon).value)
     book = figure(0.0)
     for year in range(1, years_of(work) + 1):
         row, wanted = top + 1 + year, figure(float(year))
@@ -126,12 +126,12 @@ def _schedule(work: Workbook, page: Page, top: int, owner: Taxed) -> None:
         ("purchases, USD", total(span(owner.bought))),
         ("sale at the end, USD", sold),
         ("book value at the sale, USD", total_where(span(owner.left), span(work.months), horizon)),
-        ("gain or loss on the sale, USD", page.cell(end + 1, 1, sold.value) - at_end),
-        ("tax on it, USD", names["tax_rate"] * page.cell(end + 3, 1, (sold - at_end).value)),
+        ("gain or loss on the sale, USD", page.money(end + 1, 1, sold.value) - at_end),
+        ("tax on it, USD", names["tax_rate"] * page.money(end + 3, 1, (sold - at_end).value)),
         ("present value of the tax that writing off saves, USD", saved),
     )
     for row, (title, usd) in enumerate(figures, start=end):
-        page.text(row, 0, title)
+        page.label(row, 0, title)
         page.put(row, 1, usd)
 
 
