@@ -12,9 +12,9 @@ from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
-from clusterwright.tco.drawing import drawn, price_weights
+from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.price_paths import PathRule, drawn_paths, market_history
+from clusterwright.tco.price_paths import PathDraws, PathRule, market_history
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.tco.taxes import Taxes
 from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
@@ -58,11 +58,9 @@ inputs = uncertain_inputs(ledger.parameters, utilisation=0.8)
 history = market_history(book, gpu_products(load()), ("h100-sxm-80gb",), ledger.as_of)
 if history is None:
     raise SystemExit("the shipped price history is too short")
-names, weights = price_weights(ledger)
-paths = drawn_paths(history, PathRule(), weights, draws=DRAWS, seed=1)
-columns = latin_hypercube(inputs, DRAWS, rent_levels=paths.end_levels)
-columns |= {name: paths.levels[:, place] for place, name in enumerate(names)}
-found = drawn(ledger, columns, taxes=Taxes(tax_rate=0.21, depreciation=(0.2,) * 5))
+paths = PathDraws(history=history, rule=PathRule(), months=60, draws=DRAWS, seed=1)
+columns = latin_hypercube(inputs, DRAWS, rent_levels=paths.end_levels())
+found = drawn(ledger, columns, taxes=Taxes(tax_rate=0.21, depreciation=(0.2,) * 5), paths=paths, breakevens=True)
 taken, at_work = time.perf_counter() - started, time.process_time() - at_work
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 print(

@@ -105,6 +105,8 @@ def _units(book: Workbook, found: Finances) -> int:
     shown = by_label(book, "Unit costs", "where and how")
     for cost, unit in zip(found.costs, found.unit_costs, strict=True):
         row = shown[label_of(cost.key)]
+        if cost.mixed and row[1] == "engine":
+            continue
         _same(row[2], cost.run_usd, cost.key)
         for value, usd in zip(
             row[3:7],

@@ -1,5 +1,6 @@
 """How clouds are paid and what comes on top: contracts, charges of a cloud, owning a part and renting the rest."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
@@ -45,6 +46,29 @@ def _provider(name: str) -> str:
 
 
 Provider = Annotated[Identifier, AfterValidator(_provider)]
+
+
+def listed_once(entries: Sequence[object], key: str, named: str) -> None:
+    """Refuse a list of the section `tco` that says the same thing twice, at the place of the second one.
+
+    Raises:
+        PydanticCustomError: an entry of the list at `key` equals one before it; `named` is what it is.
+    """
+    for place, entry in enumerate(entries):
+        first = entries.index(entry)
+        if first < place:
+            raise PydanticCustomError(
+                "choice",
+                "{named} {second} of tco.{key} is the same as {named} {first}",
+                {
+                    "named": named,
+                    "second": place + 1,
+                    "key": key,
+                    "first": first + 1,
+                    "at": f"{key}.{place}",
+                    "help": "remove one of the two, or change it",
+                },
+            )
 
 
 class CloudContract(Section):
@@ -179,7 +203,11 @@ class Hybrid(Section):
         None,
         gt=0,
         le=1,
-        description="share of the time that these work; as the whole cluster would without it. The rest is rented",
+        description="most of the time that these work; as the whole cluster would without it. The rest is rented",
+    )
+    expand: bool = Field(
+        False,
+        description="with tco.growth: buy more nodes as the work grows; without it what grows is rented",
     )
     burst: Identifier = Field(
         "cheapest", description="where the rest runs: an option such as aws/on_demand, or the cheapest uncommitted one"

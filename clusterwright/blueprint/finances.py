@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.carbon import Carbon
-from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders
+from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders, listed_once
 from clusterwright.blueprint.currency import CurrencySection
 from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
@@ -52,8 +52,10 @@ class TcoSection(Section):
     delivery: Annotated[Duration, Field(ge=0, le=5 * 8760 * 3600.0)] = Field(
         0.0, description="from order and payment to work, for example 6 months; until then the work is rented"
     )
-    growth: Annotated[Fraction, Field(ge=0, le=10)] = Field(
-        0.0, description="share by which each year has more work than the one before; nodes are added where it is full"
+    growth: Annotated[Fraction, Field(gt=-1, le=10)] = Field(
+        0.0,
+        description="share by which each year has more work than the one before (negative: less); nodes are added "
+        "where it is full",
     )
     refresh: Annotated[Duration, Field(ge=6 * _MONTH_S, le=20 * 8760 * 3600.0)] | None = Field(
         None, description="age at which equipment is sold and bought again, for example 3 years; never by default"
@@ -90,6 +92,10 @@ class TcoSection(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "TcoSection":
+        listed_once(self.contracts, "contracts", "contract")
+        listed_once(self.hybrid, "hybrid", "mix")
+        if not isinstance(self.other_providers, str):
+            listed_once(self.other_providers, "other_providers", "provider")
         bonus = self.bonus_depreciation
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(

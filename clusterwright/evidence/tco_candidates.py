@@ -14,7 +14,8 @@ from clusterwright.evidence.tco_counts import mean_use, nameplate_kw, of_year, p
 from clusterwright.evidence.tco_lines import Line, factor, lines
 from clusterwright.evidence.tco_sections import BILLED
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.tco.contracts import Mix, Part, Surcharge
+from clusterwright.tco.contracts import Surcharge
+from clusterwright.tco.mixes import Mix, Part
 from clusterwright.tco.records import Candidate, Economics
 
 #: Calendar days of a run by which utilisation is told: a cluster works utilisation x horizon hours.

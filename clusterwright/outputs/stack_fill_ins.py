@@ -71,7 +71,7 @@ def _placed(entry: FillIn, declared: Declared) -> FillIn:
 def _account(option: Option) -> tuple[FillIn, ...]:
     password = FillIn(
         key="accountingPassword",
-        value='--secret "$(openssl rand -hex 24)Aa1"',
+        value='--secret <<<"$(openssl rand -hex 24)Aa1"',
         why="the password of the database of finished jobs; it goes from here into the cloud's secret store",
     )
     if option.target == "azure":

@@ -1,8 +1,9 @@
 """How sure a plan's ranking is: its options over draws of everything that is uncertain."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from clusterwright.catalog.load import load
@@ -10,10 +11,10 @@ from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
-from clusterwright.tco.distributions import UncertainInput
-from clusterwright.tco.drawing import Drawn, drawn, price_weights
+from clusterwright.tco.distributions import OptionBand, UncertainInput
+from clusterwright.tco.drawing import Drawn, drawn
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.price_paths import MarketHistory, PathRule, drawn_paths, market_history
+from clusterwright.tco.price_paths import MarketHistory, PathDraws, PathRule, drawn_paths, market_history
 from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.taxes import Taxes
 from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _MONTH_S = 730 * 3600.0
 _CLOUD_PRICE = "cloud_price"
+#: Scores below this one say nothing of the upper end of a band.
+_LEAST_SCORE = 0.1
 #: Points of the distribution that paths leave of the mean price, for the tornado.
 _POINTS = 101
 #: Paths that this distribution is taken from, however many draws there are.
@@ -76,6 +79,7 @@ def drawn_plan(
     book: PriceBook,
     taxes: Taxes,
     *,
+    accelerators: Mapping[str, str],
     draws: int,
     seed: int,
 ) -> DrawnPlan:
@@ -87,37 +91,40 @@ def drawn_plan(
         costs: of every option with a known price.
         book: the price history.
         taxes: for the figures after tax.
+        accelerators: of every option, by key.
         draws: 1 to a million.
         seed: the same seed gives the same draws.
 
     Raises:
         InputError: draws are out of range, or a band of the blueprint fits no input.
     """
-    inputs = plan_inputs(plan, ledger, costs)
+    inputs = plan_inputs(plan, ledger, costs, accelerators)
     rule = plan.tco.price_path
     resale = rule.resale_correlation
     history, reason = _history(plan, ledger, book)
     if history is None:
         columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale)
         used = PricePaths(source="band", reason=reason, resale_correlation=resale)
-        return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes))
+        return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes, breakevens=True))
     path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
-    names, weights = price_weights(ledger)
-    found = drawn_paths(history, path, weights, draws=draws, seed=seed)
+    paths = PathDraws(
+        history=history, rule=path, months=math.ceil(ledger.economics.horizon_months), draws=draws, seed=seed
+    )
     mean = _mean_levels(history, path, ledger, seed)
     inputs = tuple(_as_drawn(entry, mean) if entry.key == _CLOUD_PRICE else entry for entry in inputs)
-    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=found.end_levels)
+    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=paths.end_levels())
     # The price itself is in the paths.
-    columns[_CLOUD_PRICE] = found.end_levels * 0.0 + 1.0
-    columns |= {name: found.levels[:, place] for place, name in enumerate(names)}
+    columns[_CLOUD_PRICE] = columns["number"] * 0.0 + 1.0
     return DrawnPlan(
         inputs=inputs,
         price_paths=_told(history, path, reason, mean),
-        drawn=drawn(ledger, columns, taxes=taxes),
+        drawn=drawn(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
     )
 
 
-def plan_inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> tuple[UncertainInput, ...]:
+def plan_inputs(
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], accelerators: Mapping[str, str]
+) -> tuple[UncertainInput, ...]:
     """Return the uncertain inputs of a plan, with the bands of its bill, its calendar days and its blueprint."""
     bought = next((cost for cost in costs if cost.owned and cost.capex_usd), None)
     band = (1.0, 1.0)
@@ -130,12 +137,31 @@ def plan_inputs(plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost]) -> t
         ledger.parameters,
         utilisation=ledger.economics.utilisation,
         purchase_band=band,
-        run_time_band=(
-            min(option.calendar_days_low / option.calendar_days for option in plan.options),
-            max(option.calendar_days_high / option.calendar_days for option in plan.options),
-        ),
+        run_times=tuple(_run_times(plan, ledger, accelerators)),
         own=own_bands(plan.tco.uncertainty),
     )
+
+
+def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> Iterator[OptionBand]:
+    """Yield the band of each target's time of a run, with the options that share it.
+
+    A provider that is no target has that of the target with the same accelerators, a rented one rather than an owned.
+    """
+    targets = {option.target: option for option in plan.options}
+    alike = {option.accelerator: option for option in sorted(plan.options, key=lambda option: option.facility is None)}
+    keys: dict[str, list[str]] = {}
+    for candidate in ledger.candidates:
+        found = targets.get(candidate.target) or alike.get(accelerators.get(candidate.key, "")) or plan.options[0]
+        keys.setdefault(found.target, []).append(candidate.key)
+    for target, of_target in keys.items():
+        option = targets[target]
+        # The upper end is at the confidence that the goals ask for; half of the runs or less say nothing of it.
+        score = NormalDist().inv_cdf(plan.goals.confidence) / NormalDist().inv_cdf(0.9)
+        low = option.calendar_days_low / option.calendar_days
+        high = (
+            (option.calendar_days_high / option.calendar_days) ** (1.0 / score) if score > _LEAST_SCORE else 1.0 / low
+        )
+        yield OptionBand(keys=tuple(of_target), low=low, high=high)
 
 
 def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory | None, str]:

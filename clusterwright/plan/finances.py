@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
-from clusterwright.plan.hybrids import mixes
+from clusterwright.plan.hybrids import Mixed, mixed
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
 from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import returns
-from clusterwright.tco.contracts import Mix
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
@@ -158,11 +157,15 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     found = _shown(plan, offers(plan, book), everything=everything)
     ledger = _ledger(plan, found, book)
     costs = _known(ledger)
-    if plan.tco.hybrid:
-        ledger = _ledger(plan, found, book, mixes(plan.tco.hybrid, found, costs))
+    mixes = mixed(plan.tco, ledger.economics, found, costs)
+    if mixes.mixes:
+        ledger = _ledger(plan, found, book, mixes)
         costs = _known(ledger)
-    carbon = emissions(plan, ledger, costs, {offer.candidate.key: offer.accelerator for offer in found})
-    chance = drawn_plan(plan, ledger, costs, book, taxes_of(plan.tco, ledger), draws=draws, seed=seed)
+    accelerators = {offer.candidate.key: offer.accelerator for offer in found}
+    carbon = emissions(plan, ledger, costs, accelerators)
+    chance = drawn_plan(
+        plan, ledger, costs, book, taxes_of(plan.tco, ledger), accelerators=accelerators, draws=draws, seed=seed
+    )
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
@@ -184,7 +187,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
-        unit_costs=_unit_costs(plan, ledger, costs, _goodputs(found, ledger)),
+        unit_costs=_unit_costs(plan, ledger, costs, _goodputs((*found, *mixes.bases), ledger)),
         carbon=carbon,
         rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
         ledger=ledger,
@@ -198,12 +201,21 @@ def _shown(plan: Plan, found: Sequence[Offer], *, everything: bool) -> tuple[Off
     return tuple(offer for offer in found if everything or offer.candidate.competes or offer.candidate.key in named)
 
 
-def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixed: Sequence[Mix] = ()) -> Ledger:
-    """Return the cash flow of every way to do the work; as much of it as the plan's own options do."""
+def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixes: Mixed | None = None) -> Ledger:
+    """Return the cash flow of every way to do the work; as much of it as the plan's own options do.
+
+    Where delivery takes time, what is owned only competes with it.
+    """
+    mixes = mixes or Mixed()
+    late = any(mix.delivery_months for mix in mixes.mixes)
+    candidates = [
+        replace(offer.candidate, competes=offer.candidate.competes and not (late and offer.candidate.owned))
+        for offer in (*found, *mixes.bases)
+    ]
     own = candidates_of(plan)
     paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
     economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger([offer.candidate for offer in found], economics, book, mixed)
+    return Ledger(candidates, economics, book, mixes.mixes)
 
 
 def _known(ledger: Ledger) -> list[CandidateCost]:
@@ -217,9 +229,7 @@ def _goodputs(found: Sequence[Offer], ledger: Ledger) -> dict[str, float]:
     """Return the productive share of the hours of every option; of a mix by the shares of its work."""
     by_key = {offer.candidate.key: offer.goodput for offer in found}
     return by_key | {
-        mix.key: sum(by_key[part.key] * part.variable_share for part in mix.parts)
-        / (sum(part.variable_share for part in mix.parts) or 1.0)
-        for mix in ledger.mixes
+        key: sum(by_key[part] * share for part, share in shares.items()) for key, shares in ledger.work_shares.items()
     }
 
 

@@ -1,88 +1,197 @@
-"""Owning a part of the nodes and renting for the rest of the work: a plan's mixes."""
+"""Owning a part of the nodes and renting for the rest of the work, from the start or until delivery: a plan's mixes."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from clusterwright.blueprint.contracts import Hybrid
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.plan.contracted import Offer
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.contracts import Mix, Part
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.mixes import Mix, owned_and_rented
+from clusterwright.tco.records import CandidateCost, Economics
 
 _CHEAPEST = "cheapest"
+_MONTH_S = 730 * 3600.0
+#: Ends the key of an option that is rented until delivery.
+BRIDGED = "/bridged"
+#: Ends the key of a cluster that keeps its size, which is a part of mixes alone.
+BASE = "/base"
 
 
-def mixes(asked: Sequence[Hybrid], found: Sequence[Offer], costs: Sequence[CandidateCost]) -> tuple[Mix, ...]:
-    """Return the mixes that a blueprint asks for.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mixed:
+    """The mixes of a plan.
+
+    Attributes:
+        mixes: each an option.
+        bases: clusters that keep their size, which these need beside the plan's options.
+    """
+
+    mixes: tuple[Mix, ...] = ()
+    bases: tuple[Offer, ...] = ()
+
+
+def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], costs: Sequence[CandidateCost]) -> Mixed:
+    """Return the mixes that a blueprint asks for, and every owned option as it is with a delivery that takes time.
 
     Of the owned cluster's nodes a share is bought, in whole nodes. They do `share x their utilisation / utilisation of
-    the whole cluster` of the work, all of it at most; the rest is rented by the hour. What stands between runs is
-    rented for the share of the nodes that is not owned.
+    the whole cluster` of the first year's work, all of it at most, and no more when the work grows (unless `expand`
+    buys more of them); the rest is rented by the hour. What stands between runs is rented for the share of the nodes
+    that is not owned. Until delivery everything is rented.
 
     Args:
-        asked: `tco.hybrid` of the blueprint.
+        section: `tco` of the blueprint.
+        economics: of the cash flow.
         found: what can be mixed.
         costs: of these, cheapest first.
 
     Raises:
-        InputError: nothing is owned, or the rest cannot be rented as asked; with its place in the blueprint.
+        InputError: nothing is owned, the rest cannot be rented as asked, or delivery takes the whole horizon; with its
+            place in the blueprint.
     """
-    return tuple(_mix(hybrid, place, found, costs) for place, hybrid in enumerate(asked))
-
-
-def _mix(hybrid: Hybrid, place: int, found: Sequence[Offer], costs: Sequence[CandidateCost]) -> Mix:
-    path: tuple[str | int, ...] = ("tco", "hybrid", place)
-    owned = next((cost for cost in costs if cost.owned), None)
-    if owned is None:
+    owned = [cost for cost in costs if cost.owned]
+    months = float(math.ceil(section.delivery / _MONTH_S - 1e-9))
+    open_ones = _open(found, costs)
+    bridge = next((cost for cost in open_ones if cost.competes), None)
+    late = months if owned and bridge is not None else 0.0
+    if late >= economics.horizon_months:
         raise InputError(
-            "nothing can be owned: the plan has no hardware to buy with all its prices",
-            help="add targets.onprem, or remove tco.hybrid",
-            path=path,
+            f"delivery after {months:g} months is no sooner than the end of the horizon, "
+            f"{economics.horizon_months:g} months",
+            help="lengthen economics.horizon, or shorten tco.delivery",
+            path=("tco", "delivery"),
         )
-    burst = _burst(hybrid, path, found, costs)
-    nodes = math.ceil(hybrid.owned * owned.nodes - 1e-9)
-    share = nodes / owned.nodes
-    busy = owned.busy_fraction if hybrid.utilisation is None else hybrid.utilisation
-    work = min(1.0, share * busy / owned.busy_fraction)
-    return Mix(
-        key=f"hybrid-{nodes}-at-{round(100 * busy)}/{burst.key}",
-        target="hybrid",
-        nodes=nodes,
-        gpus=owned.gpus * nodes // owned.nodes,
-        parts=(
-            Part(key=owned.key, fixed_share=share, variable_share=work),
-            Part(key=burst.key, fixed_share=1.0 - share, variable_share=1.0 - work),
-        ),
-    )
+    maker = _Maker(section=section, economics=economics, costs=costs, open_ones=open_ones, delivery_months=late)
+    hybrids: dict[str, Mix] = {}
+    for place, hybrid in enumerate(section.hybrid):
+        mix = maker.hybrid(hybrid, ("tco", "hybrid", place))
+        if mix.key in hybrids:
+            raise InputError(
+                f"mix {place + 1} buys as many nodes, for as much work, as one before it",
+                help="remove one of the two, or change the share that is owned",
+                path=("tco", "hybrid", place),
+            )
+        hybrids[mix.key] = mix
+    bridged = [maker.bridged(cost, bridge) for cost in owned if bridge is not None] if late else []
+    used = {part.key for mix in hybrids.values() for part in mix.parts}
+    bases = [
+        replace(offer, candidate=replace(offer.candidate, key=offer.candidate.key + BASE, expands=False, listed=False))
+        for offer in found
+        if offer.candidate.key + BASE in used
+    ]
+    return Mixed(mixes=(*hybrids.values(), *bridged), bases=tuple(bases))
 
 
-def _burst(
-    hybrid: Hybrid, path: tuple[str | int, ...], found: Sequence[Offer], costs: Sequence[CandidateCost]
-) -> CandidateCost:
-    """Return the rented option that takes the rest: the one that is named, or the cheapest that binds to nothing."""
-    contracts = {offer.candidate.key for offer in found if offer.candidate.contract is not None}
-    rented = [cost for cost in costs if not cost.owned]
-    open_ones = [cost for cost in rented if cost.term not in COMMITTED_TERMS and cost.key not in contracts]
-    if hybrid.burst == _CHEAPEST:
-        whole = [cost for cost in open_ones if cost.competes]
-        if not whole:
-            raise InputError("nothing can be rented for the rest of the work", help="add a cloud target", path=path)
-        return whole[0]
-    named = next((cost for cost in rented if cost.key == hybrid.burst), None)
-    if named is None:
-        close = get_close_matches(hybrid.burst, [cost.key for cost in open_ones], n=1)
-        options = ", ".join(cost.key for cost in open_ones)
-        raise InputError(
-            f"no rented option with a known price is called {hybrid.burst!r}",
-            help=f"did you mean {close[0]!r}?" if close else f"one of {options}, or cheapest",
-            path=(*path, "burst"),
+def _open(found: Sequence[Offer], costs: Sequence[CandidateCost]) -> list[CandidateCost]:
+    """Return the rented options that bind to nothing, so that they can take what is left over."""
+    contracts = {offer.candidate.key: offer.candidate.contract for offer in found}
+
+    def binds(cost: CandidateCost) -> bool:
+        contract = contracts.get(cost.key)
+        return cost.term in COMMITTED_TERMS or (
+            contract is not None and (contract.period_months is not None or contract.committed_usd_per_year > 0)
         )
-    if named not in open_ones:
-        raise InputError(
-            f"{hybrid.burst} is paid whether it is used or not, so that it cannot take what is left over",
-            help=f"name one of {', '.join(cost.key for cost in open_ones)}, or cheapest",
-            path=(*path, "burst"),
+
+    return [cost for cost in costs if not cost.owned and not binds(cost)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Maker:
+    """What all mixes of a plan have in common."""
+
+    section: TcoSection
+    economics: Economics
+    costs: Sequence[CandidateCost]
+    open_ones: Sequence[CandidateCost]
+    delivery_months: float
+
+    def hybrid(self, asked: Hybrid, path: tuple[str | int, ...]) -> Mix:
+        """Return one mix of `tco.hybrid`, at `path` in the blueprint."""
+        owned = next((cost for cost in self.costs if cost.owned), None)
+        if owned is None:
+            raise InputError(
+                "nothing can be owned: the plan has no hardware to buy with all its prices",
+                help="add targets.onprem, or remove tco.hybrid",
+                path=path,
+            )
+        burst = self._burst(asked, path)
+        nodes = math.ceil(asked.owned * owned.nodes - 1e-9)
+        share = nodes / owned.nodes
+        busy = owned.busy_fraction if asked.utilisation is None else asked.utilisation
+        grows = self.economics.pace.growth_per_year > 0
+        expands = grows and asked.expand
+        return self._mix(
+            f"hybrid-{nodes}-at-{round(100 * busy)}{'-growing' if expands else ''}/{burst.key}",
+            owned,
+            burst,
+            owned_key=owned.key + BASE if grows and not expands else owned.key,
+            target="hybrid",
+            nodes=nodes,
+            most_work=min(1.0, share * busy / owned.busy_fraction),
+            expands=expands,
         )
-    return named
+
+    def bridged(self, owned: CandidateCost, bridge: CandidateCost) -> Mix:
+        """Return an owned option that is rented until delivery."""
+        return self._mix(
+            owned.key + BRIDGED, owned, bridge, owned_key=owned.key, target=owned.target, nodes=owned.nodes,
+            most_work=1.0, expands=True,
+        )  # fmt: skip
+
+    def _mix(
+        self,
+        key: str,
+        owned: CandidateCost,
+        rented: CandidateCost,
+        *,
+        owned_key: str,
+        target: str,
+        nodes: int,
+        most_work: float,
+        expands: bool,
+    ) -> Mix:
+        return Mix(
+            key=key,
+            target=target,
+            nodes=nodes,
+            gpus=owned.gpus * nodes // owned.nodes,
+            parts=owned_and_rented(
+                owned_key,
+                rented.key,
+                nodes_share=nodes / owned.nodes,
+                most_work=most_work,
+                expands=expands,
+                pace=self.economics.pace,
+                horizon_months=self.economics.horizon_months,
+                delivery_months=self.delivery_months,
+            ),
+            delivery_months=self.delivery_months,
+            deposit=self.section.deposit if self.delivery_months else 1.0,
+        )
+
+    def _burst(self, asked: Hybrid, path: tuple[str | int, ...]) -> CandidateCost:
+        """Return the option that takes the rest: the one that is named, or the cheapest that binds to nothing."""
+        if asked.burst == _CHEAPEST:
+            whole = [cost for cost in self.open_ones if cost.competes]
+            if not whole:
+                raise InputError("nothing can be rented for the rest of the work", help="add a cloud target", path=path)
+            return whole[0]
+        options = [cost.key for cost in self.open_ones]
+        named = next((cost for cost in self.costs if not cost.owned and cost.key == asked.burst), None)
+        if named is None:
+            close = get_close_matches(asked.burst, options, n=1)
+            raise InputError(
+                f"no rented option with a known price is called {asked.burst!r}",
+                help=f"did you mean {close[0]!r}?" if close else f"one of {', '.join(options)}, or cheapest",
+                path=(*path, "burst"),
+            )
+        if named not in self.open_ones:
+            raise InputError(
+                f"{asked.burst} is paid whether it is used or not, so that it cannot take what is left over",
+                help=f"name one of {', '.join(options)}, or cheapest",
+                path=(*path, "burst"),
+            )
+        return named

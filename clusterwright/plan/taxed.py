@@ -1,11 +1,11 @@
 """A plan after tax: the blueprint's `tco` section applied to its cash flow."""
 
 import datetime as dt
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.plan.hybrids import BRIDGED
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import depreciation_fractions
 from clusterwright.tco.financing import Financed, with_lease, with_loan
@@ -41,7 +41,7 @@ class Taxed:
 
 
 def taxes_of(section: TcoSection, ledger: Ledger) -> Taxes:
-    """Return how a plan is taxed, what it buys being there at once.
+    """Return how a plan is taxed.
 
     Raises:
         InputError: the bonus of the as-of day is unknown.
@@ -60,39 +60,25 @@ def taxed(section: TcoSection, ledger: Ledger, costs: Sequence[CandidateCost]) -
     Args:
         section: `tco` of the blueprint.
         ledger: its cash flow.
-        costs: of every option with a known price, cheapest first. Until delivery the cheapest rented one that is not
-            committed is rented.
+        costs: of every option with a known price, cheapest first.
 
     Raises:
-        InputError: delivery takes the whole horizon, or the bonus of the as-of day is unknown.
+        InputError: the bonus of the as-of day is unknown.
     """
     owned = next((cost for cost in costs if cost.owned and not cost.mixed), None)
-    bridge = next(
-        (cost for cost in costs if not cost.owned and cost.competes and not cost.term.startswith("reserved")), None
-    )
-    months = math.ceil(section.delivery / _MONTH_S - 1e-9)
-    delayed = months if owned is not None and bridge is not None else 0
-    options, books = after_tax(
-        ledger,
-        replace(
-            taxes_of(section, ledger),
-            owned_key=owned.key if owned else "",
-            bridge_key=bridge.key if bridge else "",
-            delivery_months=float(delayed),
-            deposit=section.deposit if delayed else 1.0,
-        ),
-    )
+    bridged = next((mix for mix in ledger.mixes if owned is not None and mix.key == owned.key + BRIDGED), None)
+    options, books = after_tax(ledger, taxes_of(section, ledger))
     known = {cost.key for cost in costs}
-    shown = [entry for entry in options if entry.key.partition("/bridged")[0] in known]
-    key = owned.key + ("/bridged" if delayed else "") if owned else ""
+    shown = [entry for entry in options if entry.key in known]
+    key = bridged.key if bridged else owned.key if owned else ""
     mine = next((entry for entry in shown if entry.key == key), None)
     return Taxed(
         tax_rate=section.tax_rate,
         depreciation=section.depreciation,
         bonus_fraction=_bonus(section, ledger.as_of),
-        delivery_months=delayed,
+        delivery_months=round(bridged.delivery_months) if bridged else 0,
         deposit=section.deposit,
-        bridged_by=bridge.key if bridge is not None and delayed else "",
+        bridged_by=bridged.parts[0].key if bridged else "",
         options=tuple(shown),
         books=tuple(year for year in books if year.key == key),
         months=book_months(ledger),

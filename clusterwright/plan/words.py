@@ -41,11 +41,13 @@ def term_text(key: str) -> str:
     'AWS p5en.48xlarge, reserved 3y, all upfront and contract'
     >>> term_text("hybrid-27-at-95/coreweave/on_demand")
     '27 nodes owned at 95 %, rest CoreWeave, on demand'
+    >>> term_text("onprem:dgx-b200/bridged")
+    'on premises dgx-b200, rented until delivery'
     """
     target, _, rest = key.partition("/")
     if target.startswith("hybrid-"):
-        _, nodes, _, busy = target.split("-")
-        return f"{nodes} nodes owned at {busy} %, rest {term_text(rest)}"
+        _, nodes, _, busy, *growing = target.split("-")
+        return f"{nodes} nodes owned at {busy} %{' and more as work grows' if growing else ''}, rest {term_text(rest)}"
     place, _, hardware = target.partition(":")
     name = NAME_OF_TARGET.get(place) or NAME_OF_PROVIDER.get(place, place)
     where = f"{name} {hardware}" if hardware else name

@@ -1,4 +1,4 @@
-"""How rented nodes are paid, and what comes on top of the bill: contracts, charges, plans of support, mixes."""
+"""How rented nodes are paid, and what comes on top of the bill: contracts, charges, plans of support."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,43 +98,6 @@ class SupportPlan:
     source: str = "blueprint"
     price_date: str = ""
     confidence: str = "high"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """What one candidate gives to a mix: shares of its fixed and of its variable costs, by month.
-
-    Attributes:
-        key: of the candidate.
-        fixed_share: of what is paid whatever is worked: purchases, space, standing services.
-        variable_share: of what is paid by the hours worked, which is the share of the work done there.
-        from_month, to_month: shares hold for rows paid after `from_month` up to `to_month`; None is the end. A row of
-            month 0 belongs to the part that starts there.
-    """
-
-    key: str
-    fixed_share: float
-    variable_share: float
-    from_month: float = 0.0
-    to_month: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mix:
-    """One way to do the work on several candidates: a base that is owned and the rest rented.
-
-    Attributes:
-        key: names it, unlike any candidate.
-        target: of the costs it becomes.
-        nodes, gpus: that are owned.
-        parts: whose costs it shares.
-    """
-
-    key: str
-    target: str
-    nodes: int
-    gpus: int
-    parts: tuple[Part, ...]
 
 
 def charge_of_tiers(amount: float, tiers: Sequence[tuple[float, float]]) -> float:

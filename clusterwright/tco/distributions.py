@@ -23,6 +23,15 @@ _LEAST = 1e-30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class OptionBand:
+    """The band of an input for some options alone: their keys, and what stands for low and high of the input."""
+
+    keys: tuple[str, ...]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class UncertainInput:
     """An input as factors on its base value.
 
@@ -33,6 +42,8 @@ class UncertainInput:
         distribution: one of `DISTRIBUTIONS`.
         values, shares: of `discrete`: the factors, and the probability of each (which sum to 1).
         most: no draw is above it; None is no bound.
+        bands: where options have bands of their own: those, while low and high hold all of them.
+        correlation: of the normal scores of these bands, from 0 (each by itself) to 1 (all the same).
     """
 
     key: str
@@ -44,6 +55,8 @@ class UncertainInput:
     values: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
     most: float | None = None
+    bands: tuple[OptionBand, ...] = ()
+    correlation: float = 1.0
 
     @property
     def certain(self) -> bool:
@@ -89,7 +102,7 @@ def check(entry: UncertainInput) -> None:
         entry.certain or (entry.low <= 1 + _ROUNDING and entry.high >= 1 - _ROUNDING)
     ):
         raise InputError(f"{entry.key}: the value itself is outside of its band", help="let the band hold it")
-    if entry.distribution == "lognormal" and entry.low <= 0:
+    if entry.distribution in ("lognormal", "two_sided") and entry.low <= 0:
         raise InputError(f"{entry.key}: a lognormal value is never 0", help="give a low end above 0")
     if entry.distribution == "discrete" and (
         not entry.values or len(entry.values) != len(entry.shares) or abs(math.fsum(entry.shares) - 1) > _ROUNDING
@@ -153,6 +166,16 @@ def _lognormal(entry: UncertainInput, share: "Column") -> "Column":
     return drawn
 
 
+def _two_sided(entry: UncertainInput, share: "Column") -> "Column":
+    """Two half-lognormals that meet at the base, their median, with low and high as P10 and P90."""
+    import numpy as np  # noqa: PLC0415
+    from scipy import special  # noqa: PLC0415
+
+    score = special.ndtri(_inside(share)) / _P90
+    drawn: Column = np.exp(np.where(score > 0, score * math.log(entry.high), -score * math.log(entry.low)))
+    return drawn
+
+
 def _discrete(entry: UncertainInput, share: "Column") -> "Column":
     import numpy as np  # noqa: PLC0415
 
@@ -177,13 +200,15 @@ def _inside(share: "Column") -> "Column":
     return np.clip(share, 1e-12, 1.0 - 1e-12)
 
 
-#: What low and high are: the ends (triangular and beta, whose peak is the base), P10 and P90 (normal, lognormal), the
-#: least and the greatest value (discrete; empirical, which only paths of prices make).
+#: What low and high are: the ends (triangular and beta, whose peak is the base), P10 and P90 (normal, lognormal, and
+#: two_sided, which only the plan's time of a run has), the least and the greatest value (discrete; empirical, which
+#: only paths of prices make).
 DISTRIBUTIONS: Mapping[str, Callable[[UncertainInput, "Column"], "Column"]] = {
     "triangular": _triangular,
     "beta": _beta,
     "normal": _normal,
     "lognormal": _lognormal,
+    "two_sided": _two_sided,
     "discrete": _discrete,
     "empirical": _empirical,
 }

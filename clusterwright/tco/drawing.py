@@ -1,12 +1,16 @@
 """Every option in every draw of the uncertain inputs: what it costs, and what came out over all draws."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.tco.drawn_columns import derived, works
+from clusterwright.tco.drawn_bills import Bills, Factors
+from clusterwright.tco.drawn_breakevens import Breakevens, DrawnBreakeven
+from clusterwright.tco.drawn_columns import ROUNDING, derived, owners_busy
 from clusterwright.tco.engine import Ledger
+from clusterwright.tco.price_paths import AT_ONCE, PathDraws, shares_of
 from clusterwright.tco.taxes import Taxes, tax_terms
 
 if TYPE_CHECKING:
@@ -17,8 +21,6 @@ if TYPE_CHECKING:
 
 #: Draws whose costs are handed out one by one: tornado and heat map are small sets of chosen draws.
 MOST_ROWS = 1000
-#: Draws that are valued at once, which bounds the memory.
-_BLOCK = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,50 +82,74 @@ class DrawnCost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawn:
-    """All options over all draws, what a wrong choice costs, and the costs of the first draws one by one."""
+    """All options over all draws, what a wrong choice costs, when owning pays, and the costs of the first draws."""
 
     options: tuple[DrawnOption, ...]
     regrets: tuple[DrawnRegret, ...]
     costs: tuple[DrawnCost, ...]
+    breakevens: tuple[DrawnBreakeven, ...] = ()
 
 
-def drawn(ledger: Ledger, draws: "Mapping[str, Column]", *, taxes: Taxes | None = None) -> Drawn:
+def drawn(
+    ledger: Ledger,
+    draws: "Mapping[str, Column]",
+    *,
+    taxes: Taxes | None = None,
+    paths: PathDraws | None = None,
+    breakevens: bool = False,
+) -> Drawn:
     """Return the present value of every option in every draw of the uncertain inputs.
 
     The cash flow is a sum of products of inputs, so that a draw scales the present value of the terms that are products
-    of the same inputs; draws never meet months. Taxes are linear in the cash flow, and so scale with it.
+    of the same inputs; a path of prices enters as the mean of its months, weighted by what is paid at the price of
+    each. Taxes are linear in the cash flow, and so scale with it. What follows whole bills is valued from the bills
+    of each draw (`drawn_bills`).
 
     Args:
         ledger: the cash flow.
         draws: a column of factors (1 is the base) per input, and `number`; inputs without a column stay at 1.
         taxes: None counts before tax alone.
+        paths: of the rental price, one per draw; None keeps it.
+        breakevens: whether to count the months to breakeven of each draw too.
     """
     ledger.create("taxed_term", "tco/sql/stg_taxed_term.sql", {})
     if taxes is not None:
         tax_terms(ledger, taxes)
     ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
-    products = {row["place"]: row["input_keys"] for row in ledger.query("tco/sql/drawn_product.sql", {})}
-    for first in range(0, len(draws["number"]), _BLOCK):
-        block = {name: column[first : first + _BLOCK] for name, column in draws.items()}
-        columns = block | derived(ledger, block)
+    products = {row["place"]: row["inputs"] for row in ledger.query("tco/sql/drawn_product.sql", {})}
+    names, shares = price_shares(ledger)
+    bills = Bills(ledger)
+    months = Breakevens(ledger, bills) if breakevens else None
+    blocks = repeat(None) if paths is None else paths.blocks()
+    for first, path in zip(range(0, len(draws["number"]), AT_ONCE), blocks, strict=False):
+        block = {name: column[first : first + AT_ONCE] for name, column in draws.items()}
+        factors = Factors(block | derived(ledger, block), path)
+        fits = {key: busy <= 1.0 + ROUNDING for key, busy in owners_busy(ledger, block).items()}
+        if months is not None:
+            months.add(factors, fits)
+        levels = {} if path is None else dict(zip(names, (path @ shares).T, strict=True))
+        factors.add(levels | bills.columns(factors))
         with (
-            ledger.holding("drawn_factor", _factors(products, columns)),
-            ledger.holding("draw_work", _owners_work(ledger, block)),
+            ledger.holding(
+                "drawn_factor", _as_table(block["number"], {place: factors.of(products[place]) for place in products})
+            ),
+            ledger.holding("drawn_fit", _as_table(block["number"], fits)),
         ):
             ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
     return Drawn(
         options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option.sql", {})),
         regrets=tuple(DrawnRegret(**row) for row in ledger.query("tco/sql/drawn_regret.sql", {})),
         costs=tuple(DrawnCost(**row) for row in ledger.query("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
+        breakevens=() if months is None else tuple(months.found()),
     )
 
 
-def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
-    """Return the present value that each option pays at prices agreed at the start of each month.
+def price_shares(ledger: Ledger) -> "tuple[tuple[str, ...], Column]":
+    """Return which share of the present value that each option pays is at prices agreed at the start of each month.
 
     Returns:
-        Names of columns of a draw (one per term whose price is agreed anew), and for each a column of USD with one row
-        per month (row 0 is paid at today's price) and one more for the end of the horizon.
+        Names of columns of a draw (one per term whose price is agreed anew), and for each a column of shares with one
+        row per month (row 0 is paid at today's price) and one more for the end of the horizon.
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
@@ -132,33 +158,15 @@ def price_weights(ledger: Ledger) -> tuple[tuple[str, ...], "Column"]:
     weights = np.zeros((math.ceil(ledger.economics.horizon_months) + 1, len(names)))
     for row in rows:
         weights[row["agreed_month"], names.index(row["price_path"])] += row["usd"]
-    return names, weights
+    return names, shares_of(weights)
 
 
-def _factors(products: Mapping[int, Sequence[str]], columns: "Mapping[str, Column]") -> "dict[str, Column]":
-    """Return the factor of each term in each draw, as columns of a table; an input that is not drawn has none."""
+def _as_table(number: "Column", columns: "Mapping[Any, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+    """Return columns by key as a table of number, key and value."""
     import numpy as np  # noqa: PLC0415
 
-    number = columns["number"]
-    factors = [
-        math.prod((columns[key] for key in keys if key in columns), start=np.ones(len(number)))
-        for keys in products.values()
-    ]
     return {
-        "number": np.tile(number, len(products)),
-        "place": np.repeat(np.array(list(products), dtype=np.int64), len(number)),
-        "factor": np.concatenate([np.empty(0), *factors]),
-    }
-
-
-def _owners_work(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
-    """Return the hours worked in each draw on each owned candidate over those of the base, as columns of a table."""
-    import numpy as np  # noqa: PLC0415
-
-    work = works(ledger, draws)
-    owned = [candidate.key for candidate in ledger.candidates if candidate.owned]
-    return {
-        "number": np.tile(draws["number"], len(owned)),
-        "key": np.repeat(np.array(owned, dtype=object), len(draws["number"])),
-        "work": np.concatenate([np.empty(0), *(work[key] for key in owned)]),
+        "number": np.tile(number, len(columns)),
+        "key": np.repeat(np.array(list(columns)) if columns else np.array([], dtype=str), len(number)),
+        "value": np.concatenate(list(columns.values())) if columns else np.empty(0),
     }

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
+#: Slack for shares that are 1 but for rounding.
+ROUNDING = 1e-9
 #: How long a run takes, of all options or, with a key behind the stroke, of one.
 RUN_TIME = "run_time"
 
@@ -29,6 +31,13 @@ def run_times(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Colum
     return {candidate.key: draws.get(f"{RUN_TIME}/{candidate.key}", every) for candidate in ledger.candidates}
 
 
+def owners_busy(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
+    """Return which share of the hours the work of the first year takes on each owned candidate; above 1 is too much."""
+    busy = {row["key"]: row["busy_fraction"] for row in ledger.query("tco/sql/candidate_work.sql", {})}
+    work = works(ledger, draws)
+    return {entry.key: busy[entry.key] * work[entry.key] for entry in ledger.candidates if entry.owned}
+
+
 def derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
     """Return the columns of a draw that its inputs make, by name as in `drawn_flow`.
 
@@ -38,7 +47,7 @@ def derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
-    busy = {row["key"]: row["busy_fraction"] for row in ledger.query("tco/sql/candidate_work.sql", {})}
+    busy = ledger.busy_fractions()
     found = {f"{RUN_TIME}/{key}": time for key, time in run_times(ledger, draws).items()}
     for candidate in ledger.candidates:
         work = busy[candidate.key] * works(ledger, draws)[candidate.key]
@@ -48,7 +57,7 @@ def derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]
         sizes = lot_sizes(
             ledger.economics.pace,
             horizon_months=ledger.economics.horizon_months,
-            busy_fraction=work,
+            busy_fraction=work if candidate.expands else 0.0 * work,
             nodes=max(1, candidate.nodes),
         )
         found |= {f"lot/{candidate.key}/{month:.0f}": size + 0.0 * work for month, size in sizes.items()}

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import of_its_own
-from clusterwright.pricing.records import TERMS
+from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
 from clusterwright.pricing.statements import files, statement
 from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
-from clusterwright.tco.contracts import Mix
+from clusterwright.tco.commitments import CommitmentLot, commitment_lots
+from clusterwright.tco.contracts import TERM_MONTHS
 from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
+from clusterwright.tco.mixes import Mix
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.priced_lines import price_lines
 from clusterwright.tco.records import (
@@ -43,8 +45,9 @@ MOST_MONTHS = 600
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
-    "option_work",
     "period",
+    "mix_work",
+    "option_work",
     "scenario_line",
     "purchase_flow",
     "rented_line",
@@ -60,7 +63,7 @@ TABLES = (
     "cash_flow",
 )
 #: Those that only some questions ask for, made when a statement first names one.
-AT_NEED = ("drawn_flow", "term_input", "cumulative")
+AT_NEED = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
 
 def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
@@ -84,6 +87,7 @@ class Ledger:
         book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
+        work_shares: of each mix, by key, the share of the work of the horizon by candidate.
     """
 
     def __init__(
@@ -104,11 +108,17 @@ class Ledger:
         }
         self._made: set[str] = set()
         self._connection = self._fill(known)
+        self.work_shares: dict[str, dict[str, float]] = {mix.key: {} for mix in self.mixes}
+        for row in self._rows("tco/sql/mix_work_row.sql"):
+            self.work_shares[row["key"]][row["part_key"]] = row["work_share"]
 
     def costs(self) -> tuple[CandidateCost, ...]:
         """Return what each candidate costs, and then each mix, in the order they were given."""
         return candidate_costs(
-            (*self.candidates, *(as_candidate(mix, self.candidates) for mix in self.mixes)),
+            (
+                *(candidate for candidate in self.candidates if candidate.listed),
+                *(as_candidate(mix, self.candidates, self.work_shares[mix.key]) for mix in self.mixes),
+            ),
             self.economics,
             self.lines | {mix.key: () for mix in self.mixes},
             mixed={mix.key for mix in self.mixes},
@@ -189,19 +199,19 @@ class Ledger:
         self._connection = connection
         for name in TABLES:
             self._create(name)
-            if name == "option_work":
+            if name == "period":
                 self._pace(known)
         return connection
 
     def _pace(self, known: Mapping[str, Assumption]) -> None:
-        """Put what stands in each month, and what is bought and sold when, beside the work."""
-        kept = {row["key"]: row for row in self._rows("tco/sql/candidate_work.sql")}
+        """Put what stands in each month, what is bought and sold when, and what is committed, beside the work."""
+        busy = self.busy_fractions()
         found = {
             candidate.key: lots(
                 candidate.key,
                 self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
                 horizon_months=self.economics.horizon_months,
-                busy_fraction=kept[candidate.key]["busy_fraction"] if candidate.owned else 0.0,
+                busy_fraction=busy[candidate.key] if candidate.owned and candidate.expands else 0.0,
                 nodes=max(1, candidate.nodes),
                 resale=resale_curve(known, self.economics.resale),
             )
@@ -214,8 +224,26 @@ class Ledger:
             ("lot_event", [_columns_of(row) | size for lot, size in of_lots for row in lot.events]),
             ("stage", [_columns_of(row) for stages_of, _ in whole for row in stages_of]),
             ("event", [_columns_of(row) for _, events in whole for row in events]),
+            ("commitment_lot", [_columns_of(row) for entry in self.candidates for row in self._committed(entry, busy)]),
         ):
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
+
+    def busy_fractions(self) -> dict[str, float]:
+        """Return the share of the hours that the work of the first year takes on each candidate, by key."""
+        return {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
+
+    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
+        term = candidate.term or self.economics.term
+        if candidate.owned or term not in COMMITTED_TERMS:
+            return ()
+        agreed = None if candidate.contract is None else candidate.contract.period_months
+        return commitment_lots(
+            candidate.key,
+            self.economics.pace,
+            horizon_months=self.economics.horizon_months,
+            busy_fraction=busy[candidate.key],
+            period_months=agreed or TERM_MONTHS[term],
+        )
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one."""
@@ -255,7 +283,6 @@ class Ledger:
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
             "reference_days": self.economics.reference_days,
-            "growth_per_year": self.economics.pace.growth_per_year,
             "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
         }
         return {name: value for name, value in values.items() if re.search(rf"\${name}\b", text)}
@@ -267,7 +294,7 @@ class Ledger:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _columns_of(record: Stage | Event) -> Row:
+def _columns_of(record: Stage | Event | CommitmentLot) -> Row:
     return {name: getattr(record, name) for name in record.__slots__}
 
 

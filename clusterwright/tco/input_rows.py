@@ -1,12 +1,13 @@
 """Candidates, priced lines, parameters, contracts and mixes as rows of the tables that a cash flow starts from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from clusterwright.facility.bill import Bill
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.contracts import TERM_MONTHS, Mix
+from clusterwright.tco.contracts import TERM_MONTHS
+from clusterwright.tco.mixes import Mix
 from clusterwright.tco.priced_lines import is_by_term
 from clusterwright.tco.records import Candidate, Parameter, PricedLine
 
@@ -14,7 +15,7 @@ Row = dict[str, Any]
 
 
 def contract_tables(candidates: Sequence[Candidate], mixes: Sequence[Mix]) -> dict[str, list[Row]]:
-    """Return the rows of the tables `contract`, `charge`, `support_tier` and `mix_part`."""
+    """Return the rows of the tables `contract`, `charge`, `support_tier`, `mix` and `mix_part`."""
     return {
         "contract": [
             {"key": candidate.key, "all_categories": not candidate.contract.categories}
@@ -25,6 +26,7 @@ def contract_tables(candidates: Sequence[Candidate], mixes: Sequence[Mix]) -> di
         ],
         "charge": [{"key": candidate.key} | asdict(charge) for candidate in candidates for charge in candidate.charges],
         "support_tier": [row for candidate in candidates for row in _tiers(candidate)],
+        "mix": [{"key": mix.key, "delivery_months": mix.delivery_months, "deposit": mix.deposit} for mix in mixes],
         "mix_part": [
             {"key": mix.key, "part_key": part.key}
             | {name: value for name, value in asdict(part).items() if name != "key"}
@@ -56,19 +58,17 @@ def _tiers(candidate: Candidate) -> list[Row]:
     ]
 
 
-def as_candidate(mix: Mix, candidates: Sequence[Candidate]) -> Candidate:
+def as_candidate(mix: Mix, candidates: Sequence[Candidate], work_shares: Mapping[str, float]) -> Candidate:
     """Return what a mix is beside the candidates: its days are those of its parts by their share of the work."""
-    by_key = {candidate.key: candidate for candidate in candidates}
-    parts = [(by_key[part.key], part) for part in mix.parts]
-    work = sum(part.variable_share for _, part in parts) or 1.0
+    parts = [candidate for candidate in candidates if candidate.key in work_shares]
     return Candidate(
         key=mix.key,
         target=mix.target,
-        bill=Bill(target=mix.target, lines=(), it_power_w=0.0 if any(entry.owned for entry, _ in parts) else None),
+        bill=Bill(target=mix.target, lines=(), it_power_w=0.0 if any(entry.owned for entry in parts) else None),
         nodes=mix.nodes,
         gpus=mix.gpus,
-        calendar_days=sum(entry.calendar_days * part.variable_share for entry, part in parts) / work,
-        competes=all(entry.competes for entry, _ in parts),
+        calendar_days=sum(entry.calendar_days * work_shares[entry.key] for entry in parts),
+        competes=all(entry.competes or entry.owned for entry in parts),
     )
 
 
@@ -79,6 +79,7 @@ def candidate_row(candidate: Candidate, priced: bool) -> Row:
         "owned": candidate.owned,
         "priced": priced,
         "competes": candidate.competes,
+        "listed": candidate.listed,
         "nodes": float(candidate.nodes),
         "gpus": float(candidate.gpus),
         "calendar_days": candidate.calendar_days,

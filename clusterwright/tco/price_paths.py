@@ -3,7 +3,7 @@
 import datetime as dt
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ _INDEX = "index/gix-"
 DRIFTS = ("none", "historic")
 _MONTHS_A_YEAR = 12
 #: Draws whose paths are in memory at once.
-_AT_ONCE = 20_000
+AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -208,6 +208,40 @@ def price_paths(
     return paths
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathDraws:
+    """Paths of the rental price, one per draw; the same seed gives the same paths.
+
+    Attributes:
+        history: of the market.
+        rule: how paths are drawn.
+        months: of each path.
+        draws: number of paths.
+        seed: of chance.
+    """
+
+    history: MarketHistory
+    rule: PathRule
+    months: int
+    draws: int
+    seed: int
+
+    def blocks(self) -> "Iterator[Column]":
+        """Yield the paths of `AT_ONCE` draws after the other, a row per draw: prices over today's, as `price_paths`."""
+        import numpy as np  # noqa: PLC0415
+
+        rng = np.random.default_rng([self.seed, 1])
+        for first in range(0, self.draws, AT_ONCE):
+            number = min(AT_ONCE, self.draws - first)
+            yield price_paths(self.history.log_changes, self.rule, months=self.months, draws=number, rng=rng)
+
+    def end_levels(self) -> "Column":
+        """Return the price at the end of the horizon over today's, of every draw."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.concatenate([paths[:, -1] for paths in self.blocks()])
+
+
 def drawn_paths(
     history: MarketHistory, rule: PathRule, weights: "Column", *, draws: int, seed: int
 ) -> DrawnPaths:  # fmt: skip
@@ -223,15 +257,19 @@ def drawn_paths(
     """
     import numpy as np  # noqa: PLC0415
 
-    rng = np.random.default_rng([seed, 1])
+    found = PathDraws(history=history, rule=rule, months=len(weights) - 1, draws=draws, seed=seed)
+    shares = shares_of(weights)
+    blocks = [(paths @ shares, paths[:, -1]) for paths in found.blocks()]
+    return DrawnPaths(
+        levels=np.concatenate([levels for levels, _ in blocks]), end_levels=np.concatenate([end for _, end in blocks])
+    )
+
+
+def shares_of(weights: "Column") -> "Column":
+    """Return weights over their sum, column by column; where they sum to nothing, today's price alone."""
+    import numpy as np  # noqa: PLC0415
+
     total = weights.sum(axis=0)
-    shares = np.divide(weights, total, out=np.zeros_like(weights), where=total != 0)
-    levels = np.ones((draws, weights.shape[1]))
-    end_levels = np.ones(draws)
-    for first in range(0, draws, _AT_ONCE):
-        number = min(_AT_ONCE, draws - first)
-        paths = price_paths(history.log_changes, rule, months=len(weights) - 1, draws=number, rng=rng)
-        levels[first : first + number] = paths @ shares
-        end_levels[first : first + number] = paths[:, -1]
-    levels[:, total == 0] = 1.0
-    return DrawnPaths(levels=levels, end_levels=end_levels)
+    shares: Column = np.divide(weights, total, out=np.zeros_like(weights), where=total != 0)
+    shares[0, total == 0] = 1.0
+    return shares

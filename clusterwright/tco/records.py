@@ -70,6 +70,8 @@ class Candidate:
         rates: prices agreed with a provider, as (sku, USD per unit and charge period), in the place of list prices.
         competes: whether it may be called the cheapest: not where the bill holds only what a price is known of, or
             where capacity is not assured for the horizon.
+        expands: whether nodes are bought where the work outgrows them; else it does what it can.
+        listed: whether it is an option itself, not only a part of mixes.
     """
 
     key: str
@@ -86,6 +88,8 @@ class Candidate:
     support: SupportPlan | None = None
     rates: tuple[tuple[str, float], ...] = ()
     competes: bool = True
+    expands: bool = True
+    listed: bool = True
 
     @property
     def owned(self) -> bool:

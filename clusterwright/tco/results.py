@@ -17,8 +17,6 @@ from clusterwright.tco.records import (
 
 Row = Mapping[str, Any]
 _SCENARIOS = ("base", "low", "high")
-#: Slack for busy fractions that are 1 but for rounding.
-_ROUNDING = 1e-9
 
 
 def candidate_costs(
@@ -62,7 +60,7 @@ def _candidate_cost(
     mixed: bool,
 ) -> CandidateCost:
     base, low, high = (totals[scenario] for scenario in _SCENARIOS)
-    feasible = not candidate.owned or work["busy_fraction"] <= 1 + _ROUNDING
+    feasible = work["fits"]
     run_usd = base.get("run_usd")
     return CandidateCost(
         key=candidate.key,

@@ -1,4 +1,4 @@
-"""A cash flow after tax, with the books that go with it, and what delivery, a loan or a lease change."""
+"""A cash flow after tax, with the books that go with it."""
 
 import csv
 import datetime as dt
@@ -20,22 +20,15 @@ _MAY_BE_MISSING = ("building",)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taxes:
-    """How a cash flow is taxed and when what is bought arrives.
+    """How a cash flow is taxed.
 
     Attributes:
         tax_rate: on income, 0 to below 1.
         depreciation: share of the purchase written off in each year; depreciation_of: other shares by category.
-        owned_key: candidate that buys; bridge_key: candidate that is rented until delivery.
-        delivery_months: from order to work, whole months; 0 at once.
-        deposit: share of what is bought that is paid at the order; the rest is paid at delivery.
     """
 
     tax_rate: float
     depreciation: tuple[float, ...]
-    owned_key: str = ""
-    bridge_key: str = ""
-    delivery_months: float = 0.0
-    deposit: float = 1.0
     depreciation_of: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
@@ -44,7 +37,7 @@ class AfterTax:
     """One candidate before and after tax, in USD; a cost is positive.
 
     Attributes:
-        key: of the candidate; with `/bridged`, rented until delivery.
+        key: of the option.
         before_tax_usd, after_tax_usd: over the horizon; npv_*: present values.
         peak_cash_usd: most cash out at the end of a month, after tax.
         opex_usd, depreciation_usd, loss_on_disposal_usd: the same cost before tax as the books show it.
@@ -95,21 +88,14 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
 
     Args:
         ledger: the cash flow before tax.
-        taxes: rate, depreciation, delivery.
+        taxes: rate, depreciation.
 
     Raises:
-        InputError: the tax rate is no share below 1, or delivery takes the whole horizon.
+        InputError: the tax rate is no share below 1.
         ClusterwrightError: the views do not reconcile, which is a bug.
     """
     if not 0 <= taxes.tax_rate < 1:
         raise InputError(f"a tax rate of {taxes.tax_rate:g} leaves nothing to pay with", help="give 0 to below 1")
-    if taxes.delivery_months and taxes.delivery_months >= ledger.economics.horizon_months:
-        raise InputError(
-            f"delivery after {taxes.delivery_months:g} months is no sooner than the end of the horizon, "
-            f"{ledger.economics.horizon_months:g} months",
-            help="lengthen economics.horizon, or shorten tco.delivery",
-            path=("tco", "delivery"),
-        )
     values = tax_values(ledger, taxes)
     for name in ("financed_flow", "asset_lot"):
         ledger.create(name, f"tco/sql/{name}.sql", values)
@@ -135,14 +121,7 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
 
 def tax_values(ledger: Ledger, taxes: Taxes) -> dict[str, Any]:
     """Return the parameters of the statements of tax, by name."""
-    return {
-        "tax_rate": taxes.tax_rate,
-        "owned_key": taxes.owned_key,
-        "bridge_key": taxes.bridge_key,
-        "delivery_months": taxes.delivery_months,
-        "deposit": taxes.deposit,
-        "refresh_months": ledger.economics.pace.refresh_months,
-    }
+    return {"tax_rate": taxes.tax_rate, "refresh_months": ledger.economics.pace.refresh_months}
 
 
 def _written_off_rows(taxes: Taxes, ledger: Ledger) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.assets import root
 from clusterwright.errors import InputError
-from clusterwright.tco.distributions import UncertainInput, check, quantiles
+from clusterwright.tco.distributions import OptionBand, UncertainInput, check, quantiles
 from clusterwright.tco.records import Parameter
 from clusterwright.units import percent
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Share of resale that moves with the rental price: what old GPUs fetch follows what renting them earns.
 RESALE_WITH_RENT = 0.7
+#: Correlation of the errors in the time of a run on different clusters: most of it comes from the same formulas, the
+#: same model and the same job, the rest from the cluster itself (estimate).
+_COMMON_ERROR = 0.8
 _MOST_DRAWS = 1_000_000
 _ROUNDING = 1e-9
 #: What decides how much work there is to pay for.
@@ -68,7 +71,7 @@ def uncertain_inputs(
     *,
     utilisation: float,
     purchase_band: tuple[float, float] = (1.0, 1.0),
-    run_time_band: tuple[float, float] | None = None,
+    run_times: Sequence[OptionBand] = (),
     own: Sequence[OwnBand] = (),
 ) -> tuple[UncertainInput, ...]:
     """Return the uncertain inputs of a comparison as factors on their base values.
@@ -77,7 +80,7 @@ def uncertain_inputs(
         parameters: of the cash flow; their bands are those of the assumptions, none where the user gave the value.
         utilisation: share of the hours, so that the high end is at most all of them.
         purchase_band: cheapest and dearest purchase over the base, from assumed prices; widens the shipped band.
-        run_time_band: shortest and longest run over the base, of the plan.
+        run_times: P10 and P90 of the time of a run over the base, of the plan, by option.
         own: bands of the user, in the place of all others.
 
     Raises:
@@ -90,9 +93,17 @@ def uncertain_inputs(
     found["purchase_price"] = replace(
         bought, low=min(bought.low, *purchase_band), high=max(bought.high, *purchase_band)
     )
-    if run_time_band is not None:
-        low, high = run_time_band
-        found["run_time"] = replace(found["run_time"], low=min(low, 1.0), high=max(high, 1.0))
+    if run_times:
+        found["run_time"] = UncertainInput(
+            key="run_time",
+            low=min(band.low for band in run_times),
+            high=max(band.high for band in run_times),
+            reason="error of the plan's run times, P10 to P90; of one model, and so mostly the same for all options",
+            source="plan",
+            distribution="two_sided",
+            bands=tuple(run_times),
+            correlation=_COMMON_ERROR,
+        )
     values = {"utilisation": utilisation}
     for parameter in parameters:
         values[parameter.key] = parameter.value
@@ -195,8 +206,37 @@ def latin_hypercube(
     if "resale_fraction" in shares and followed is not None:
         own, rent = special.ndtri(shares["resale_fraction"]), special.ndtri(followed)
         shares["resale_fraction"] = special.ndtr(resale_correlation * rent + (1 - resale_correlation**2) ** 0.5 * own)
-    columns = {entry.key: quantiles(entry, shares[entry.key]) for entry in inputs}
-    return {"number": np.arange(draws, dtype=float), **columns}
+    columns = {"number": np.arange(draws, dtype=float)}
+    for entry in inputs:
+        own = slices(draws, len(entry.bands), seed + 1) if entry.bands else None
+        columns |= _factors(entry, shares[entry.key], own)
+    return columns
+
+
+def _factors(entry: UncertainInput, share: "Column", own: "Column | None" = None) -> "dict[str, Column]":
+    """Return the factors of an input by name of the column: one, or one for each option that has a band of its own.
+
+    Args:
+        entry: the input.
+        share: probability of each draw.
+        own: of each draw and band, what is the band's own; None moves all bands together.
+    """
+    from scipy import special  # noqa: PLC0415
+
+    if not entry.bands:
+        return {entry.key: quantiles(entry, share)}
+    found: dict[str, Column] = {}
+    for place, band in enumerate(entry.bands):
+        drawn = share
+        if own is not None:
+            # Each is the root of the correlation the common part's, so that two of them have the correlation.
+            drawn = special.ndtr(
+                entry.correlation**0.5 * special.ndtri(share)
+                + (1.0 - entry.correlation) ** 0.5 * special.ndtri(own[:, place])
+            )
+        column = quantiles(replace(entry, low=band.low, high=band.high), drawn)
+        found |= {f"{entry.key}/{key}": column for key in band.keys}
+    return found
 
 
 def slices(draws: int, columns: int, seed: int) -> "Column":
@@ -234,7 +274,8 @@ def one_at_a_time(inputs: Sequence[UncertainInput], ends: tuple[float, float] = 
     rows = 1 + 2 * len(inputs)
     columns = {entry.key: np.ones(rows) for entry in inputs}
     for place, entry in enumerate(inputs):
-        columns[entry.key][1 + 2 * place : 3 + 2 * place] = quantiles(entry, np.array(ends))
+        for name, ends_of in _factors(entry, np.array(ends)).items():
+            columns.setdefault(name, np.ones(rows))[1 + 2 * place : 3 + 2 * place] = ends_of
     return {"number": np.arange(rows, dtype=float), **columns}
 
 

@@ -13,8 +13,8 @@ usage() {
   cat <<'TEXT'
 usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF PULUMI]
 
-  set KEY [--secret] VALUE
-                       set a value of the configuration in every layer that has the key
+  set KEY VALUE        set a value of the configuration in every layer that has the key
+  set KEY --secret     the same with a value from standard input, which no list of processes shows
   preview              show what `up` would change, as far as the layers before are up
   up                   bring up foundation, cluster and nodes
   down                 remove the GPU nodes; data, network and the cluster's head stay
@@ -137,18 +137,32 @@ declares() {
   esac
 }
 
+# Takes the value of a secret; what is typed is not shown.
+read_secret() {
+  if [ -t 0 ]; then
+    IFS= read -rsp "value of $key: " value
+    say
+  else
+    value=$(cat)
+  fi
+  [ -n "$value" ] || fail "no value of $key came from standard input"
+}
+
 set_value() {
   local layer options=() found=no shown=$value
   case $key in *[.[]*) options=(--path) ;; esac
-  [ "$secret" = no ] || options+=(--secret)
+  if [ "$secret" = yes ]; then
+    options+=(--secret)
+    shown='< [secret]'
+    read_secret
+  fi
   for layer in "${LAYERS[@]}"; do
     declares "$layer" "$key" || continue
     found=yes
     select_stack "$layer"
-    # A secret is shown without its value: what is shown ends in the logs of a terminal or a workflow.
-    [ "$secret" = no ] || shown='[secret]'
     say "+ pulumi -C $layer config set --stack $stack_name ${options[*]+"${options[*]} "}-- $key $shown"
-    pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key" "$value"
+    set -- pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key"
+    if [ "$secret" = yes ]; then printf '%s' "$value" | "$@"; else "$@" "$value"; fi
   done
   [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
 }
@@ -281,13 +295,13 @@ while [ $# -gt 0 ]; do
       [ -z "$command" ] || fail "one command at a time: $command or $1"
       command=$1
       if [ "$command" = set ]; then
-        if [ "${3:-}" = --secret ]; then
-          secret=yes
-          set -- "$1" "$2" "${@:4}"
-        fi
         [ $# -gt 2 ] || fail "set needs a key and a value"
         key=$2 value=$3
         shift 2
+        if [ "$value" = --secret ]; then
+          secret=yes
+          case ${2:-} in '' | --stack | --policy-pack) ;; *) fail "give the value of a secret by standard input" ;; esac
+        fi
       fi
       ;;
     *)

@@ -8,8 +8,14 @@ select
     cash_flow.item,
     'paid in the wrong month' as finding
 from cash_flow
+left join mix on cash_flow.key = mix.key and mix.deposit < 1
 left join event
-    on cash_flow.part_key = event.key and cash_flow.month_end = event.month_end and event.bought > 0
+    on
+        cash_flow.part_key = event.key
+        and event.bought > 0
+        and (
+            cash_flow.month_end = event.month_end or (event.month_end = 0 and cash_flow.month_end = mix.delivery_months)
+        )
 where
     (cash_flow.capex_or_opex = 'capex' and cash_flow.category <> 'resale' and event.key is null)
     or (

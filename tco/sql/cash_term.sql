@@ -1,58 +1,102 @@
 -- One row is one dated, tagged part of an amount of one option, with the inputs it is proportional to (the names of the
--- columns of a draw): what `cash_flow` shows and what draws of uncertain inputs scale. A mix holds its shares of the
--- rows of its parts; `part_key` is the candidate that a row comes from. `usd` is what the base comes to, `usd_each` is
--- for one unit of `scaled_by` (see `part_term`).
+-- columns of a draw): what `cash_flow` shows and what draws of uncertain inputs scale. A candidate is all of itself; a
+-- mix holds its shares of the rows of its parts; `part_key` is the candidate that a row comes from. `usd` is what the
+-- base comes to, `usd_each` is for one unit of `scaled_by` (see `part_term`).
+-- What is bought is had until it is sold, whenever it begins to work: purchases and sales belong to the part of a
+-- candidate that begins last. Of the first purchase one share is paid at the order, the rest at delivery.
+with
+part as (
+    select
+        key,
+        key as part_key,
+        1.0 as fixed_share,
+        1.0 as variable_share,
+        0.0 as from_month,
+        $horizon_months as to_month,
+        true as is_last,
+        0.0 as delivery_months,
+        1.0 as deposit
+    from option_work
+    where not mixed
+    union all
+    select
+        mix_part.key,
+        mix_part.part_key,
+        mix_part.fixed_share,
+        mix_part.variable_share,
+        mix_part.from_month,
+        coalesce(mix_part.to_month, $horizon_months) as to_month,
+        row_number() over (partition by mix_part.key, mix_part.part_key order by mix_part.from_month desc) = 1
+            as is_last,
+        mix.delivery_months,
+        mix.deposit
+    from mix_part
+    inner join mix on mix_part.key = mix.key
+    inner join option_work on mix_part.key = option_work.key and option_work.priced
+),
+
+payment as (
+    select
+        *,
+        unnest(if(deposit < 1.0, [0.0, delivery_months], [0.0])) as paid_later_months,
+        unnest(if(deposit < 1.0, [deposit, 1.0 - deposit], [1.0])) as paid_share
+    from part
+),
+
+shared as (
+    select
+        payment.key,
+        part_term.key as part_key,
+        part_term.scenario,
+        part_term.category,
+        part_term.item,
+        part_term.capex_or_opex,
+        part_term.fixed_or_variable,
+        part_term.held,
+        part_term.inputs,
+        part_term.basis,
+        part_term.source,
+        part_term.price_date,
+        part_term.confidence,
+        part_term.is_part,
+        part_term.price_set_month,
+        part_term.scaled_by,
+        part_term.usd_each,
+        part_term.usd,
+        part_term.month_end + payment.paid_later_months as month_end,
+        if(part_term.fixed_or_variable = 'fixed', payment.fixed_share, payment.variable_share)
+        * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, payment.paid_share, 1.0) as had_share
+    from part_term
+    inner join payment
+        on
+            part_term.key = payment.part_key
+            and if(
+                part_term.capex_or_opex = 'capex',
+                payment.is_last and (part_term.month_end = 0 or payment.paid_later_months = 0),
+                payment.paid_later_months = 0
+                and part_term.month_end <= payment.to_month
+                and (part_term.month_end > payment.from_month or (part_term.month_end = 0 and payment.from_month = 0))
+            )
+)
+
 select
-    part_term.key,
-    part_term.key as part_key,
-    part_term.scenario,
-    part_term.month_end,
-    part_term.category,
-    part_term.item,
-    part_term.capex_or_opex,
-    part_term.fixed_or_variable,
-    part_term.held,
-    part_term.inputs,
-    part_term.basis,
-    part_term.source,
-    part_term.price_date,
-    part_term.confidence,
-    part_term.is_part,
-    part_term.price_set_month,
-    part_term.scaled_by,
-    part_term.usd_each,
-    part_term.usd
-from part_term
-union all
-select
-    mix_part.key,
-    part_term.key as part_key,
-    part_term.scenario,
-    part_term.month_end,
-    part_term.category,
-    part_term.item,
-    part_term.capex_or_opex,
-    part_term.fixed_or_variable,
-    part_term.held,
-    part_term.inputs,
-    part_term.basis,
-    part_term.source,
-    part_term.price_date,
-    part_term.confidence,
-    part_term.is_part,
-    part_term.price_set_month,
-    part_term.scaled_by,
-    part_term.usd_each
-    * if(part_term.fixed_or_variable = 'fixed', mix_part.fixed_share, mix_part.variable_share) as usd_each,
-    part_term.usd
-    * if(part_term.fixed_or_variable = 'fixed', mix_part.fixed_share, mix_part.variable_share) as usd
-from part_term
-inner join mix_part on part_term.key = mix_part.part_key
-inner join option_work on mix_part.key = option_work.key and option_work.priced
-where
-    -- What is bought at the start is had until it is sold, whenever it begins to work.
-    part_term.capex_or_opex = 'capex'
-    or (
-        part_term.month_end <= coalesce(mix_part.to_month, $horizon_months)
-        and (part_term.month_end > mix_part.from_month or (part_term.month_end = 0 and mix_part.from_month = 0))
-    )
+    key,
+    part_key,
+    scenario,
+    month_end,
+    category,
+    item,
+    capex_or_opex,
+    fixed_or_variable,
+    held,
+    inputs,
+    basis,
+    source,
+    price_date,
+    confidence,
+    is_part,
+    price_set_month,
+    scaled_by,
+    usd_each * had_share as usd_each,
+    usd * had_share as usd
+from shared

@@ -5,10 +5,10 @@ total as (
     select
         drawn_factor.number,
         drawn_present.key,
-        sum(drawn_present.usd * drawn_factor.factor) as npv_usd,
-        sum(drawn_present.after_tax_usd * drawn_factor.factor) as npv_after_tax_usd
+        sum(drawn_present.usd * drawn_factor.value) as npv_usd,
+        sum(drawn_present.after_tax_usd * drawn_factor.value) as npv_after_tax_usd
     from drawn_present
-    inner join drawn_factor on drawn_present.place = drawn_factor.place
+    inner join drawn_factor on drawn_present.place = drawn_factor.key
     group by drawn_factor.number, drawn_present.key
 )
 
@@ -17,7 +17,6 @@ select
     total.key,
     total.npv_usd,
     total.npv_after_tax_usd,
-    coalesce(option_work.busy_fraction * draw_work.work <= 1.0 + 1e-9, true) as fits
+    coalesce(cast(drawn_fit.value as boolean), true) as fits
 from total
-inner join option_work on total.key = option_work.key
-left join draw_work on total.number = draw_work.number and total.key = draw_work.key
+left join drawn_fit on total.number = drawn_fit.number and total.key = drawn_fit.key

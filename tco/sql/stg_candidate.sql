@@ -7,6 +7,7 @@ select
                 owned boolean,
                 priced boolean,
                 competes boolean,
+                listed boolean,
                 nodes double,
                 gpus double,
                 calendar_days double,

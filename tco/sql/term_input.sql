@@ -1,5 +1,6 @@
--- One row is one input of one term. Terms that no input moves have no row here.
+-- One row is one term of any option, with the columns of a draw that it is proportional to.
 select distinct
     term,
-    unnest(inputs) as input_key
+    inputs
 from drawn_flow
+order by term

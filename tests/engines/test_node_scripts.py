@@ -1,13 +1,11 @@
 """The node scripts one by one: what they refuse, how they count, and how they talk to each cloud's secret store."""
 
 import base64
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -90,16 +88,6 @@ def test_the_readme_lists_every_script() -> None:
     """The file table of the README and the folder agree."""
     readme = (NODE_SCRIPTS / "README.md").read_text()
     assert [script.name for script in SCRIPTS if f"`{script.name}`" not in readme] == []
-
-
-def test_scripts_fit_into_the_user_data_of_ec2() -> None:
-    """What a machine of AWS gets is below 14 KB packed, as the README promises; other clouds take 48 KB and more."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for script in SCRIPTS:
-            if not script.name.endswith(("_azure.sh", "_gcp.sh", "_local.sh")):
-                archive.add(script, arcname=script.name)
-    assert len(packed.getvalue()) < 14_000
 
 
 def test_a_missing_environment_file_is_named(tmp_path: Path) -> None:

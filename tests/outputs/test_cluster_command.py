@@ -21,6 +21,7 @@ case "$*" in
 esac
 case "$*" in
   *"stack output"*) printf '%s\\n' "$OUTPUTS" ;;
+  *--secret*) printf 'by standard input: %s\\n' "$(cat)" >>"$CALLS" ;;
 esac
 """
 #: Stands in for the Python of a new environment: says yes to pip, and to the look for unset values what UNSET says.
@@ -235,10 +236,16 @@ def test_a_value_is_set_where_it_belongs(project: Project) -> None:
     assert project.changing() == ["nodes config set --path -- operators[0] user:me@example.com"]
     project.run("set", "gcp:project", "training")
     assert project.changing() == [f"{layer} config set -- gcp:project training" for layer in LAYERS]
-    shown = project.run("set", "operators", "--secret", "-x9")
-    assert project.changing() == ["nodes config set --secret -- operators -x9"]
-    assert "config set --stack small --secret -- operators [secret]" in shown.stderr
+    shown = project.run("set", "operators", "--secret", "--stack", "small", typed="-x9\n")
+    assert project.calls.read_text().splitlines()[-2:] == [
+        "-C nodes config set --stack small --secret -- operators",
+        "by standard input: -x9",
+    ]
+    assert "config set --stack small --secret -- operators < [secret]" in shown.stderr
     assert "-x9" not in shown.stderr + shown.stdout
+    for arguments, typed, said in (((), "", "no value of operators came"), (("x9",), "", "by standard input")):
+        refused = project.run("set", "operators", "--secret", *arguments, typed=typed)
+        assert (refused.returncode, said in refused.stderr, "x9" in refused.stderr) == (1, True, False)
     for key in ("url", "nodeTyp", "nodeType.imag", "clusterName.x"):
         assert f"declares the key {key}" in project.run("set", key, "x").stderr
         assert project.changing() == []

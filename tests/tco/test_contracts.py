@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.contracts import Charge, Contract, Mix, Part, SupportPlan, Tier, charge_of_tiers
+from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Tier, charge_of_tiers
 from clusterwright.tco.engine import Ledger
+from clusterwright.tco.mixes import Mix, Part
 from clusterwright.tco.records import Candidate, CandidateCost, Economics
 from clusterwright.tco.stages import Pace
 

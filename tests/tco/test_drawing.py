@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.drawing import Drawn, drawn, price_weights
+from clusterwright.tco.drawing import Drawn, drawn
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.price_paths import MarketHistory, PathRule, drawn_paths
+from clusterwright.tco.price_paths import MarketHistory, PathDraws, PathRule
 from clusterwright.tco.records import Candidate, Economics, Surcharge
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import Taxes, after_tax
@@ -197,10 +197,8 @@ def _doubling(book: PriceBook) -> tuple[Ledger, Mapping[str, float]]:
         accelerators=("h100",), named=True, first_month=ledger.as_of, last_month=ledger.as_of,
         log_changes=((math.log(1.1),),),
     )  # fmt: skip
-    names, weights = price_weights(ledger)
-    paths = drawn_paths(growth, PathRule(drift="historic"), weights, draws=1, seed=1)
-    columns = _draw() | {name: paths.levels[:, place] for place, name in enumerate(names)}
-    return ledger, _npv(drawn(ledger, columns))
+    paths = PathDraws(history=growth, rule=PathRule(drift="historic"), months=40, draws=1, seed=1)
+    return ledger, _npv(drawn(ledger, _draw(), paths=paths))
 
 
 def test_path_by_hand(book: PriceBook) -> None:

@@ -12,7 +12,7 @@ from clusterwright.tco.owner_costs import owner_costs
 
 Row = dict[str, Any]
 #: Tables that are empty where no contract is told.
-CONTRACTS = ("contract", "charge", "support_tier", "mix_part")
+CONTRACTS = ("contract", "charge", "support_tier", "mix", "mix_part", "commitment_lot")
 TAGS = {
     "item": "x",
     "capex_or_opex": "opex",
@@ -36,6 +36,7 @@ def _work(key: str, *, owned: bool, runs: float = 10.0) -> Row:
         "owned": owned,
         "priced": True,
         "competes": True,
+        "listed": True,
         "nodes": 1.0,
         "gpus": 8.0,
         "it_power_w": 1000.0 if owned else None,
@@ -80,14 +81,12 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
         if name not in tables:
             connection.execute(f"create table {name} as {statement(f'tco/sql/stg_{name}.sql')}", {"rows": []})
     if "work" in tables:
-        connection.execute(
-            f"create table option_work as {statement('tco/sql/option_work.sql')}",
-            {"horizon_months": parameters.get("horizon_months", 1.0)},
-        )
+        connection.execute("create or replace table mix_work (key varchar, part_key varchar, work_share double)")
+        connection.execute(f"create table option_work as {statement('tco/sql/option_work.sql')}")
     for name in before:
         text = statement(f"tco/sql/{name}.sql")
         used = {key: value for key, value in parameters.items() if f"${key}" in text}
-        connection.execute(f"create table {name} as {text}", used)
+        connection.execute(f"create or replace table {name} as {text}", used)
     parameters = {key: value for key, value in parameters.items() if f"${key}" in statement(path)}
     cursor = connection.execute(statement(path), parameters)
     names = [column[0] for column in cursor.description or ()]
@@ -96,7 +95,7 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "competes": True, "nodes": 1.0, "gpus": 8.0,
+        "key": key, "owned": owned, "priced": True, "competes": True, "listed": True, "nodes": 1.0, "gpus": 8.0,
         "calendar_days": days, "it_power_w": 1000.0,
     }  # fmt: skip
 

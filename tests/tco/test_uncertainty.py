@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from scipy.stats import qmc
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.distributions import UncertainInput, triangular
+from clusterwright.tco.distributions import OptionBand, UncertainInput, triangular
 from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Economics
@@ -124,9 +124,43 @@ def test_ranks_are_those_of_scipy() -> None:
     assert (ranks(values) == stats.rankdata(values)).all()
 
 
+def test_options_have_their_own_times_of_a_run(book: PriceBook) -> None:
+    """Each option is drawn from its own band, P10 to P90 with the base as the median; errors go together as they say.
+
+    Nodes by the hour cost what their own run takes; a tornado moves all options to the same quantile of their own.
+    """
+    bands = (OptionBand(keys=("aws/rented",), low=0.9, high=1.3), OptionBand(keys=("onprem/one",), low=0.5, high=1.0))
+    (entry,) = (entry for entry in uncertain_inputs((), utilisation=0.4, run_times=bands) if entry.key == "run_time")
+    assert (entry.low, entry.high, entry.source) == (0.5, 1.3, "plan")
+    found = latin_hypercube([entry], 20_000, seed=3)
+    rented, owned = found["run_time/aws/rented"], found["run_time/onprem/one"]
+    assert np.quantile(rented, (0.1, 0.5, 0.9)) == pytest.approx([0.9, 1.0, 1.3], rel=0.01)
+    assert np.quantile(owned, (0.1, 0.5, 0.9)) == pytest.approx([0.5, 1.0, 1.0], rel=0.01)
+    together = latin_hypercube(
+        [dataclasses.replace(entry, bands=(bands[0], dataclasses.replace(bands[0], keys=("other",))))], 20_000, seed=3
+    )
+    scores = [
+        special.ndtri((stats.rankdata(together[f"run_time/{key}"]) - 0.5) / 20_000) for key in ("aws/rented", "other")
+    ]
+    assert np.corrcoef(*scores)[0, 1] == pytest.approx(entry.correlation, abs=0.02)
+    ends = one_at_a_time([entry])
+    assert ends["run_time/aws/rented"].tolist() == pytest.approx([1.0, 0.9, 1.3])
+    assert ends["run_time/onprem/one"].tolist() == pytest.approx([1.0, 0.5, 1.0])
+    ledger = _ledger(book, dataclasses.replace(PLAIN, utilisation=0.4, reference_days=30.0))
+    rows = {(cost.number, cost.key): cost.npv_usd for cost in drawn(ledger, ends).costs}
+    nodes = sum(
+        row.usd / 1.08 ** (row.month / 12) for row in ledger.cash_flow_rows("aws/rented") if row.category == "compute"
+    )
+    assert rows[2, "aws/rented"] - rows[0, "aws/rented"] == pytest.approx(0.3 * nodes)
+    assert rows[2, "onprem/one"] == pytest.approx(rows[0, "onprem/one"])
+
+
 def test_certain_inputs_do_not_move() -> None:
     """What the user gave has no band; utilisation never passes all hours."""
-    inputs = {entry.key: entry for entry in uncertain_inputs((), utilisation=0.95, run_time_band=(0.8, 1.1))}
+    inputs = {
+        entry.key: entry
+        for entry in uncertain_inputs((), utilisation=0.95, run_times=(OptionBand(keys=("a",), low=0.8, high=1.1),))
+    }
     assert inputs["utilisation"].high == pytest.approx(1 / 0.95)
     assert (inputs["run_time"].low, inputs["run_time"].high) == (0.8, 1.1)
     assert triangular(np.array([0.0, 0.3, 1.0]), 1.0, 1.0).tolist() == [1.0, 1.0, 1.0]

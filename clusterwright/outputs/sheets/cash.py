@@ -104,7 +104,9 @@ class CashSheet:
         return when(either(too_long, self.busy.above(1 + 1e-9)) if feasible else too_long, "unknown", counted)
 
 
-def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None, key: str) -> CashSheet:
+def write_cash(
+    work: Workbook, option: Option, bill: Bill, stages: Stages | None, key: str, *, sheet: str = ""
+) -> CashSheet:
     """Write the sheet of one option.
 
     Args:
@@ -113,8 +115,9 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         bill: the bill's lines.
         stages: what stands in each month; None where nothing grows and nothing is replaced.
         key: of the option in the comparison, whose rows the engine found.
+        sheet: name of the sheet, that of the option's target without one.
     """
-    page = work.page(f"Cash {option.target}")
+    page = work.page(sheet or f"Cash {option.target}")
     page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}")
     page.widths(26, rest=17, columns=30)
     page.sheet.freeze_panes(_FIRST, 2)
@@ -129,7 +132,8 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
-    rest = by_class(work, key, [month.value for month in months], kinds, rows) if _as_planned(work, option) else {}
+    compared = not sheet and _as_planned(work, option)
+    rest = by_class(work, key, [month.value for month in months], kinds, rows) if compared else {}
     if rest:
         work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())
     titles = [column.title for column in formulas] + [f"{_FROM_ENGINE}{kind}" for kind in rest]

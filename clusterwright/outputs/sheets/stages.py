@@ -24,6 +24,8 @@ from clusterwright.plan import owning
 from clusterwright.tco.stages import CONSTANT, Pace
 
 _FIRST = 9
+#: The sheet of an owned base that keeps its size, a part of mixes.
+BASE_STAGES = "Stages of a base"
 _YEAR = 12
 _ROUNDING = 1e-9
 _TITLES: Mapping[str, str] = {
@@ -57,15 +59,16 @@ def mean_work(work: Workbook) -> float:
     return pace_of(work).mean_work(work.plan.economics.horizon_months)
 
 
-def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure]) -> Stages:
+def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *, sheet: str = "Stages") -> Stages:
     """Write the sheet of the owner, or of the work alone where nothing is owned.
 
     Args:
         work: the workbook.
         resale: share of the price by age.
         owner: share of the first year's hours at work, and nodes of the first purchase.
+        sheet: `BASE_STAGES` for a cluster that keeps its size.
     """
-    page, names = work.page("Stages"), work.names
+    page, names = work.page(sheet), work.names
     page.title(
         "Growth and refresh: what stands in each month",
         "Whole nodes are added at the start of a year whose work no longer fits; what reaches the age of refresh is "
@@ -98,7 +101,8 @@ def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure]) -
         page.put(at, 0, month, "number")
         goes_on = horizon.above(month)
         removed = leaving(row, "lot")
-        added = _added(work, row, (busy, nodes), found["held"])
+        adds = sheet != BASE_STAGES or not row
+        added = _added(work, row, (busy, nodes), found["held"]) if adds else figure(0.0)
         figures = {
             "work": _work(work, max(0, row - 1)),
             "added": added,
@@ -126,7 +130,8 @@ def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure]) -
             found[name].append(cell)
     mean = product_sum(span(found["work"]), span(work.lengths)) / horizon
     page.put(2, 1, mean, "number")
-    work.book.define_name("mean_work", f"='{page.name}'!$B$3")
+    if sheet != BASE_STAGES:
+        work.book.define_name("mean_work", f"='{page.name}'!$B$3")
     none = figure(0.0)
     return Stages(
         factors={name: tuple(cells) for name, cells in found.items()}

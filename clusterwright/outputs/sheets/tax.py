@@ -1,7 +1,6 @@
 """The sheets Tax and After tax by month: depreciation by year, book value, disposal, and every option after tax."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.books import Books, engine_books, write_books, write_calendar, write_shares, years_of
 from clusterwright.outputs.sheets.formula import (
@@ -17,7 +16,7 @@ from clusterwright.outputs.sheets.formula import (
     when,
 )
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import RUNNING, Asset, Rows, Workbook, label_of
+from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Flows, Rows, Workbook, label_of
 
 _FIRST = 4
 _SCHEDULE = ("year after the purchase", "written off, USD", "book value after it, USD", "tax it saves, USD")
@@ -63,7 +62,7 @@ class Taxed:
 def write_tax(work: Workbook) -> dict[str, Taxed]:
     """Write the sheets Tax, Books by month and After tax by month; return every option after tax, by key."""
     page, by_month = work.page("Tax"), work.page("After tax by month")
-    options = _options(work)
+    options = list(work.flows.values())
     assets = list(dict.fromkeys(asset for option in options for asset in option.assets))
     page.title(
         "Every option after tax, and what is written off",
@@ -135,73 +134,19 @@ def _schedule(work: Workbook, page: Page, top: int, owner: Taxed) -> None:
         page.put(row, 1, usd)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Option:
-    """An option before tax, by month row."""
-
-    key: str
-    running: Rows
-    bought: Rows
-    sold: Rows
-    assets: Mapping[Asset, Rows]
-
-
-def _options(work: Workbook) -> list[_Option]:
-    """Return every option; with a delivery, the owner rented until then too, what is bought paid in two parts."""
-    rows = range(work.rows)
-    found = [
-        _Option(
-            key=flows.key,
-            running=tuple(flows.in_month(row, RUNNING) for row in rows),
-            bought=flows.of("bought"),
-            sold=flows.of("sold"),
-            assets=flows.assets,
-        )
-        for flows in work.flows.values()
-    ]
-    taxed = work.found.taxed
-    owned, bridge = work.owned, work.flows.get(taxed.bridged_by)
-    if not taxed.delivery_months or owned is None or bridge is None:
-        return found
-    names = work.names
-    until, deposit = names["delivery_months"], names.get("deposit")
-    mixed = tuple(
-        when(month.at_most(until), bridge.in_month(row, RUNNING), owned.in_month(row, RUNNING))
-        for row, month in enumerate(work.months)
-    )
-    bought, assets = owned.of("bought"), dict(owned.assets)
-    if deposit is not None:
-        bought = _in_two(work, bought, deposit)
-        for asset, paid in owned.assets.items():
-            rest = (1.0 - deposit) * paid[0]
-            late = tuple(when(month.equals(until), rest, 0.0) for month in work.months)
-            assets |= {asset: (paid[0] * deposit, *paid[1:]), replace(asset, late=True): late}
-    key = f"{owned.key}/bridged"
-    return [*found, _Option(key=key, running=mixed, bought=bought, sold=owned.of("sold"), assets=assets)]
-
-
-def _in_two(work: Workbook, paid: Rows, deposit: Figure) -> Rows:
-    """Return what is paid at the start in two parts: the deposit then, and the rest at delivery."""
-    rest = (1.0 - deposit) * paid[0]
-    return tuple(
-        usd * deposit if row == 0 else usd + when(work.months[row].equals(work.names["delivery_months"]), rest, 0.0)
-        for row, usd in enumerate(paid)
-    )
-
-
-def _one(work: Workbook, column: int, option: _Option, books: Books) -> Taxed:
+def _one(work: Workbook, column: int, option: Flows, books: Books) -> Taxed:
     """Write one option's months; the owner's capital stands in columns of its own."""
     page, rate = work.page("After tax by month"), work.names["tax_rate"]
-    buys = bool(option.bought or option.sold)
+    buys = bool(option.of("bought") or option.of("sold"))
     titles = (_PAID[0], *(_CAPITAL if buys else ()), *_PAID[1:])
     page.text(_FIRST - 2, column, label_of(option.key), "bold")
     page.widths_at(column, *([18.0] * len(titles)))
     page.head(_FIRST - 1, titles, texts=0, column=column)
     cells: dict[str, list[Figure]] = {title: [] for title in titles}
     for row in range(work.rows):
-        here: list[Figure] = [option.running[row]]
+        here: list[Figure] = [option.in_month(row, RUNNING)]
         if buys:
-            here += [cells_of[row] if cells_of else figure(0.0) for cells_of in (option.bought, option.sold)]
+            here += [cells_of[row] if cells_of else figure(0.0) for cells_of in map(option.of, CAPITAL)]
             here += [books.written[row], books.left[row]]
         at = _FIRST + row
         written = [page.put(at, column + place, usd) for place, usd in enumerate(here)]

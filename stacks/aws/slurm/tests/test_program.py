@@ -11,6 +11,7 @@ import yaml
 import audit
 import audit_security
 from gpu_cluster.endpoints import INTERFACE_ENDPOINTS
+from gpu_cluster.slurm.user_data import without_comments
 from recording import (
     LAYERS,
     Recording,
@@ -160,7 +161,7 @@ def test_machines_boot_with_the_right_values(
             f"CLUSTER_SPOT='{'yes' if role == 'compute' and more.get('capacity') == 'spot' else 'no'}'",
             f"CLUSTER_BUSY_METRIC='{'yes' if role == 'compute' and 'stopWhenIdleMinutes' in more else 'no'}'",
         ]
-        scripts = {path.name: path.read_text() for path in (project / "node").glob("*.sh")}
+        scripts = {path.name: without_comments(path.read_text()) for path in (project / "node").glob("*.sh")}
         assert {name: files[f"/opt/gpu-cluster/{name}"]["content"] for name in scripts} == scripts
         assert all(files[f"/opt/gpu-cluster/{name}"]["permissions"] == "0755" for name in scripts)
         assert commands == [["/opt/gpu-cluster/bootstrap.sh"]]

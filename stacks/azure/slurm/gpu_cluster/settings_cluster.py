@@ -108,6 +108,6 @@ def _accounting(values: Values) -> str | None:
         values.fail(
             "accountingPassword",
             f"needs {least} to {most} characters without quotation marks, backslash and #; make one with "
-            '`./cluster.sh set accountingPassword --secret "$(openssl rand -hex 24)Aa1"`',
+            '`./cluster.sh set accountingPassword --secret <<<"$(openssl rand -hex 24)Aa1"`',
         )
     return instance_type

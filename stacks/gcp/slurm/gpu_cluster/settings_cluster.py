@@ -106,5 +106,5 @@ def _check_password(values: Values) -> None:
         values.fail(
             ACCOUNTING_PASSWORD,
             f"needs {least} to {most} characters without quotation marks, backslash and #; make one with "
-            '`pulumi config set --secret accountingPassword "$(openssl rand -hex 24)Aa1"`',
+            '`./cluster.sh set accountingPassword --secret <<<"$(openssl rand -hex 24)Aa1"`',
         )

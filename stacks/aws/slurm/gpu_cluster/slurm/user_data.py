@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 USER_DATA_LIMIT_BYTES = 16 * 1024
 ENVIRONMENT_PATH = "/etc/gpu-cluster/node.env"
 SCRIPT_FOLDER = "/opt/gpu-cluster"
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*['\"]?(\w+)['\"]?")
 
 
 class UserDataError(Exception):
@@ -98,11 +100,27 @@ def read_scripts(folder: Path) -> dict[str, str]:
     return scripts
 
 
+def without_comments(script: str) -> str:
+    """Leave out the lines of a script that are comments, but for the first; files that it writes keep theirs.
+
+    A quarter of the scripts is comments: they are for readers of this project, and user-data is short.
+    """
+    kept: list[str] = []
+    end = ""
+    for line in script.splitlines(keepends=True):
+        if kept and not end and line.lstrip().startswith("#"):
+            continue
+        kept.append(line)
+        opened = _HERE_DOCUMENT.search(line)
+        end = "" if end and line.strip() == end else end or (opened[1] if opened else "")
+    return "".join(kept)
+
+
 def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> str:
     """Write the cloud-config: files first, then the one command that runs them. Its body is JSON, which is YAML too."""
     files = [{"path": ENVIRONMENT_PATH, "permissions": "0644", "content": environment_file(environment)}]
     files.extend(
-        {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": content}
+        {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": without_comments(content)}
         for name, content in sorted(scripts.items())
     )
     body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}

@@ -1,0 +1,78 @@
+-- One row is one dated part of an amount in the base, with the columns of a draw that it is proportional to (`moves`):
+-- of a cash flow (`flow`), or of what a plan of support is charged on (`support`). The time of a run is that of the
+-- candidate it is done on; `usd` is for one unit of a quantity that follows the work by steps (`scaled_by`). What is
+-- held at a price that is agreed later than today follows the price, as what is rented by use does.
+with
+charged as (
+    select
+        key,
+        month_end,
+        fixed_or_variable,
+        held,
+        inputs,
+        price_set_month,
+        usd
+    from rent_flow
+    where scenario = 'base' and category <> 'unused_term'
+    union all by name
+    select
+        key,
+        month_end,
+        fixed_or_variable,
+        held,
+        inputs,
+        usd
+    from charge_flow
+    where scenario = 'base'
+),
+
+term as (
+    select
+        'flow' as of_what,
+        key,
+        part_key,
+        month_end,
+        category,
+        capex_or_opex,
+        fixed_or_variable,
+        held,
+        inputs,
+        scaled_by,
+        price_set_month,
+        usd_each as usd
+    from cash_term
+    where scenario = 'base' and category not in ('support_plan', 'commitment')
+    union all by name
+    select
+        'support' as of_what,
+        key,
+        key as part_key,
+        month_end,
+        fixed_or_variable,
+        held,
+        inputs,
+        price_set_month,
+        usd
+    from charged
+    where key in (select support_tier.key from support_tier)
+)
+
+select
+    of_what,
+    key,
+    month_end,
+    category,
+    capex_or_opex,
+    fixed_or_variable,
+    price_set_month,
+    usd,
+    list_filter(
+        list_transform(inputs, lambda name: if(name = 'run_time', 'run_time/' || part_key, name))
+        || [
+            scaled_by,
+            if(price_set_month is not null and held, 'committed_hours/' || part_key, null),
+            if(price_set_month > 0 and held, 'cloud_price', null)
+        ],
+        lambda name: name is not null
+    ) as moves
+from term
