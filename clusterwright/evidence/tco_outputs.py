@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from itertools import permutations
 
-from clusterwright.errors import ClusterwrightError
 from clusterwright.evidence.tco_candidates import candidates
 from clusterwright.evidence.tco_case import Option, TcoCase
 from clusterwright.evidence.tco_counts import gpus_had, nameplate_kw, purchase_usd, servers, utilisation
@@ -35,10 +34,7 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
     horizons = dict.fromkeys(option.horizon_months or case.horizon_months for option in case.options.values())
     for horizon_months in horizons:
         entered = candidates(case, horizon_months)
-        ledger = Ledger(entered.candidates, entered.economics, book, entered.mixes)
-        broken = ledger.audit()
-        if broken:
-            raise ClusterwrightError(f"the cash flow of the case does not reconcile: {broken[0]}")
+        ledger = Ledger(entered.candidates, entered.economics, book, entered.mixes).reconciled()
         costs = {cost.key: cost for cost in ledger.costs() if cost.key in case.options}
         levelised = ledger.levelised({name: _levelisation(case, name, horizon_months) for name in costs})
         taxed = _taxed(case, ledger, set(costs))

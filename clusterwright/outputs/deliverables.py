@@ -98,20 +98,19 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
         ClusterwrightError: the report cannot be printed.
     """
     from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
-    from clusterwright.outputs.ranking import ranked  # noqa: PLC0415
+    from clusterwright.outputs.ranking import counted, ranked  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
-    from clusterwright.plan.recount import ledger  # noqa: PLC0415
     from clusterwright.plan.words import currency_told  # noqa: PLC0415
     from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
-    book = PriceBook.open()
-    found, counted = ranked(plan, book), ledger(plan, book)
-    html = report_html(plan, found, counted)
+    found = ranked(plan, PriceBook.open())
+    cash_flow = counted(plan, found)
+    html = report_html(plan, found, cash_flow)
     files = {
         "report.html": text(html),
         "tco.xlsx": File(content=workbook_xlsx(plan, found, currency_told())),
-        "focus.csv": text(focus_csv(focus_rows(plan, counted=counted, found=found))),
+        "focus.csv": text(focus_csv(focus_rows(plan, counted=cash_flow, found=found))),
     }
     if not pdf:
         return files

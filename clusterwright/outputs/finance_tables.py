@@ -1,15 +1,17 @@
 """The tables of finance in the report: returns, unit costs, tax, books and financing."""
 
 from clusterwright.outputs.heat_map import heat_map
-from clusterwright.outputs.report_tables import Cell, Table
+from clusterwright.outputs.report_tables import Cell, Table, by_column
 from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.input_words import input_words
 from clusterwright.plan.words import (
     capital,
     depreciation_text,
     money,
+    money_alike,
     percent,
-    small_money,
+    small_money_alike,
     term_text,
     told,
     told_code,
@@ -21,77 +23,76 @@ _NONE = "none"
 
 def returns_table(found: Finances) -> Table:
     """Return what owning brings against each rented option, as an investment; empty where nothing is owned."""
-    return Table(
-        columns=(
-            "Owning against", "Present value saved", "Internal rate of return", "Money back", "Money back, discounted",
-            "Breakeven utilisation", "Breakeven price of a node",
-        ),
-        rows=tuple(
-            (
-                Cell(text=capital(term_text(entry.rented_key)), detail=entry.reason),
-                *(
-                    Cell(text=text)
-                    for text in (
-                    money(entry.npv_usd),
-                    _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year",
-                    _month(entry.payback_months),
-                    _month(entry.discounted_payback_months),
-                    _NONE if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
-                    _NONE if entry.breakeven_rent_factor is None else f"{percent(entry.breakeven_rent_factor)} of it",
-                )),
-            )
-            for entry in found.returns
-        ),
-        numeric=frozenset(range(1, 7)),
-    )  # fmt: skip
+    mine = found.returns
+    return by_column(
+        {
+            "Owning against": [capital(term_text(entry.rented_key)) for entry in mine],
+            "Present value saved": money_alike(entry.npv_usd for entry in mine),
+            "Internal rate of return": [
+                _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year" for entry in mine
+            ],
+            "Money back": [_month(entry.payback_months) for entry in mine],
+            "Money back, discounted": [_month(entry.discounted_payback_months) for entry in mine],
+            "Breakeven utilisation": [
+                _NONE if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation) for entry in mine
+            ],
+            "Breakeven price of a node": [
+                _NONE if entry.breakeven_rent_factor is None else f"{percent(entry.breakeven_rent_factor)} of it"
+                for entry in mine
+            ],
+        },
+        details=[entry.reason for entry in mine],
+    )
 
 
 def unit_cost_table(found: Finances) -> Table:
     """Return what work costs on each option: a run, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
-    return Table(
-        columns=(
-            "Where and how", "This run", "GPU-hour", "Useful GPU-hour, levelised", "Million tokens",
-            "Effective PFLOP-hour",
-        ),
-        rows=tuple(
-            tuple(
-                Cell(text=text)
-                for text in (
-                    capital(term_text(cost.key)),
-                    money(cost.run_usd),
-                    small_money(cost.usd_per_gpu_hour),
-                    small_money(unit.levelised_usd_per_gpu_hour),
-                    small_money(unit.usd_per_million_tokens),
-                    small_money(unit.usd_per_effective_pflop_hour),
-                )
-            )
-            for cost, unit in zip(found.costs, found.unit_costs, strict=True)
-        ),
-        numeric=frozenset(range(1, 6)),
-    )  # fmt: skip
+    units = found.unit_costs
+    return by_column(
+        {
+            "Where and how": [capital(term_text(cost.key)) for cost in found.costs],
+            "This run": money_alike(cost.run_usd for cost in found.costs),
+            "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
+            "Useful GPU-hour, levelised": small_money_alike(unit.levelised_usd_per_gpu_hour for unit in units),
+            "Million tokens": small_money_alike(unit.usd_per_million_tokens for unit in units),
+            "Effective PFLOP-hour": small_money_alike(unit.usd_per_effective_pflop_hour for unit in units),
+        }
+    )
 
 
 def tax_table(found: Finances) -> Table:
     """Return every option before and after tax: as cash, and as the books show the same cost."""
+    mine = found.taxed.options
+    return by_column(
+        {
+            "Where and how": [capital(term_text(entry.key)) for entry in mine],
+            "Present value before tax": money_alike(entry.npv_before_tax_usd for entry in mine),
+            "Present value after tax": money_alike(entry.npv_after_tax_usd for entry in mine),
+            "Cash after tax": money_alike(entry.after_tax_usd for entry in mine),
+            "Most cash out": money_alike(entry.peak_cash_usd for entry in mine),
+            "Running costs": money_alike(entry.opex_usd for entry in mine),
+            "Written off": money_alike(entry.depreciation_usd for entry in mine),
+            "Loss on sale": money_alike(entry.loss_on_disposal_usd for entry in mine),
+        }
+    )
+
+
+def drawn_inputs_table(found: Finances) -> Table:
+    """Return what the draws take at random: the ends of each input as shares of its base, and where they come from."""
+    mine = [entry for entry in found.inputs if not entry.certain]
     return Table(
-        columns=(
-            "Where and how", "Present value before tax", "Present value after tax", "Cash after tax",
-            "Most cash out", "Running costs", "Written off", "Loss on sale",
-        ),
+        columns=("Input", "Low", "High", "Distribution", "Reason", "Source"),
         rows=tuple(
-            (
-                Cell(text=capital(term_text(entry.key))),
-                *(
-                    Cell(text=money(usd) if usd else "–")
-                    for usd in (
-                        entry.npv_before_tax_usd, entry.npv_after_tax_usd, entry.after_tax_usd, entry.peak_cash_usd,
-                        entry.opex_usd, entry.depreciation_usd, entry.loss_on_disposal_usd,
-                    )
-                ),
+            tuple(
+                Cell(text=text)
+                for text in (
+                    capital(input_words(entry.key)), percent(entry.low), percent(entry.high), entry.distribution,
+                    entry.reason, entry.source,
+                )
             )
-            for entry in found.taxed.options
+            for entry in mine
         ),
-        numeric=frozenset(range(1, 8)),
+        numeric=frozenset({1, 2}),
     )  # fmt: skip
 
 
@@ -174,11 +175,12 @@ def saving_map(found: Finances) -> str:
     prices = sorted({cell.cloud_price for cell in found.heat})
     used = sorted({cell.utilisation for cell in found.heat}, reverse=True)
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
+    words = dict(zip(saving, money_alike(saving.values()), strict=True))
     return heat_map(
         title="What owning saves by utilisation and rental price",
         rows=[percent(share) for share in used],
         columns=[percent(price) for price in prices],
-        cells=[[(saving[share, price], money(saving[share, price])) for price in prices] for share in used],
+        cells=[[(saving[share, price], words[share, price]) for price in prices] for share in used],
         row_title="utilisation",
         column_title="price of the rented nodes, of today's",
     )

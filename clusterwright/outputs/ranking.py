@@ -4,12 +4,25 @@ from collections.abc import Sequence
 
 from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
-from clusterwright.outputs.report_tables import Cell, Table
+from clusterwright.outputs.report_tables import Cell, Table, by_column
+from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import capital, money, percent, term_text, told, told_code
+from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import (
+    capital,
+    money,
+    money_alike,
+    percent,
+    small_money_alike,
+    term_text,
+    told,
+    told_code,
+)
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.uncertainty import SEED
 
 #: As many as `compare --finance` takes by default, so that both print the same.
@@ -25,53 +38,73 @@ def ranked(plan: Plan, book: PriceBook) -> Finances:
     return finances(plan, book, draws=DRAWS, seed=SEED)
 
 
+def counted(plan: Plan, found: Finances) -> Ledger:
+    """Return the cash flow of a plan's options, with the ways beside them that do not compete."""
+    return ledger(plan, found.ledger.book, [offer.candidate for offer in found.beside])
+
+
 def ranking_table(found: Finances) -> Table:
     """Return one row per target and term: present value, its P10, P50, P90, how often it is cheapest, regret."""
     drawn = {entry.key: entry for entry in found.drawn}
-    return Table(
-        columns=("Where and how", "Present value", "P10", "P50", "P90", "Dearest tenth", "Cheapest in", "Mean regret"),
-        rows=tuple(
-            tuple(
-                Cell(text=text)
-                for text in (
-                    capital(term_text(cost.key)),
-                    money(cost.npv_usd),
-                    money(drawn[cost.key].npv_usd_p10),
-                    money(drawn[cost.key].npv_usd_p50),
-                    money(drawn[cost.key].npv_usd_p90),
-                    money(drawn[cost.key].npv_usd_dearest_tenth),
-                    percent(drawn[cost.key].probability_cheapest) if cost.competes else "–",
-                    money(drawn[cost.key].regret_usd) if cost.competes else "–",
-                )
-            )
-            for cost in found.costs
-            if cost.key in drawn
-        ),
-        numeric=frozenset(range(1, 8)),
+    costs = [cost for cost in found.costs if cost.key in drawn]
+    mine = [drawn[cost.key] for cost in costs]
+    return by_column(
+        {
+            "Where and how": [capital(term_text(cost.key)) for cost in costs],
+            "Present value": money_alike(cost.npv_usd for cost in costs),
+            "P10": money_alike(entry.npv_usd_p10 for entry in mine),
+            "P50": money_alike(entry.npv_usd_p50 for entry in mine),
+            "P90": money_alike(entry.npv_usd_p90 for entry in mine),
+            "Dearest tenth": money_alike(entry.npv_usd_dearest_tenth for entry in mine),
+            "Cheapest in": [_of(cost, percent(drawn[cost.key].probability_cheapest)) for cost in costs],
+            "Mean regret": list(map(_of, costs, money_alike(entry.regret_usd for entry in mine))),
+        }
     )
+
+
+def _of(cost: CandidateCost, words: str) -> str:
+    """Return words about being the cheapest, for options that may be."""
+    return words if cost.competes else "–"
 
 
 def after_tax_table(found: Finances) -> Table:
     """Return the same quantiles after tax, cheapest first; empty where no tax is counted."""
     ordered = sorted(found.drawn, key=lambda entry: (entry.npv_after_tax_usd_p50 or 0.0, entry.key))
-    return Table(
-        columns=("After tax", "P10", "P50", "P90", "Dearest tenth", "Cheapest in", "Mean regret"),
-        rows=tuple(
-            tuple(
-                Cell(text=text)
-                for text in (
-                    capital(term_text(entry.key)),
-                    money(entry.npv_after_tax_usd_p10),
-                    money(entry.npv_after_tax_usd_p50),
-                    money(entry.npv_after_tax_usd_p90),
-                    money(entry.npv_after_tax_usd_dearest_tenth),
-                    percent(entry.probability_cheapest_after_tax),
-                    money(entry.regret_after_tax_usd),
-                )
-            )
-            for entry in (ordered if found.taxed.tax_rate else [])
-        ),
-        numeric=frozenset(range(1, 7)),
+    mine = ordered if found.taxed.tax_rate else []
+    return by_column(
+        {
+            "After tax": [capital(term_text(entry.key)) for entry in mine],
+            "P10": money_alike(entry.npv_after_tax_usd_p10 for entry in mine),
+            "P50": money_alike(entry.npv_after_tax_usd_p50 for entry in mine),
+            "P90": money_alike(entry.npv_after_tax_usd_p90 for entry in mine),
+            "Dearest tenth": money_alike(entry.npv_after_tax_usd_dearest_tenth for entry in mine),
+            "Cheapest in": [percent(entry.probability_cheapest_after_tax) for entry in mine],
+            "Mean regret": money_alike(entry.regret_after_tax_usd for entry in mine),
+        }
+    )
+
+
+def beside_table(beside: Sequence[Offer], counted: Ledger) -> Table:
+    """Return what ways cost that do not compete, cheapest first, each with the reason; unknown ones are left out.
+
+    Args:
+        beside: offers that do not compete.
+        counted: a cash flow that has them.
+    """
+    notes = {offer.candidate.key: offer.note for offer in beside}
+    costs = sorted(
+        (cost for cost in counted.costs() if cost.key in notes and cost.npv_usd is not None),
+        key=lambda cost: (cost.npv_usd or 0.0, cost.key),
+    )
+    return by_column(
+        {
+            "Where and how": [capital(term_text(cost.key)) for cost in costs],
+            "This run": money_alike(cost.run_usd for cost in costs),
+            "Same work over the horizon": money_alike(cost.horizon_usd for cost in costs),
+            "Present value": money_alike(cost.npv_usd for cost in costs),
+            "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in costs),
+        },
+        details=[notes[cost.key] for cost in costs],
     )
 
 

@@ -17,7 +17,6 @@ from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
     answer_lines,
@@ -48,10 +47,8 @@ def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | Non
     Args:
         plan: the decision.
         found: the plan in the terms of finance, if it is at hand; counted here if None.
-        counted: the plan's cash flow, if it is at hand.
+        counted: the plan's cash flow (`ranking.counted`), if it is at hand.
     """
-    money_of = counted or ledger(plan, PriceBook.open())
-    book = money_of.book
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
         undefined=StrictUndefined,
@@ -59,8 +56,9 @@ def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | Non
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    ranked = found or ranking.ranked(plan, book)
-    return environment.get_template("report.html.j2").render(**_context(plan, money_of, book, ranked))
+    ranked = found or ranking.ranked(plan, PriceBook.open())
+    money_of = counted or ranking.counted(plan, ranked)
+    return environment.get_template("report.html.j2").render(**_context(plan, money_of, money_of.book, ranked))
 
 
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
@@ -77,9 +75,11 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
         "comparison": report_tables.comparison(plan, sources),
         "unknown": _unknown(plan),
+        "beside": ranking.beside_table(found.beside, money_of),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
         "ranking": ranking.ranking_table(found),
         "chance": chance_sentences(found),
+        "drawn_inputs": finance_tables.drawn_inputs_table(found),
         "wrong_choices": ranking.wrong_choice_table(found),
         "ranking_after_tax": ranking.after_tax_table(found),
         "carbon": finance_tables.carbon_table(found),

@@ -86,9 +86,10 @@ def _cost_segments(entries: Sequence[CategoryCost], colours: Mapping[str, str]) 
 
 def breakeven_chart(plan: Plan, points: Sequence[CumulativePoint]) -> str:
     """Return cumulative cash per option by month, with the assumptions' band and a dot where lines cross."""
+    colours = {option.target: PALETTE[index] for index, option in enumerate(plan.options)}
+    points = [point for point in points if point.key in colours]
     if not points:
         return ""
-    colours = {option.target: PALETTE[index] for index, option in enumerate(plan.options)}
     by_key = {
         option.target: own
         for option in plan.options

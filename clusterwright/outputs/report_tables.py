@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from clusterwright.plan.input_words import input_words
@@ -13,6 +13,7 @@ from clusterwright.plan.words import (
     days_text,
     layout_text,
     money,
+    money_alike,
     percent,
     told,
     told_code,
@@ -49,6 +50,19 @@ class Table:
     numeric: frozenset[int] = frozenset()
     narrow: frozenset[int] = frozenset()
     sums: frozenset[int] = frozenset()
+
+
+def by_column(columns: Mapping[str, Sequence[str]], details: Sequence[str] = ()) -> Table:
+    """Return a table of texts by column: the first are names, the others numbers.
+
+    Args:
+        columns: texts by title, from top to bottom.
+        details: in small type under the names, none if empty.
+    """
+    rows = [tuple(Cell(text=text) for text in row) for row in zip(*columns.values(), strict=True)]
+    if details:
+        rows = [(replace(row[0], detail=detail), *row[1:]) for row, detail in zip(rows, details, strict=True)]
+    return Table(columns=tuple(columns), rows=tuple(rows), numeric=frozenset(range(1, len(columns))))
 
 
 @dataclass(slots=True)
@@ -90,12 +104,22 @@ def comparison(plan: Plan, sources: Sources) -> Table:
             "Where", "Cluster", "Days", "Price of a node", "This run", f"Same work, {months}", "Present value",
             "Buy now", f"{told_code()} per GPU-hour", "Priced from documents",
         ),
-        rows=tuple(_compared(plan, option, sources) for option in plan.options),
+        rows=tuple(
+            _compared(plan, option, sources, totals)
+            for option, *totals in zip(
+                plan.options,
+                money_alike(option.run_usd for option in plan.options),
+                money_alike(option.horizon_usd for option in plan.options),
+                money_alike(option.npv_usd for option in plan.options),
+                strict=True,
+            )
+        ),
         numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9}),
     )  # fmt: skip
 
 
-def _compared(plan: Plan, option: Option, sources: Sources) -> tuple[Cell, ...]:
+def _compared(plan: Plan, option: Option, sources: Sources, totals: Sequence[str]) -> tuple[Cell, ...]:
+    run, horizon, present = totals
     return (
         Cell(text=heading(option), detail=_mark(plan, option)),
         Cell(text=f"{option.nodes:,} × {option.instance}", detail=f"{option.gpus:,} {option.accelerator_name}"),
@@ -105,12 +129,12 @@ def _compared(plan: Plan, option: Option, sources: Sources) -> tuple[Cell, ...]:
             + ("" if option.meets_goal else ", misses the goal"),
         ),
         _node_price(option, sources),
-        Cell(text=money(option.run_usd), detail=_band(option.run_usd, option.run_usd_low, option.run_usd_high)),
+        Cell(text=run, detail=_band(option.run_usd, option.run_usd_low, option.run_usd_high)),
         Cell(
-            text=money(option.horizon_usd),
+            text=horizon,
             detail=_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
         ),
-        Cell(text=money(option.npv_usd)),
+        Cell(text=present),
         Cell(text=_NONE if option.capex_usd == 0 else money(option.capex_usd)),
         Cell(text="unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):,.2f}"),
         Cell(text=percent(option.priced_share)),

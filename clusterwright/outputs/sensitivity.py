@@ -58,11 +58,11 @@ def sensitivities(money_of: Ledger, book: PriceBook, key: str) -> tuple[Sensitiv
     if cheap and dear:
         moved.append(("assumed unit prices together", "all cheap", "all dear"))
         ways += [replace(candidate, rates=(*candidate.rates, *prices)) for prices in (cheap, dear)]
-    costs = _run_usd(ways, base, book)
     more, less = min(base.utilisation + _UTILISATION_STEP, 1.0), base.utilisation - _UTILISATION_STEP
     if less > 0:
         moved.append(("utilisation", percent(more), percent(less)))
-        costs += [_run_usd([candidate], replace(base, utilisation=share), book)[0] for share in (more, less)]
+        ways += [replace(candidate, utilisation=share) for share in (more, less)]
+    costs = _run_usd(ways, base, book)
     known = [
         Sensitivity(name=name, low_usd=low, high_usd=high, low_text=low_text, high_text=high_text)
         for (name, low_text, high_text), low, high in zip(moved, costs[::2], costs[1::2], strict=True)

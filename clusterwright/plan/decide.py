@@ -88,7 +88,8 @@ def decide(
     costs = {entry.key: entry for entry in cost([candidate(choice) for choice in choices], economics, book)}
     chosen = [_chosen(several, costs) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
-    ledger = Ledger([replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen], economics, book)
+    named = [replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen]
+    ledger = Ledger(named, economics, book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
     options = tuple(
         option(

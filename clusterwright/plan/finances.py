@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 
 from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
@@ -115,7 +117,7 @@ class Finances:
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key; ledger: which counted them.
-        offers: by key of an option; a mix has none.
+        offers: by key of an option; a mix has none. beside: those that are left out because they do not compete.
         hybrid_returns: of owning a part, against each rented option.
     """
 
@@ -137,6 +139,7 @@ class Finances:
     rows: Mapping[str, tuple[CashFlowRow, ...]]
     ledger: Ledger
     offers: Mapping[str, Offer] = field(default_factory=dict)
+    beside: tuple[Offer, ...] = ()
     hybrid_returns: tuple[Return, ...] = ()
 
 
@@ -154,7 +157,8 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     Raises:
         InputError: draws are out of range, or the section cannot be counted with.
     """
-    found = _shown(plan, offers(plan, book), everything=everything)
+    every = offers(plan, book)
+    found = _shown(plan, every, everything=everything)
     ledger = _ledger(plan, found, book)
     costs = _known(ledger)
     mixes = mixed(plan.tco, ledger.economics, found, costs)
@@ -172,6 +176,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
+    rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
         returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if not mine.mixed for theirs in rented),
@@ -189,9 +194,10 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs, _goodputs((*found, *mixes.bases), ledger)),
         carbon=carbon,
-        rows={cost.key: ledger.cash_flow_rows(cost.key) for cost in costs},
+        rows={cost.key: rows.get(cost.key, ()) for cost in costs},
         ledger=ledger,
         offers={offer.candidate.key: offer for offer in found},
+        beside=tuple(offer for offer in every if all(offer is not shown for shown in found)),
     )
 
 
@@ -215,7 +221,7 @@ def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixes: Mixed | 
     own = candidates_of(plan)
     paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
     economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger(candidates, economics, book, mixes.mixes)
+    return Ledger(candidates, economics, book, mixes.mixes).reconciled()
 
 
 def _known(ledger: Ledger) -> list[CandidateCost]:

@@ -2,7 +2,8 @@
 
 import csv
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cache
 
 from clusterwright import assets
@@ -52,14 +53,18 @@ def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
     )
 
 
-def ledger(plan: Plan, book: PriceBook) -> Ledger:
+def ledger(plan: Plan, book: PriceBook, beside: Sequence[Candidate] = ()) -> Ledger:
     """Return the cash flow of a plan's options; keys are the targets' names.
 
     Args:
         plan: priced on its `as_of` day.
         book: the price book.
+        beside: other ways to do as much work, which change nothing of what the options cost.
     """
-    return Ledger(candidates_of(plan), economics_of_plan(plan, book), book)
+    own = candidates_of(plan)
+    paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
+    economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
+    return Ledger([*own, *beside], economics, book)
 
 
 @cache

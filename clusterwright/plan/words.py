@@ -1,6 +1,7 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -120,6 +121,41 @@ def small_money(usd: float | None) -> str:
     ('$1.728', 'unknown')
     """
     return "unknown" if usd is None else f"{_sign()}{told(usd):,.4g}"
+
+
+def money_alike(amounts: Iterable[float | None]) -> list[str]:
+    """Return the USD of a column as text in one unit with the same decimals, which the largest amount decides.
+
+    >>> money_alike([98_090_000, 100_000_000, -147_683, None])
+    ['$98.09 M', '$100.00 M', '-$0.15 M', 'unknown']
+    >>> money_alike([1_131_455.4, 518_461]), money_alike([55.04, 7])
+    (['$1,131,455', '$518,461'], ['$55.04', '$7.00'])
+    """
+    listed = list(amounts)
+    largest = max((abs(told(usd)) for usd in listed if usd is not None), default=0.0)
+    unit, ending, digits = (
+        (_MILLION, " M", 2) if largest >= 10 * _MILLION else (1.0, "", 0 if largest >= _WHOLE_DOLLARS else 2)
+    )
+    return [_amount(usd, digits, unit, ending) for usd in listed]
+
+
+def small_money_alike(amounts: Iterable[float | None]) -> list[str]:
+    """Return the USD of a column of costs of one unit of work with the same decimals: three digits of the smallest.
+
+    >>> small_money_alike([3.0691, 11.2, None]), small_money_alike([0.01234, 0.2])
+    (['$3.07', '$11.20', 'unknown'], ['$0.0123', '$0.2000'])
+    """
+    listed = list(amounts)
+    smallest = min((abs(told(usd)) for usd in listed if usd), default=1.0)
+    digits = max(2, 2 - math.floor(math.log10(smallest)))
+    return [_amount(usd, digits) for usd in listed]
+
+
+def _amount(usd: float | None, digits: int, unit: float = 1.0, ending: str = "") -> str:
+    if usd is None:
+        return "unknown"
+    number = f"{abs(told(usd)) / unit:,.{digits}f}"
+    return f"{'-' if usd < 0 and float(number.replace(',', '')) else ''}{_sign()}{number}{ending}"
 
 
 def currency_told() -> Currency | None:

@@ -1,5 +1,6 @@
 """SQL statements, which stand in files of their own."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from clusterwright.assets import root
 def statement(path: str) -> str:
     """Return the text of a statement, for example `pricing/sql/price_in_force.sql`."""
     return (root() / path).read_text(encoding="utf-8")
+
+
+@cache
+def words(path: str) -> frozenset[str]:
+    """Return the words of a statement, its parameters with their dollar sign."""
+    return frozenset(re.findall(r"\$?\w+", statement(path)))
 
 
 def files(folder: str, pattern: str = "*.sql") -> tuple[Path, ...]:

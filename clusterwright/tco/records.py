@@ -62,6 +62,7 @@ class Candidate:
         bill: everything the cluster consists of. A bill with an IT load (`it_power_w`) is owned, any other rented.
         nodes, gpus: size of the cluster.
         calendar_days: of one run of the blueprint on it.
+        utilisation: share of the horizon that it works; None takes that of the economics.
         term: how its compute nodes are paid; None takes the term of the economics.
         overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
         surcharges: running costs that are shares of others.
@@ -80,6 +81,7 @@ class Candidate:
     nodes: int
     gpus: int
     calendar_days: float
+    utilisation: float | None = None
     term: str | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     surcharges: tuple[Surcharge, ...] = ()

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 #: (month, USD): paid or received at the end of that month; 0 is today.
 Flow = tuple[float, float]
-#: Where internal rates are looked for: growth factors per month from almost nothing to a hundredfold.
-_LEAST_GROWTH, _MOST_GROWTH, _STEPS, _HALVINGS = 0.05, 100.0, 4000, 200
+#: Where internal rates are looked for: growth factors per month. One change of sign has one rate, however far away;
+#: several are looked for from a twentieth to a hundredfold.
+_ANY_GROWTH, _USUAL_GROWTH, _STEPS, _HALVINGS = (1e-30, 1e30), (0.05, 100.0), 4000, 200
 _CENT = 0.005
 
 
@@ -38,8 +39,8 @@ def internal_rates(flows: Sequence[Flow]) -> InternalRates:
     """Return every rate per month at which the flows are worth nothing today.
 
     There is none without a change of sign, and there may be several with more than one (Descartes' rule of signs).
-    Growth factors are searched from 0.05 to 100 a month, in steps of 0.2 % where there may be several, and refined by
-    halving.
+    Where there may be several, growth factors are searched from 0.05 to 100 a month in steps of 0.2 %; all are refined
+    by halving.
 
     >>> rates = internal_rates([(0, -100.0), (12, 110.0)])
     >>> round(rates.per_year, 9)
@@ -51,10 +52,10 @@ def internal_rates(flows: Sequence[Flow]) -> InternalRates:
     signs = [usd > 0 for _, usd in ordered]
     if len(set(signs)) < 2:  # noqa: PLR2004 - paid and received
         return InternalRates(per_month=(), reason="the flows never change sign")
-    # One change of sign has one rate, wherever it is: no need to look for a second one.
-    steps = 1 if sum(here != there for here, there in pairwise(signs)) == 1 else _STEPS
-    step = (_MOST_GROWTH / _LEAST_GROWTH) ** (1.0 / steps)
-    points = [_LEAST_GROWTH * step**number for number in range(steps + 1)]
+    once = sum(here != there for here, there in pairwise(signs)) == 1
+    (least, most), steps = (_ANY_GROWTH, 1) if once else (_USUAL_GROWTH, _STEPS)
+    step = (most / least) ** (1.0 / steps)
+    points = [least * step**number for number in range(steps + 1)]
     values = [_scaled_value(ordered, point) for point in points]
     found = [
         _root(ordered, low, high)
@@ -62,7 +63,8 @@ def internal_rates(flows: Sequence[Flow]) -> InternalRates:
         if (here <= 0) != (there <= 0)
     ]
     if not found:
-        return InternalRates(per_month=(), reason="no rate from -95 % to 9,900 % a month makes the flows worth nothing")
+        looked = f"from {100 * (least - 1):,.7g} % to {100 * (most - 1):,.0f} %"
+        return InternalRates(per_month=(), reason=f"no rate {looked} a month makes the flows worth nothing")
     rates = tuple(growth - 1.0 for growth in found)
     return InternalRates(per_month=rates, reason="" if len(rates) == 1 else "the flows change sign more than once")
 
@@ -78,14 +80,14 @@ def _scaled_value(ordered: Sequence[Flow], growth: float) -> float:
 def _root(ordered: Sequence[Flow], low: float, high: float) -> float:
     below = _scaled_value(ordered, low) <= 0
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
+        middle = math.sqrt(low * high)
         if middle in (low, high):
             break
         if (_scaled_value(ordered, middle) <= 0) == below:
             low = middle
         else:
             high = middle
-    return (low + high) / 2.0
+    return math.sqrt(low * high)
 
 
 def payback_month(flows: Sequence[Flow], rate_per_year: float = 0.0) -> float | None:

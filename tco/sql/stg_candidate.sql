@@ -11,6 +11,7 @@ select
                 nodes double,
                 gpus double,
                 calendar_days double,
+                utilisation double,
                 it_power_w double
             )[]
         ),

@@ -23,9 +23,13 @@ paced as (
         candidate.nodes,
         candidate.gpus,
         candidate.it_power_w,
+        coalesce(candidate.utilisation, $utilisation) as utilisation,
         candidate.calendar_days * 24.0 as run_hours,
         $horizon_months * $hours_per_month as horizon_hours,
-        $utilisation * $horizon_months * $hours_per_month / (reference.reference_days * 24.0) as runs_without_growth
+        coalesce(candidate.utilisation, $utilisation)
+        * $horizon_months
+        * $hours_per_month
+        / (reference.reference_days * 24.0) as runs_without_growth
     from candidate
     cross join reference
 )
@@ -43,5 +47,5 @@ select
     runs_without_growth * $mean_work as runs,
     runs_without_growth * run_hours / horizon_hours as busy_fraction,
     run_hours / horizon_hours as share_while_running,
-    run_hours / (horizon_hours * $utilisation * $mean_work) as share_while_held
+    run_hours / (horizon_hours * utilisation * $mean_work) as share_while_held
 from paced

@@ -1,13 +1,15 @@
 """compare --finance, as a user runs it."""
 
 import json
+from typing import Any
 
 import pytest
 
 from clusterwright.assets import root
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import finance
-from clusterwright.errors import InputError
+from clusterwright.errors import EXIT_BUG, ClusterwrightError, InputError
+from clusterwright.tco.engine import Ledger
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 
@@ -50,6 +52,25 @@ def test_seed_is_checked() -> None:
     """A negative seed is told before anything is sized."""
     with pytest.raises(InputError, match="seed"):
         finance.compare(BLUEPRINT, None, draws=10, seed=-1, as_json=False)
+
+
+class _Faulty(Ledger):
+    """A cash flow in which a cent of each month's running costs is missing from the table that is added up."""
+
+    def create(self, name: str, path: str, more: dict[str, Any], *, append: bool = False) -> None:
+        """As the engine does, and then take the cents away."""
+        super().create(name, path, more, append=append)
+        if name == "cumulative":
+            self._connection.execute("update cumulative set usd = usd - 0.01 where month_end > 0")
+
+
+@pytest.mark.parametrize("where", ["decide", "finances"])
+def test_no_answer_from_a_cash_flow_that_does_not_reconcile(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """The plan (plan, build) and the ranking (compare, report) audit their cash flow; a fault is a bug, exit 70."""
+    monkeypatch.setattr(f"clusterwright.plan.{where}.Ledger", _Faulty)
+    with pytest.raises(ClusterwrightError, match=r"do not reconcile.*category_sum") as caught:
+        finance.compare(BLUEPRINT, None, draws=10, seed=1, as_json=False)
+    assert caught.value.exit_code == EXIT_BUG
 
 
 def test_tax_delivery_and_loan(capsys: pytest.CaptureFixture[str]) -> None:

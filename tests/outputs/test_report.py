@@ -25,6 +25,7 @@ from clusterwright.plan.words import (
     cluster_text,
     days_text,
     money,
+    money_alike,
     percent,
     term_text,
     told_in,
@@ -243,13 +244,28 @@ def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) ->
     page = Page(html)
     assert len(found.drawn) > len(shipped_plan.options)
     rows = [" ".join(" ".join(row).split()) for row in page.rows]
-    for entry in found.drawn:
-        name = term_text(entry.key)
-        figures = (entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90)
-        dearest = money(entry.npv_usd_dearest_tenth)
-        wanted = " ".join((*map(money, figures), dearest, percent(entry.probability_cheapest), money(entry.regret_usd)))
-        assert any(row.startswith(name[:1].upper() + name[1:]) and row.endswith(wanted) for row in rows), name
+    figures = (
+        money_alike(getattr(entry, name) for entry in found.drawn)
+        for name in ("npv_usd_p10", "npv_usd_p50", "npv_usd_p90", "npv_usd_dearest_tenth", "regret_usd")
+    )
+    for entry, p10, p50, p90, dearest, regret in zip(found.drawn, *figures, strict=True):
+        name = capital(term_text(entry.key))
+        wanted = " ".join((p10, p50, p90, dearest, percent(entry.probability_cheapest), regret))
+        assert any(row.startswith(name) and row.endswith(wanted) for row in rows), name
     assert sum(entry.probability_cheapest for entry in found.drawn) == pytest.approx(1.0)
+
+
+def test_what_does_not_compete_stands_apart(shipped_plan: Plan, html: str) -> None:
+    """Spot nodes and providers of prices alone are told with their cost and the reason, and are in no ranking."""
+    section = html.partition('<h3 id="beside">')[2].partition("<h2")[0]
+    found = finances(shipped_plan, PriceBook.open(), draws=1, seed=SEED, everything=True)
+    rows = [" ".join(" ".join(row).split()) for row in Page(section).rows[1:]]
+    apart = [cost for cost in found.costs if not cost.competes]
+    assert len(rows) == len(apart) > 1
+    for row, cost, npv in zip(rows, apart, money_alike(cost.npv_usd for cost in apart), strict=True):
+        assert row.startswith(f"{capital(term_text(cost.key))} {found.offers[cost.key].note}")
+        assert npv in row
+        assert f"<td>{capital(term_text(cost.key))}" not in html.partition('<h2 id="breakeven">')[2]
 
 
 def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> None:
@@ -267,7 +283,7 @@ def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> N
 def test_owning_as_an_investment(shipped_plan: Plan, html: str) -> None:
     """Every rented option has its present value saved, its rate of return and its months, as the comparison says."""
     found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
-    section = html.partition("<h3>Owning as an investment</h3>")[2].partition("<h3>")[0]
+    section = html.partition('<h3 id="investment">Owning as an investment</h3>')[2].partition("<h3")[0]
     rows = [[" ".join(cell.split()) for cell in row] for row in Page(section).rows[1:]]
     assert len(rows) == len(found.returns)
     for row, entry in zip(rows, found.returns, strict=True):
@@ -286,8 +302,8 @@ def test_the_map_is_blue_where_owning_costs_less(shipped_plan: Plan, html: str) 
     cells = re.findall(r'fill="#(..)..(..)" stroke="#fff"><title>([^<]*)</title>', drawing)
     wanted = {
         f"utilisation {percent(cell.utilisation)}, price of the rented nodes, of today's {percent(cell.cloud_price)}: "
-        f"{money(cell.saving_usd)}": cell.saving_usd
-        for cell in found.heat
+        f"{words}": cell.saving_usd
+        for cell, words in zip(found.heat, money_alike(cell.saving_usd for cell in found.heat), strict=True)
     }
     assert {unescape(tip) for *_, tip in cells} == wanted.keys()
     assert {usd > 0 for usd in wanted.values()} == {True, False}
@@ -383,7 +399,7 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
 
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:
     """The cut of p5.48xlarge in June 2025 stands with both prices; a price that is repeated is no change."""
-    section = html.partition("<h3>Changes of the on-demand price</h3>")[2].partition("<h3>")[0]
+    section = html.partition('<h3 id="changes">Changes of the on-demand price</h3>')[2].partition("<h3")[0]
     rows = [[" ".join(cell.split()) for cell in row] for row in Page(section).rows[1:]]
     aws = [row[1:4] for row in rows if row[0].startswith("p5.48xlarge")]
     assert aws == [["2025-06-05", "55.04", "6.88"], ["2023-07-31", "98.32", "12.29"]]

@@ -4,7 +4,7 @@ import math
 
 import numpy_financial
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
@@ -108,6 +108,34 @@ def test_internal_rate(paid: float, received: list[float]) -> None:
     rate = found.per_year
     assert rate is not None
     assert present_value(list(enumerate(flows)), rate) == pytest.approx(0.0, abs=1e-6 * (paid + sum(received)))
+
+
+@settings(max_examples=40)
+@given(
+    st.floats(1e-3, 1e9),
+    st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=600),
+    st.integers(0, 500),
+    st.booleans(),
+)
+def test_internal_rate_far_away(paid: float, received: list[float], wait: int, lent: bool) -> None:
+    """With one change of sign there is one rate: over decades, of cents against billions, near -100 % or far above.
+
+    It is where the value changes its sign: a little below and a little above it the flows are worth more and less.
+    """
+    sign = -1.0 if lent else 1.0
+    flows = [(0.0, -paid * sign), *((float(wait + month), usd * sign) for month, usd in enumerate(received, start=1))]
+    found = internal_rates(flows)
+    assert found.reason == ""
+    (rate,) = found.per_month
+    values = []
+    near = 1e-6 * (1.0 + rate) + 3e-16  # a rate holds sixteen digits after the point
+    for growth in (1.0 + rate - near, 1.0 + rate + near):
+        anchor = flows[-1][0] if growth < 1 else 0.0
+        values.append(math.fsum(usd * growth ** (anchor - month) for month, usd in flows))
+    assert values[0] * sign > 0 > values[1] * sign
+    expected = numpy_financial.irr([usd for _, usd in flows]) if wait == 0 and len(flows) < 60 else math.nan
+    if math.isfinite(expected) and -0.999 < expected < 1e6:
+        assert rate == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 def test_several_internal_rates() -> None:
