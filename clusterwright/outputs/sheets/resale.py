@@ -28,10 +28,9 @@ def write_resale(page: Page, row: int, curve: ResaleCurve) -> Resale:
     page.text(row, 0, "Resale by age: straight lines between these points, from 100 % at the purchase", "bold")
     page.head(row + 1, ("age, months", "share of the price", "change of slope"), texts=0)
     ages, shares, steps = [], [], []
-    slope = before_age = figure(0.0)
-    before = figure(1.0)
-    for place, (age, share) in enumerate(curve.points, start=row + 3):
-        ages.append(page.number(place, 0, age, "input"))
+    slope, before_age, before = figure(0.0), figure(0.0), figure(1.0)
+    for place, (months, share) in enumerate(curve.points, start=row + 3):
+        ages.append(page.number(place, 0, months, "input"))
         shares.append(page.number(place, 1, share.base, "share_input"))
     starts = [page.number(row + 2, 0, 0.0, "number"), *ages]
     page.number(row + 2, 1, 1.0, "share_2")

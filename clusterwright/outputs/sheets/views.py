@@ -1,6 +1,7 @@
 """The sheets with charts: Breakeven (cash so far), Uncertainty (drawn numbers, tornado) and Heat map (live)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.engine_rows import LEAST_USD
@@ -62,8 +63,8 @@ def _line_chart(work: Workbook, page: Page, sheets: Mapping[str, CashSheet], pla
     chart.set_title({"name": "Cash paid so far", "name_font": {"size": 12}})
     chart.set_x_axis({"name": "month", "min": 0, "max": work.rows - 1, "major_gridlines": {"visible": False}})
     page.label(place[0] + 1, place[1], "million USD")  # below the chart, which takes its axis' name from there
-    name = [page.name, place[0] + 1, place[1]]
-    chart.set_y_axis({"name": name if page.told else "million USD", "num_format": "#,##0.0,,", "min": 0})
+    told: Any = [page.name, place[0] + 1, place[1]] if page.told else "million USD"
+    chart.set_y_axis({"name": told, "num_format": "#,##0.0,,", "min": 0})
     chart.set_legend({"position": "bottom"})
     chart.set_size({"width": 760, "height": 420})
     page.sheet.insert_chart(*place, chart)
@@ -128,8 +129,8 @@ def _tornado(work: Workbook, page: Page, rows: tuple[int, int]) -> None:
         )
     title = "What moves the saving of owning, million USD from the base"
     page.label(rows[1] + 3, 0, title)  # below the chart, which takes its title from there
-    name = [page.name, rows[1] + 3, 0]
-    chart.set_title({"name": name if page.told else title, "name_font": {"size": 12}})
+    told: Any = [page.name, rows[1] + 3, 0] if page.told else title
+    chart.set_title({"name": told, "name_font": {"size": 12}})
     chart.set_x_axis({"num_format": "#,##0.0,,"})
     chart.set_y_axis({"reverse": True, "label_position": "low"})
     chart.set_legend({"position": "bottom"})
