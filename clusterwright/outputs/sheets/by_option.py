@@ -6,7 +6,7 @@ from dataclasses import replace
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.engine_rows import by_class
 from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest
-from clusterwright.outputs.sheets.mixed import Mixed, write_mixes
+from clusterwright.outputs.sheets.mixed import Mixed, mixed_options, write_mixes
 from clusterwright.outputs.sheets.rented import Rents, rent_of
 from clusterwright.outputs.sheets.shared import Class, Flows, Rows, Workbook, label_of, option_of
 from clusterwright.plan.hybrids import BASE
@@ -17,6 +17,7 @@ _FACTS = (("days of a run", 2), ("GPUs", 3), ("busy share of the horizon", 4))
 _TITLES: Mapping[Class, str] = {
     "used": "running costs by use, USD", "committed": "committed nodes, USD", "standing": "rent of what stands, USD",
     "kept": "other running costs, USD", "bought": "bought, USD", "sold": "sold, USD",
+    "financed": "borrowed (negative) and paid back, USD",
 }  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def write_by_option(
     column = 4
     mixes: dict[str, Mixed] = {}
     for cost in sorted(work.found.costs, key=lambda cost: cost.mixed):
-        if cost.mixed and not mixes:  # they read the options that they are made of
+        if cost.mixed and not mixes and mixed_options(work):  # they read the options that they are made of
             mixes = write_mixes(work, _base(work, base), rents.stages)
         option = option_of(work.plan, cost)
         sheet = sheets.get(option.target) if option else None

@@ -56,9 +56,9 @@ class Mixed:
 
 
 def mixed_options(work: Workbook) -> dict[str, Mix]:
-    """Return the mixes of the comparison, by key."""
+    """Return the mixes of the comparison, by key; how purchases are financed has no formulas."""
     known = {cost.key for cost in work.found.costs if cost.mixed}
-    return {mix.key: mix for mix in work.found.ledger.mixes if mix.key in known}
+    return {mix.key: mix for mix in work.found.ledger.mixes if mix.key in known and mix.financing is None}
 
 
 def needs_base(work: Workbook) -> bool:
@@ -93,7 +93,7 @@ def write_mixes(work: Workbook, base: Flows | None, stages: Stages | None) -> di
     found = {}
     column = 3
     for place, mix in enumerate(mixes.values()):
-        hybrid = None if mix.key.endswith(BRIDGED) else next(asked)
+        hybrid = None if mix.key.endswith(BRIDGED) else next(asked, None)
         parts = _parts(work, mix, base)
         if parts is None:
             continue

@@ -13,11 +13,13 @@ from clusterwright.plan.words import Currency, term_text
 from clusterwright.tco.records import CandidateCost
 
 #: `used`: running costs by the hour worked; `committed`: of nodes paid whether used or not; `standing`: paid as long as
-#: a rented cluster is there; `kept`: all other running costs; `bought`, `sold`: capital.
-Class = Literal["used", "committed", "standing", "kept", "bought", "sold"]
+#: a rented cluster is there; `kept`: all other running costs; `bought`, `sold`: capital; `financed`: what is borrowed
+#: (negative) and paid back.
+Class = Literal["used", "committed", "standing", "kept", "bought", "sold", "financed"]
 Rows = tuple[Figure, ...]
 RUNNING: tuple[Class, ...] = ("used", "committed", "standing", "kept")
 CAPITAL: tuple[Class, ...] = ("bought", "sold")
+ALL: tuple[Class, ...] = (*RUNNING, *CAPITAL, "financed")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +74,7 @@ class Flows:
         """Return the cells of a class by row, empty where the option has none."""
         return self.amounts.get(kind, ())
 
-    def spans(self, kinds: Sequence[Class] = RUNNING + CAPITAL) -> list[Span]:
+    def spans(self, kinds: Sequence[Class] = ALL) -> list[Span]:
         """Return the columns of some classes, those that the option has."""
         return [span(self.amounts[kind]) for kind in kinds if kind in self.amounts]
 
@@ -84,7 +86,7 @@ class Flows:
         """Return the present value of some classes."""
         return added([product_sum(column, factors) for column in self.spans(kinds)])
 
-    def in_month(self, row: int, kinds: Sequence[Class] = RUNNING + CAPITAL) -> Figure:
+    def in_month(self, row: int, kinds: Sequence[Class] = ALL) -> Figure:
         """Return what is paid in the month of a row, as a sum of cells; the running costs, capital or both."""
         return added([self.amounts[kind][row] for kind in kinds if kind in self.amounts])
 

@@ -153,6 +153,7 @@ def _one(work: Workbook, column: int, option: Flows, books: Books) -> Taxed:
         if buys:
             written.append(page.put(at, column + len(written), -(rate * (written[3] + written[4] + written[2]))))
         capital = added([written[1] + written[2] + written[5]]) if buys else figure(0.0)
+        capital = added([capital, option.in_month(row, ("financed",))]) if option.of("financed") else capital
         after = page.put(at, column + len(written), (1.0 - rate) * written[0] + capital)
         before = cells[_PAID[-1]]
         so_far = page.put(at, column + len(written) + 1, before[-1] + after if before else after)
@@ -170,13 +171,14 @@ def _one(work: Workbook, column: int, option: Flows, books: Books) -> Taxed:
         left=left,
         capital_tax=capital_tax,
         after=kept[_PAID[1]],
-        figures=_figures(work, kept),
+        figures=_figures(work, option, kept),
     )
 
 
-def _figures(work: Workbook, cells: dict[str, Rows]) -> dict[str, Figure]:
+def _figures(work: Workbook, option: Flows, cells: dict[str, Rows]) -> dict[str, Figure]:
     factors = span(work.factors)
     columns = [span(cells[title]) for title in (_PAID[0], *_CAPITAL[:2]) if title in cells]
+    columns += option.spans(("financed",))
     effect = _CAPITAL[4]
     after = span(cells[_PAID[1]])
     return {
