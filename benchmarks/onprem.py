@@ -45,7 +45,7 @@ def one(nodes: int) -> Run:
     from clusterwright.facility.fabric_choice import ROCE, FabricChoice  # noqa: PLC0415
     from clusterwright.facility.site import DesignRules  # noqa: PLC0415
     from clusterwright.outputs.onprem import documents  # noqa: PLC0415
-    from clusterwright.sizing.records import StorageNeed  # noqa: PLC0415
+    from clusterwright.sizing.run_records import StorageNeed  # noqa: PLC0415
 
     catalogue = load()
     started = time.process_time()

@@ -36,6 +36,41 @@ class Lease(Section):
     residual: Fraction = Field(0.0, ge=0, lt=1, description="share of the purchase that is left at the end")
 
 
+class Financing(Section):
+    """One way to pay for what is bought, ranked beside paying it at the order."""
+
+    kind: Literal["buy", "loan", "operating_lease", "finance_lease"] = Field(
+        description="buy: paid at the order; loan; operating_lease: the equipment goes back at the end; finance_lease: "
+        "it is bought at the residual"
+    )
+    share: Fraction | None = Field(None, gt=0, le=1, description="of a loan: share of the purchase; all by default")
+    rate: Fraction | None = Field(None, ge=0, le=1, description="nominal rate a year, a twelfth of it per month")
+    term: _Term | None = Field(None, description="of a loan: until it is paid back, for example 48 months")
+    residual: Fraction | None = Field(
+        None, ge=0, lt=1, description="of a lease over the horizon: share of the purchase left at its end; 0 by default"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Financing":
+        taken = {"buy": (), "loan": ("rate", "term")}.get(self.kind, ("rate",))
+        optional = {"buy": (), "loan": ("share",)}.get(self.kind, ("residual",))
+        for name in ("share", "rate", "term", "residual"):
+            there = getattr(self, name) is not None
+            if there and name not in (*taken, *optional):
+                raise PydanticCustomError(
+                    "choice",
+                    "{kind} has no {name}",
+                    {"kind": self.kind, "name": name, "at": name, "help": f"remove {name}, or choose another kind"},
+                )
+            if not there and name in taken:
+                raise PydanticCustomError(
+                    "choice",
+                    "{kind} needs {name}",
+                    {"kind": self.kind, "name": name, "at": "kind", "help": f"add {name}"},
+                )
+        return self
+
+
 class TcoSection(Section):
     """What a finance department adds to the comparison."""
 
@@ -70,6 +105,10 @@ class TcoSection(Section):
     )
     loan: Loan | None = Field(None, description="a loan for the purchase; shown beside the cash flow")
     lease: Lease | None = Field(None, description="a lease instead of the purchase, over the horizon")
+    financing: list[Financing] = Field(
+        default_factory=list,
+        description="ways to pay for what is bought, each an option beside buying: loans and leases",
+    )
 
     uncertainty: dict[Identifier, UncertainBand] = Field(
         default_factory=dict,
@@ -94,6 +133,7 @@ class TcoSection(Section):
     def _consistent(self) -> "TcoSection":
         listed_once(self.contracts, "contracts", "contract")
         listed_once(self.hybrid, "hybrid", "mix")
+        listed_once(self.financing, "financing", "way")
         if not isinstance(self.other_providers, str):
             listed_once(self.other_providers, "other_providers", "provider")
         bonus = self.bonus_depreciation
@@ -111,6 +151,13 @@ class TcoSection(Section):
                     "at": "loan" if self.loan is not None else "lease",
                     "help": "remove loan and lease, or refresh and growth",
                 },
+            )
+        borrowed = next((place for place, way in enumerate(self.financing) if way.kind != "buy"), None)
+        if borrowed is not None and (self.refresh is not None or self.growth > 0):
+            raise PydanticCustomError(
+                "choice",
+                "a loan or a lease is of one purchase, and refresh or growth buys again",
+                {"at": f"financing.{borrowed}", "help": "remove it, or refresh and growth"},
             )
         if self.deposit < 1 and self.delivery == 0:
             raise PydanticCustomError(

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.provenance import Claim, Source
-from clusterwright.catalog.records import Accelerator, Instance, System
+from clusterwright.catalog.records import Instance, System
 from clusterwright.catalog.tables import kind_of
 
 STATUSES = ("chosen", "rejected")

@@ -8,7 +8,7 @@ from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import LUSTRE_CAPACITY, Subject
 from clusterwright.checks.values import flag, whole
 from clusterwright.facility.file_system import GIB, AskedFileSystem, FileSystem, asked_problem, choose_file_system
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 _GIB_PER_TIB = 1024
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from clusterwright.evidence.runs import Run
 from clusterwright.sizing import layer_memory, memory, step
 from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack, without_overlap
+from clusterwright.sizing.practice import LEAN, STANDARD, Practice
 from clusterwright.sizing.stacks import FSDP_FROM_STAGE
 
 #: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
@@ -25,7 +26,7 @@ class RunColumns:
         gpus: accelerators of each candidate's run.
         sharding_open: its source does not say how states are sharded; selective: it names selective recomputation.
         plain: its software does not overlap traffic inside layers.
-        likely: it fits into memory with the practice of published runs (`memory.LEAN`), or is its run's only candidate.
+        likely: it fits into memory with the practice of published runs (`LEAN`), or is its run's only candidate.
     """
 
     shape: Shape
@@ -48,7 +49,7 @@ def columns_of(runs: Sequence[Run]) -> RunColumns:
     layouts = stack([layout for run in runs for layout in run.candidates])
     alone = np.array([len(run.candidates) == 1 for run in repeated])
     layer = layer_memory.layer_bytes(shape, layouts)
-    needed = memory.per_gpu(shape, layouts, layer=layer, practice=memory.LEAN).total()
+    needed = memory.per_gpu(shape, layouts, layer=layer, practice=LEAN).total()
     return RunColumns(
         shape=shape,
         device=device,
@@ -81,7 +82,7 @@ def predicted_tokens_per_s_per_gpu(columns: RunColumns, tuning: Tuning) -> Array
 
 
 def needed_bytes(
-    columns: RunColumns, *, practice: memory.Practice = memory.STANDARD, layouts: Layouts | None = None
+    columns: RunColumns, *, practice: Practice = STANDARD, layouts: Layouts | None = None
 ) -> memory.MemoryColumns:
     """Return the memory that every candidate of every run needs on its fullest GPU, by term.
 
@@ -101,7 +102,7 @@ def memory_bytes(columns: RunColumns, *, allocated: npt.NDArray[np.bool_]) -> Ar
     PyTorch's selective recomputation works by operation.
     """
     by_operation = np.asarray(columns.layouts.zero_stage >= FSDP_FROM_STAGE) & columns.selective
-    practice = memory.Practice(kept_share=np.where(by_operation, KEPT_BY_OPERATION, 1.0))
+    practice = Practice(kept_share=np.where(by_operation, KEPT_BY_OPERATION, 1.0))
     needed = needed_bytes(columns, practice=practice)
     total = np.asarray(needed.total())[columns.first]
     reserve = np.asarray(needed.reserve)[columns.first]
@@ -111,7 +112,7 @@ def memory_bytes(columns: RunColumns, *, allocated: npt.NDArray[np.bool_]) -> Ar
 def fits_memory(columns: RunColumns) -> npt.NDArray[np.bool_]:
     """Tell for each run whether it fits into memory with any choice that its source leaves open.
 
-    Open are its candidates; gradients, moments and part of the activations (`memory.LEAN`); and full sharding where no
+    Open are its candidates; gradients, moments and part of the activations (`LEAN`); and full sharding where no
     sharding is stated and there is no pipeline.
     """
     layouts = columns.layouts
@@ -119,7 +120,7 @@ def fits_memory(columns: RunColumns) -> npt.NDArray[np.bool_]:
     sharded = replace(layouts, zero_stage=np.where(may_shard, 3.0, layouts.zero_stage))
     fits = np.zeros(columns.run_of.size, dtype=bool)
     for tried in (layouts, sharded):
-        for practice in (memory.STANDARD, memory.LEAN):
+        for practice in (STANDARD, LEAN):
             needed = needed_bytes(columns, practice=practice, layouts=tried)
             fits |= np.asarray(needed.total()) <= columns.device.hbm_bytes
     return np.asarray(np.logical_or.reduceat(fits, columns.first))

@@ -19,7 +19,7 @@ from clusterwright.facility.racks import Rack
 from clusterwright.facility.reach import what_reaches
 from clusterwright.facility.site import DesignRules, Site
 from clusterwright.facility.storage_demand import AskedStorage
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

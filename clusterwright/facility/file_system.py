@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clusterwright.catalog.lustre import LustreTier, lustre_tiers
 from clusterwright.errors import Finding, InputError, RuleError
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 GIB = 2.0**30
 #: What a TiB costs apart from its throughput, in units of throughput (see `choose_file_system`).

@@ -23,7 +23,7 @@ from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.facility.storage_design import StorageDesign, design_storage
 from clusterwright.facility.storage_words import storage_box_family, storage_note
 from clusterwright.facility.switch_choice import TWIN_CAGE, family_of, switch_for
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 #: Storage adapters of the systems stop at this rate where compute ports are faster.
 STORAGE_PORT_BYTES_PER_S = 50e9

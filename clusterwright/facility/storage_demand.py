@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from clusterwright.catalog.storage import StorageLevel
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 JOB = "the job"
 BLUEPRINT = "blueprint"

@@ -19,7 +19,7 @@ from clusterwright.facility.storage_boxes import (
 from clusterwright.facility.storage_cache import LocalCache, local_cache
 from clusterwright.facility.storage_demand import AskedStorage, BoxFigures, StorageDemand, demands, required
 from clusterwright.facility.storage_lustre import LustreTargets, lustre_targets
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 #: What is designed where a blueprint does not speak of storage.
 DEFAULT_SYSTEM = "vast"

@@ -9,13 +9,8 @@ from clusterwright.facility.node_ports import ETHERNET
 from clusterwright.outputs.example_job import pod_of
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch_fabric import settings_for, shell_line
-from clusterwright.outputs.launch_megatron import (
-    ArgumentGroup,
-    argument_groups,
-    no_megatron,
-    save_interval_steps,
-    uses_fsdp,
-)
+from clusterwright.outputs.launch_megatron import ArgumentGroup, argument_groups, no_megatron, save_interval_steps
+from clusterwright.outputs.launch_megatron_layout import uses_fsdp
 from clusterwright.outputs.launch_sharded import (
     accelerate_config,
     deepspeed_config,

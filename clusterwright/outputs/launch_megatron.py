@@ -8,20 +8,17 @@ Megatron-FSDP (`--use-megatron-fsdp` with what its README requires), core 0.13 f
 """
 
 import math
-import re
 import shlex
 from dataclasses import dataclass
 
 from clusterwright.catalog.records import Model
+from clusterwright.outputs.launch_megatron_layout import layout_arguments, uses_fsdp
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import SCHEDULE_NAMES
 from clusterwright.sizing.offload import ACTIVATIONS, OPTIMIZER, PARAMETERS
 from clusterwright.sizing.records import Layout, OffloadNeed
 from clusterwright.sizing.shapes import trained_layers
-from clusterwright.sizing.stacks import FSDP_FROM_STAGE
 
-#: ZeRO stage to the sharding strategy of Megatron-FSDP.
-_SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 #: Recipes of Transformer Engine: `delayed` scales each tensor by its history, `blockwise` every 128 elements, `mxfp8`
 #: every 32, `nvfp4` every 16. Where one scale covers a tensor, gradients need the range of e5m2 (`hybrid`).
 _PRECISION_ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -70,11 +67,6 @@ class ArgumentGroup:
         return tuple(shlex.join(line) for line in self.lines)
 
 
-def uses_fsdp(layout: Layout) -> bool:
-    """Tell whether the layout shards gradients or weights, which Megatron does with its own FSDP."""
-    return layout.zero_stage >= FSDP_FROM_STAGE
-
-
 def no_schedule(layout: Layout) -> str:
     """Return that the pipeline's schedule is none of Megatron-LM's, and who has it; empty if it is."""
     name = SCHEDULE_NAMES.get(layout.schedule, "")
@@ -94,7 +86,7 @@ def argument_groups(plan: Plan, option: Option, model: Model) -> tuple[ArgumentG
     """
     return (
         ArgumentGroup(title="model", lines=_model(model, sequence_length=plan.workload.sequence_length)),
-        ArgumentGroup(title="layout", lines=_layout(option.layout, model, optimizer=plan.workload.optimizer)),
+        ArgumentGroup(title="layout", lines=layout_arguments(option.layout, model, optimizer=plan.workload.optimizer)),
         ArgumentGroup(title="optimizer", lines=_optimizer(plan, option)),
         ArgumentGroup(title="batch and length of the run", lines=_run(plan, option.layout)),
         ArgumentGroup(title="precision", lines=_precision(plan.workload.precision)),
@@ -193,78 +185,6 @@ def _optimizer(plan: Plan, option: Option) -> tuple[tuple[str, ...], ...]:
     if option.offload is not None and OPTIMIZER in option.offload.what:
         lines = (*lines, *(line for line in _OFFLOAD_ARGUMENTS if line not in lines))
     return lines
-
-
-def _layout(layout: Layout, model: Model, *, optimizer: str) -> tuple[tuple[str, ...], ...]:
-    lines: list[tuple[str, ...]] = [
-        ("--tensor-model-parallel-size", str(layout.tp)),
-        ("--pipeline-model-parallel-size", str(layout.pp)),
-        ("--context-parallel-size", str(layout.cp)),
-    ]
-    lines += _expert_parallel(layout, model)
-    if layout.sp:
-        lines.append(("--sequence-parallel",))
-    lines += _pipeline(layout, model)
-    if layout.zero_stage > 0:
-        # Muon's own distributed optimizer gives ranks whole matrices instead of equal parts of all of them.
-        if optimizer != "muon":
-            lines.append(("--use-distributed-optimizer",))
-        lines += [("--overlap-grad-reduce",), ("--overlap-param-gather",)]
-    if uses_fsdp(layout):
-        lines += [
-            ("--use-megatron-fsdp",),
-            ("--data-parallel-sharding-strategy", _SHARDING[layout.zero_stage]),
-            ("--no-gradient-accumulation-fusion",),
-        ]
-    if layout.sharding_groups > 1:
-        lines.append(("--num-distributed-optimizer-instances", str(layout.sharding_groups)))
-        if uses_fsdp(layout):
-            lines.append(("--outer-dp-sharding-strategy", "no_shard"))
-    if layout.recompute == "selective":
-        lines.append(("--recompute-granularity", "selective"))
-    if layout.recompute == "full":
-        lines.append(("--recompute-granularity", "full"))
-        # Some layers of each chunk (block), or every layer on its own (uniform).
-        method, count = ("uniform", 1) if layout.recompute_layers is None else ("block", layout.recompute_layers)
-        lines += [("--recompute-method", method), ("--recompute-num-layers", str(count))]
-    return tuple(lines)
-
-
-def _expert_parallel(layout: Layout, model: Model) -> list[tuple[str, ...]]:
-    if not model.experts:
-        return []
-    lines = [("--expert-model-parallel-size", str(layout.ep))] if layout.ep > 1 else []
-    # Left out, experts would be split over the tensor-parallel ranks, as the rest of the layer is.
-    return [*lines, ("--expert-tensor-parallel-size", str(layout.etp))]
-
-
-def _pipeline(layout: Layout, model: Model) -> list[tuple[str, ...]]:
-    """Return how layers go to stages: with the embedding and the head counted as a layer each where that divides."""
-    if layout.pp == 1:
-        return []
-    if trained_layers(model) > model.layers:
-        return [("--pipeline-model-parallel-layout", _chunks(layout, model))]
-    lines: list[tuple[str, ...]] = []
-    parts = model.layers
-    if parts % (layout.pp * layout.vpp):
-        parts += 2
-        lines += [("--account-for-embedding-in-pipeline-split",), ("--account-for-loss-in-pipeline-split",)]
-    if layout.vpp > 1:
-        lines.append(("--num-layers-per-virtual-pipeline-stage", str(parts // (layout.pp * layout.vpp))))
-    return lines
-
-
-def _chunks(layout: Layout, model: Model) -> str:
-    """Return the layers of every chunk: `E` embedding, `t` layer, `m` one that predicts further tokens, `L` loss."""
-    layers = "t" * model.layers + "m" * (trained_layers(model) - model.layers)
-    count = layout.pp * layout.vpp
-    counted = len(layers) % count > 0
-    parts = f"E{layers}L" if counted else layers
-    size = len(parts) // count
-    chunks = [parts[start : start + size] for start in range(0, count * size, size)]
-    if not counted:
-        chunks = [f"E{chunks[0]}", *chunks[1:-1], f"{chunks[-1]}L"]
-    return "|".join(re.sub("tt+", lambda run: f"t*{len(run[0])}", chunk) for chunk in chunks)
 
 
 def _run(plan: Plan, layout: Layout) -> tuple[tuple[str, ...], ...]:

@@ -3,7 +3,7 @@
 from clusterwright.plan.explained import Explanation, Input, total
 from clusterwright.plan.record import Option, Plan
 from clusterwright.sizing import optimizers
-from clusterwright.sizing.memory import CONTEXT_BYTES, FRAGMENTATION
+from clusterwright.sizing.practice import CONTEXT_BYTES, FRAGMENTATION
 from clusterwright.sizing.shapes import shape_of
 from clusterwright.units import percent
 

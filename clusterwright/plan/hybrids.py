@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from clusterwright.blueprint.contracts import Hybrid
+from clusterwright.blueprint.finances import Financing as FinancingSection
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.plan.contracted import Offer
+from clusterwright.plan.offers import HARDWARE
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.mixes import Mix, owned_and_rented
+from clusterwright.tco.payments import Financing
 from clusterwright.tco.records import CandidateCost, Economics
 
 _CHEAPEST = "cheapest"
@@ -35,7 +38,7 @@ class Mixed:
 
 
 def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], costs: Sequence[CandidateCost]) -> Mixed:
-    """Return the mixes that a blueprint asks for, and every owned option as it is with a delivery that takes time.
+    """Return the mixes that a blueprint asks for, and what is owned with late delivery and by each way to pay.
 
     Of the owned cluster's nodes a share is bought, in whole nodes. They do `share x their utilisation / utilisation of
     the whole cluster` of the first year's work, all of it at most, and no more when the work grows (unless `expand`
@@ -75,14 +78,21 @@ def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], cos
                 path=("tco", "hybrid", place),
             )
         hybrids[mix.key] = mix
-    bridged = [maker.bridged(cost, bridge) for cost in owned if bridge is not None] if late else []
+    whole = {cost.key: maker.whole(cost, bridge) for cost in owned}
+    bridged = [replace(mix, key=key + BRIDGED) for key, mix in whole.items() if late]
+    borrowed = [
+        replace(mix, key=f"{key}/{name}", financing=financing)
+        for key, mix in whole.items()
+        if HARDWARE not in key
+        for name, financing in financings(section.financing).items()
+    ]
     used = {part.key for mix in hybrids.values() for part in mix.parts}
     bases = [
         replace(offer, candidate=replace(offer.candidate, key=offer.candidate.key + _BASE, expands=False, listed=False))
         for offer in found
         if offer.candidate.key + _BASE in used
     ]
-    return Mixed(mixes=(*hybrids.values(), *bridged), bases=tuple(bases))
+    return Mixed(mixes=(*hybrids.values(), *bridged, *borrowed), bases=tuple(bases))
 
 
 def _open(found: Sequence[Offer], costs: Sequence[CandidateCost]) -> list[CandidateCost]:
@@ -96,6 +106,23 @@ def _open(found: Sequence[Offer], costs: Sequence[CandidateCost]) -> list[Candid
         )
 
     return [cost for cost in costs if not cost.owned and not binds(cost)]
+
+
+def financings(asked: Sequence[FinancingSection]) -> dict[str, Financing]:
+    """Return the ways to pay later for what is bought, by the end of the key of their options."""
+    found: dict[str, Financing] = {}
+    for way in asked:
+        if way.kind == "buy":
+            continue
+        number = 1 + sum(entry.kind == way.kind for entry in found.values())
+        found[way.kind if number == 1 else f"{way.kind}_{number}"] = Financing(
+            kind=way.kind,
+            rate_per_year=way.rate or 0.0,
+            share=1.0 if way.share is None else way.share,
+            months=None if way.term is None else max(1, round(way.term / _MONTH_S)),
+            residual=way.residual or 0.0,
+        )
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,10 +161,10 @@ class _Maker:
             expands=expands,
         )
 
-    def bridged(self, owned: CandidateCost, bridge: CandidateCost) -> Mix:
-        """Return an owned option that is rented until delivery."""
+    def whole(self, owned: CandidateCost, bridge: CandidateCost | None) -> Mix:
+        """Return an owned option as it is: rented until delivery, where that takes time."""
         return self._mix(
-            owned.key + BRIDGED, owned, bridge, owned_key=owned.key, target=owned.target, nodes=owned.nodes,
+            owned.key, owned, bridge or owned, owned_key=owned.key, target=owned.target, nodes=owned.nodes,
             most_work=1.0, expands=True,
         )  # fmt: skip
 

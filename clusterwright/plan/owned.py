@@ -17,7 +17,8 @@ from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Pla
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.plan.owned_storage import asked_storage
 from clusterwright.plan.target_network import design_rules
-from clusterwright.sizing.records import SizedPoint, StorageNeed
+from clusterwright.sizing.records import SizedPoint
+from clusterwright.sizing.run_records import StorageNeed
 
 #: PDU of a feed for which no product is in the catalogue.
 ANY_PDU = "rack-pdu"

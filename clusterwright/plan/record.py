@@ -14,7 +14,8 @@ from clusterwright.facility.file_system import FileSystem
 from clusterwright.plan.deployment import ExistingIds, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
-from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime, StorageNeed
+from clusterwright.sizing.records import Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
+from clusterwright.sizing.run_records import Goodput, StorageNeed
 from clusterwright.sizing.traffic import Traffic
 from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
 

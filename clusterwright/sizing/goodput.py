@@ -13,8 +13,8 @@ import numpy as np
 from clusterwright.sizing import checkpoints
 from clusterwright.sizing.checkpoints import Level
 from clusterwright.sizing.columns import Values
-from clusterwright.sizing.records import Goodput
 from clusterwright.sizing.reliability import Reliability
+from clusterwright.sizing.run_records import Goodput
 from clusterwright.units import SECONDS_PER_DAY
 
 #: Newton's steps from Daly's estimate to the optimum; the third no longer changes a double.

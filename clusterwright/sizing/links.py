@@ -2,7 +2,8 @@
 
 from math import inf
 
-from clusterwright.catalog.records import Accelerator, NodeType
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import NodeType
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.collective_facts import factor
 

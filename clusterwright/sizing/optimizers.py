@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clusterwright.sizing.columns import Device, Layouts, Shape, Tuning, Values
-from clusterwright.sizing.memory import STANDARD, Practice
+from clusterwright.sizing.practice import STANDARD, Practice
 
 #: fp32 copy of the weights, fp32 gradients, bf16 weights that the next step computes with.
 MASTER_BYTES, GRADIENT_BYTES, WEIGHT_BYTES = 4.0, 4.0, 2.0

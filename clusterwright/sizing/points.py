@@ -12,17 +12,9 @@ from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
 from clusterwright.sizing.elastic import elastic_nodes
 from clusterwright.sizing.goodput import goodput, goodputs
 from clusterwright.sizing.loading_records import DataFeed
-from clusterwright.sizing.records import (
-    Front,
-    Goodput,
-    Layout,
-    MemoryPerGpu,
-    OffloadNeed,
-    SizedPoint,
-    StepTime,
-    TrainingJob,
-)
+from clusterwright.sizing.records import Front, Layout, MemoryPerGpu, OffloadNeed, SizedPoint, StepTime, TrainingJob
 from clusterwright.sizing.reliability import Reliability
+from clusterwright.sizing.run_records import Goodput
 from clusterwright.sizing.upkeep import upkeep_of
 from clusterwright.units import SECONDS_PER_DAY, percent
 from clusterwright.workload import training, transformer

@@ -6,6 +6,7 @@ import numpy as np
 
 from clusterwright.sizing import layer_memory, memory, stages
 from clusterwright.sizing.columns import Array, Layouts, Shape, Values
+from clusterwright.sizing.practice import FRAGMENTATION, STANDARD, Practice
 
 
 def fewest_layers(
@@ -14,7 +15,7 @@ def fewest_layers(
     *,
     layer: layer_memory.LayerBytes,
     limit_bytes: Values,
-    practice: memory.Practice = memory.STANDARD,
+    practice: Practice = STANDARD,
 ) -> Array:
     """Return the fewest layers of each chunk whose recomputation lets a layout fit; infinite where all are needed.
 
@@ -39,7 +40,7 @@ def fewest_layers(
         held = stages.stage_at(shape, none, split=split, stage=stage)
         kept = memory.kept_bytes(held, layer)
         least = memory.kept_bytes(replace(held, recomputed_share=None), layer)
-        scale = (1 + memory.FRAGMENTATION) * practice.kept_share * held.in_flight
+        scale = (1 + FRAGMENTATION) * practice.kept_share * held.in_flight
         of_one = scale * (kept - least) / np.maximum(held.layers, 1.0)
         room = (
             limit_bytes

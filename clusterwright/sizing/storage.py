@@ -6,8 +6,9 @@ import numpy as np
 
 from clusterwright.sizing import checkpoints
 from clusterwright.sizing.columns import Values
-from clusterwright.sizing.records import StorageNeed, TrainingJob
+from clusterwright.sizing.records import TrainingJob
 from clusterwright.sizing.reliability import Reliability
+from clusterwright.sizing.run_records import StorageNeed
 from clusterwright.workload import training
 
 

@@ -8,9 +8,9 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.sizing import memory, offload, optimizers, stages
 from clusterwright.sizing.columns import Layouts, Shape, Values
 from clusterwright.sizing.layer_memory import LayerBytes
-from clusterwright.sizing.memory import STANDARD, Practice
 from clusterwright.sizing.offload import HostBytes, Links, Offload, OffloadTimes, Owned
 from clusterwright.sizing.optimizers import ADAM, OPTIMIZERS, Optimizer
+from clusterwright.sizing.practice import STANDARD, Practice
 from clusterwright.sizing.records import TrainingJob
 
 

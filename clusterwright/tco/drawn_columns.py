@@ -33,9 +33,9 @@ def run_times(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Colum
 
 def owners_busy(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":
     """Return which share of the hours the work of the first year takes on each owned candidate; above 1 is too much."""
-    busy = {row["key"]: row["busy_fraction"] for row in ledger.query("tco/sql/candidate_work.sql", {})}
+    busy = ledger.busy_fractions()
     work = works(ledger, draws)
-    return {entry.key: busy[entry.key] * work[entry.key] for entry in ledger.candidates if entry.key in busy and entry.owned}
+    return {entry.key: busy[entry.key] * work[entry.key] for entry in ledger.candidates if entry.owned}
 
 
 def derived(ledger: Ledger, draws: "Mapping[str, Column]") -> "dict[str, Column]":

@@ -204,7 +204,7 @@ class Ledger:
                 for surcharge in candidate.surcharges
             ],
         }
-        tables |= contract_tables(self.candidates, self.mixes)
+        tables |= contract_tables(self.candidates, self.mixes, self.economics.horizon_months)
         for name, rows in tables.items():
             self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
         for name in TABLES:

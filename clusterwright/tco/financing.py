@@ -4,18 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import loan_payment
+from clusterwright.tco.payments import schedule
 from clusterwright.tco.returns import Flow, present_value
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Instalment:
-    """One monthly payment: its interest, what it pays back, and what is owed after it, in USD."""
-
-    month: int
-    interest_usd: float
-    principal_usd: float
-    owed_usd: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,27 +26,6 @@ class Financed:
     interest_usd: float
     liability_usd: float
     npv_after_tax_usd: float
-
-
-def schedule(
-    financed_usd: float, rate_per_year: float, months: int, residual_usd: float = 0.0
-) -> tuple[Instalment, ...]:
-    """Return equal monthly payments that bring a debt down to a residual, at a twelfth of the nominal yearly rate.
-
-    payment = (financed - residual / (1 + r)^n) x CRF(r, n).
-
-    >>> first, *_, last = schedule(1_000_000, 0.08, 48)
-    >>> round(first.interest_usd + first.principal_usd, 2), abs(round(last.owed_usd, 6))
-    (24412.92, 0.0)
-    """
-    rate = rate_per_year / 12.0
-    payment = loan_payment(financed_usd, rate_per_year, months, residual_usd)
-    found, owed = [], financed_usd
-    for month in range(1, months + 1):
-        interest = owed * rate
-        owed -= payment - interest
-        found.append(Instalment(month=month, interest_usd=interest, principal_usd=payment - interest, owed_usd=owed))
-    return tuple(found)
 
 
 def with_loan(

@@ -134,7 +134,8 @@ def read_focus(paths: Sequence[Path], *, tag: str, value: str, cost: str, count_
         _refuse_faults(connection)
         repeated = 0 if count_repeated else _rows(connection, _REPEATED)[0]["repeated"]
         # Telling twins apart takes memory for every row, so that it is done only where there are some.
-        _table(connection, "mine" if repeated else "every_mine", asked)
+        own = statement(f"tco/actual/{'single_charge' if repeated else 'own_charge'}.sql")
+        _table(connection, "mine", asked, over=f", own_charge as (\n{own}\n)")
         groups = tuple(ChargeGroup(**row) for row in _rows(connection, statement("tco/actual/charge_group.sql")))
         if not groups:
             raise _no_row(connection, tag, value, asked)
@@ -170,14 +171,14 @@ def _patterns(key: str) -> dict[str, Any]:
     }
 
 
-def _table(connection: "DuckDBPyConnection", name: str, asked: dict[str, Any]) -> None:
+def _table(connection: "DuckDBPyConnection", name: str, asked: dict[str, Any], over: str = "") -> None:
     """Make a table of `tco/actual` from the export in one pass; the export itself is not kept."""
-    table = name.removeprefix("every_")
-    connection.execute(f"create table {table} as {_over_charges(f'tco/actual/{name}.sql')}", asked)
+    connection.execute(f"create table {name} as {_over_charges(f'tco/actual/{name}.sql', over)}", asked)
 
 
-def _over_charges(path: str) -> str:
-    return f"with charge as (\n{statement('tco/actual/stg_charge.sql')}\n)\nselect * from (\n{statement(path)}\n)"
+def _over_charges(path: str, over: str = "") -> str:
+    charge = f"with charge as (\n{statement('tco/actual/stg_charge.sql')}\n)"
+    return f"{charge}{over}\nselect * from (\n{statement(path)}\n)"
 
 
 def _rows(connection: "DuckDBPyConnection", text: str, asked: dict[str, Any] | None = None) -> list[dict[str, Any]]:

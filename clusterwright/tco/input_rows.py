@@ -8,14 +8,17 @@ from clusterwright.facility.bill import Bill
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.contracts import TERM_MONTHS
 from clusterwright.tco.mixes import Mix
+from clusterwright.tco.payments import payments
 from clusterwright.tco.priced_lines import is_by_term
 from clusterwright.tco.records import Candidate, Parameter, PricedLine
 
 Row = dict[str, Any]
 
 
-def contract_tables(candidates: Sequence[Candidate], mixes: Sequence[Mix]) -> dict[str, list[Row]]:
-    """Return the rows of the tables `contract`, `charge`, `support_tier`, `mix` and `mix_part`."""
+def contract_tables(
+    candidates: Sequence[Candidate], mixes: Sequence[Mix], horizon_months: float
+) -> dict[str, list[Row]]:
+    """Return the rows of the tables of contracts and of mixes, by name of the table."""
     return {
         "contract": [
             {"key": candidate.key, "all_categories": not candidate.contract.categories}
@@ -26,7 +29,21 @@ def contract_tables(candidates: Sequence[Candidate], mixes: Sequence[Mix]) -> di
         ],
         "charge": [{"key": candidate.key} | asdict(charge) for candidate in candidates for charge in candidate.charges],
         "support_tier": [row for candidate in candidates for row in _tiers(candidate)],
-        "mix": [{"key": mix.key, "delivery_months": mix.delivery_months, "deposit": mix.deposit} for mix in mixes],
+        "mix": [
+            {
+                "key": mix.key,
+                "delivery_months": mix.delivery_months,
+                "deposit": mix.deposit,
+                "leased": mix.financing is not None and mix.financing.kind == "operating_lease",
+            }
+            for mix in mixes
+        ],
+        "payment": [
+            {"key": mix.key} | asdict(entry)
+            for mix in mixes
+            if mix.financing is not None
+            for entry in payments(mix.financing, horizon_months)
+        ],
         "mix_part": [
             {"key": mix.key, "part_key": part.key}
             | {name: value for name, value in asdict(part).items() if name != "key"}

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.tco.payments import Financing
 from clusterwright.tco.stages import Pace
 
 _YEAR = 12.0
@@ -39,6 +40,7 @@ class Mix:
         parts: whose costs it shares; several of one candidate follow on each other.
         delivery_months: from the order of what is owned to its work.
         deposit: share of the first purchase that is paid at the order; the rest is paid at delivery.
+        financing: how the purchases are paid for; None at once.
     """
 
     key: str
@@ -48,6 +50,7 @@ class Mix:
     parts: tuple[Part, ...]
     delivery_months: float = 0.0
     deposit: float = 1.0
+    financing: Financing | None = None
 
 
 def owned_and_rented(
@@ -92,6 +95,7 @@ def owned_and_rented(
         found += [
             Part(key=key, fixed_share=fixed, variable_share=variable, from_month=start, to_month=to_month)
             for key, fixed, variable in shares
+            if fixed or variable
         ]
     return tuple(found)
 

@@ -1,13 +1,4 @@
--- One row is what the charges of the cluster that look alike add up to in one charge period; rows that are the same in
--- every column of the export are one.
-with
-single_charge as (
-    select * -- noqa: AM04
-    from charge
-    where tagging = 'mine'
-    qualify row_number() over (partition by row_hash) = 1
-)
-
+-- One row is what the charges of the cluster that look alike add up to in one charge period.
 select
     provider,
     service,
@@ -28,5 +19,5 @@ select
     sum(quantity) as quantity,
     count(quantity) as quantities,
     count(*) as charges
-from single_charge
+from own_charge
 group by all

@@ -8,4 +8,6 @@ select
     item,
     usd || ' USD' as finding
 from cash_flow
-where (usd < 0 and category not in ('resale', 'unused_term')) or (usd > 0 and category in ('resale', 'unused_term'))
+where
+    (usd < 0 and category not in ('resale', 'unused_term') and capex_or_opex <> 'financing')
+    or (usd > 0 and category in ('resale', 'unused_term'))

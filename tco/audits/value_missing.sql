@@ -12,7 +12,7 @@ where
     or not isfinite(usd)
     or month_end is null
     or coalesce(category, '') = ''
-    or capex_or_opex not in ('capex', 'opex')
+    or capex_or_opex not in ('capex', 'opex', 'financing')
     or fixed_or_variable not in ('fixed', 'variable')
     or basis not in ('documented', 'given', 'assumed')
     or coalesce(source, '') = ''

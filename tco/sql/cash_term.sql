@@ -3,7 +3,9 @@
 -- mix holds its shares of the rows of its parts; `part_key` is the candidate that a row comes from. `usd` is what the
 -- base comes to, `usd_each` is for one unit of `scaled_by` (see `part_term`).
 -- What is bought is had until it is sold, whenever it begins to work: purchases and sales belong to the part of a
--- candidate that begins last. Of the first purchase one share is paid at the order, the rest at delivery.
+-- candidate that begins last. Of the first purchase one share is paid at the order, the rest at delivery. What is
+-- financed is paid for as `payment` says of each of the purchases: interest and lease are running costs, principal is
+-- neither cost nor purchase.
 with
 part as (
     select
@@ -15,7 +17,8 @@ part as (
         $horizon_months as to_month,
         true as is_last,
         0.0 as delivery_months,
-        1.0 as deposit
+        1.0 as deposit,
+        false as leased
     from option_work
     where not mixed
     union all
@@ -29,13 +32,14 @@ part as (
         row_number() over (partition by mix_part.key, mix_part.part_key order by mix_part.from_month desc) = 1
             as is_last,
         mix.delivery_months,
-        mix.deposit
+        mix.deposit,
+        mix.leased
     from mix_part
     inner join mix on mix_part.key = mix.key
     inner join option_work on mix_part.key = option_work.key and option_work.priced
 ),
 
-payment as (
+instalment as (
     select
         *,
         unnest(if(deposit < 1.0, [0.0, delivery_months], [0.0])) as paid_later_months,
@@ -45,7 +49,7 @@ payment as (
 
 shared as (
     select
-        payment.key,
+        instalment.key,
         part_term.key as part_key,
         part_term.scenario,
         part_term.category,
@@ -63,20 +67,38 @@ shared as (
         part_term.scaled_by,
         part_term.usd_each,
         part_term.usd,
-        part_term.month_end + payment.paid_later_months as month_end,
-        if(part_term.fixed_or_variable = 'fixed', payment.fixed_share, payment.variable_share)
-        * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, payment.paid_share, 1.0) as had_share
+        part_term.month_end + instalment.paid_later_months as month_end,
+        if(part_term.fixed_or_variable = 'fixed', instalment.fixed_share, instalment.variable_share)
+        * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, instalment.paid_share, 1.0) as had_share,
+        instalment.leased and part_term.capex_or_opex = 'capex' as is_leased
     from part_term
-    inner join payment
+    inner join instalment
         on
-            part_term.key = payment.part_key
+            part_term.key = instalment.part_key
             and if(
                 part_term.capex_or_opex = 'capex',
-                payment.is_last and (part_term.month_end = 0 or payment.paid_later_months = 0),
-                payment.paid_later_months = 0
-                and part_term.month_end <= payment.to_month
-                and (part_term.month_end > payment.from_month or (part_term.month_end = 0 and payment.from_month = 0))
+                instalment.is_last and (part_term.month_end = 0 or instalment.paid_later_months = 0),
+                instalment.paid_later_months = 0
+                and part_term.month_end <= instalment.to_month
+                and (part_term.month_end > instalment.from_month or (part_term.month_end = 0 and instalment.from_month = 0))
             )
+),
+
+purchase as (
+    select
+        key,
+        part_key,
+        scenario,
+        month_end,
+        inputs,
+        basis,
+        confidence,
+        scaled_by,
+        sum(usd_each * had_share) as usd_each,
+        sum(usd * had_share) as usd
+    from shared
+    where capex_or_opex = 'capex' and category <> 'resale'
+    group by key, part_key, scenario, month_end, inputs, basis, confidence, scaled_by
 )
 
 select
@@ -100,3 +122,27 @@ select
     usd_each * had_share as usd_each,
     usd * had_share as usd
 from shared
+where not is_leased
+union all
+select
+    purchase.key,
+    purchase.part_key,
+    purchase.scenario,
+    coalesce(payment.month_end, purchase.month_end) as month_end,
+    payment.category,
+    concat(upper(payment.category[1]), payment.category[2:], ' of what is bought') as item,
+    if(payment.category = 'principal', 'financing', 'opex') as capex_or_opex,
+    'fixed' as fixed_or_variable,
+    true as held,
+    purchase.inputs,
+    purchase.basis,
+    'blueprint' as source,
+    '' as price_date,
+    purchase.confidence,
+    true as is_part,
+    null as price_set_month,
+    purchase.scaled_by,
+    purchase.usd_each * payment.usd as usd_each,
+    purchase.usd * payment.usd as usd
+from purchase
+inner join payment on purchase.key = payment.key

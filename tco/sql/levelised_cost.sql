@@ -2,6 +2,7 @@
 -- a year: ((purchases - present value of resale) x fixed charge rate + running costs of a year) / useful GPU-hours of a
 -- year. `levelisation` holds the rate and the hours of each candidate, the discount rate that its annuity was made with
 -- (of the economics, where it is empty), and the age at which what is left at the end is sold (the horizon).
+-- Interest is in the fixed charge rate.
 with
 dated as (
     select
@@ -27,7 +28,8 @@ amount as (
         key,
         coalesce(sum(present_usd) filter (where capex_or_opex = 'capex' and category <> 'resale'), 0.0) as capex_usd,
         coalesce(sum(present_usd) filter (where category = 'resale'), 0.0) as present_resale_usd,
-        coalesce(sum(usd) filter (where capex_or_opex = 'opex'), 0.0) / ($horizon_months / 12.0) as opex_usd_per_year
+        coalesce(sum(usd) filter (where capex_or_opex = 'opex' and category <> 'interest'), 0.0)
+        / ($horizon_months / 12.0) as opex_usd_per_year
     from dated
     group by key
 )

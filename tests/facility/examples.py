@@ -1,8 +1,10 @@
 """Hand-made records for the tests of facility and its documents."""
 
-from clusterwright.catalog.records import Accelerator, NodeType
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.loading_records import DataFeed
-from clusterwright.sizing.records import Goodput, Layout, MemoryPerGpu, SizedPoint, StepTime, StorageNeed
+from clusterwright.sizing.records import Layout, MemoryPerGpu, SizedPoint, StepTime
+from clusterwright.sizing.run_records import Goodput, StorageNeed
 
 
 def storage_need(*, capacity_bytes: float = 90e12, bytes_per_s: float = 20e9) -> StorageNeed:

@@ -13,7 +13,8 @@ from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, RuleError
 from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.file_system import choose_file_system
-from clusterwright.sizing.records import SizedPoint, StorageNeed
+from clusterwright.sizing.records import SizedPoint
+from clusterwright.sizing.run_records import StorageNeed
 from clusterwright.tco.assumptions import assumptions
 
 from .examples import sized_point, storage_need

@@ -15,7 +15,7 @@ from clusterwright.facility.design import design_onprem
 from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import Site
 from clusterwright.outputs.cutsheet import LABEL_WIDTH, cables_csv, cables_xlsx, in_order, labels_csv
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 
 def cables_of(nodes: int, rack_power_w: float = 44e3) -> list[Cable]:

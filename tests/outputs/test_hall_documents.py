@@ -17,7 +17,7 @@ from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayou
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem import documents
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEED = StorageNeed(

@@ -28,7 +28,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem import documents
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.tables import csv_text, safe
-from clusterwright.sizing.records import StorageNeed
+from clusterwright.sizing.run_records import StorageNeed
 
 GOLDEN = Path(__file__).parent / "golden" / "onprem"
 SVG = "{http://www.w3.org/2000/svg}"

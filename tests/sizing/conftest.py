@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from clusterwright.catalog.records import Accelerator, Model, NodeType
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Model, NodeType
 from clusterwright.sizing.records import TrainingJob
 
 

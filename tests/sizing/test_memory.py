@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from clusterwright.sizing import layer_memory, memory, stages
 from clusterwright.sizing.columns import FULL, NONE, SELECTIVE, Layouts, Shape
+from clusterwright.sizing.practice import GRADIENT_BYTES
 
 GPT3 = Shape(
     layers=96.0, hidden=12288.0, query=12288.0, key_value=12288.0, ffn=49152.0, mlp_matrices=2.0, heads=96.0,
@@ -33,7 +34,7 @@ def test_adam_needs_18_bytes_per_parameter() -> None:
     """A 7B model takes 126 GB of weights, gradients and Adam state (112 GB with 16-bit gradients)."""
     states = sum(float(term) for term in memory.state_bytes_per_parameter(shards=1.0, zero_stage=0.0))
     assert states * 7e9 == pytest.approx(126e9)
-    assert (states - memory.GRADIENT_BYTES + 2) * 7e9 == pytest.approx(112e9)
+    assert (states - GRADIENT_BYTES + 2) * 7e9 == pytest.approx(112e9)
 
 
 @pytest.mark.parametrize(("stage", "expected"), [(0, 18), (1, 6 + 12 / 4), (2, 2 + 16 / 4), (3, 18 / 4)])

@@ -16,6 +16,7 @@ from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Device, Layouts, Shape, Tuning
 from clusterwright.sizing.devices import device_of
 from clusterwright.sizing.optimizers import ADAM, OPTIMIZERS, newton_schulz_flop
+from clusterwright.sizing.practice import STANDARD
 from clusterwright.sizing.records import OptimizerName, TrainingJob
 from clusterwright.sizing.search import search
 from clusterwright.sizing.shapes import shape_of
@@ -198,7 +199,7 @@ def test_adam_is_what_it_was(job: TrainingJob, h100: NodeType) -> None:
     """The default optimizer leaves practice, traffic and layouts as they were without a choice."""
     upkeep = upkeep_of(job, shape_of(job.model, sequence_length=2048), h100)
     assert upkeep == DEFAULT
-    assert upkeep.practice == memory.STANDARD
+    assert upkeep.practice == STANDARD
 
 
 def test_searching_with_each_optimizer(job: TrainingJob, h100: NodeType) -> None:

@@ -12,7 +12,7 @@ from clusterwright.tco.owner_costs import owner_costs
 
 Row = dict[str, Any]
 #: Tables that are empty where no contract is told.
-CONTRACTS = ("contract", "charge", "support_tier", "mix", "mix_part", "commitment_lot")
+CONTRACTS = ("contract", "charge", "support_tier", "mix", "mix_part", "payment", "commitment_lot")
 TAGS = {
     "item": "x",
     "capex_or_opex": "opex",

@@ -1,5 +1,6 @@
 """A cash flow after tax: hand-made numbers, identities, limiting cases, and faults that the audits catch."""
 
+import dataclasses
 import datetime as dt
 
 import duckdb
@@ -13,8 +14,9 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import statement
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import depreciation_fractions
-from clusterwright.tco.financing import schedule, with_lease, with_loan
+from clusterwright.tco.financing import with_lease, with_loan
 from clusterwright.tco.mixes import Mix, owned_and_rented
+from clusterwright.tco.payments import Financing, schedule
 from clusterwright.tco.records import Economics
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import AfterTax, Taxes, after_tax, bonus_fraction
@@ -166,6 +168,42 @@ def test_dear_financing_costs(book: PriceBook) -> None:
         for rate in (0.02, 0.2)
     )
     assert cheap.npv_after_tax_usd < mine.npv_after_tax_usd < dear.npv_after_tax_usd
+
+
+@pytest.mark.parametrize(
+    "financing",
+    [
+        Financing(kind="loan", rate_per_year=0.09, share=0.7, months=24),
+        Financing(kind="loan", rate_per_year=0.0, share=1.0, months=60),
+        Financing(kind="operating_lease", rate_per_year=0.07, residual=0.2),
+        Financing(kind="finance_lease", rate_per_year=0.07, residual=0.2),
+    ],
+)
+def test_a_financed_option_is_what_financing_beside_the_cash_flow_says(book: PriceBook, financing: Financing) -> None:
+    """Its rows give the present value after tax that the formulas of loans and leases give on their own."""
+    late = _late(6.0, 0.4)
+    paid = dataclasses.replace(late, key="onprem/one/paid", financing=financing)
+    ledger = _ledger(book, bare(horizon_months=36.0, discount_rate=0.08), (late, paid), resale_fraction=0.3)
+    assert ledger.audit() == ()
+    found, _ = after_tax(ledger, _taxes(0.21))
+    cash, mine = (_of(found, key) for key in (late.key, paid.key))
+    if financing.kind == "loan":
+        wanted = with_loan(
+            ledger, late.key, cash.npv_after_tax_usd, share=financing.share, rate_per_year=financing.rate_per_year,
+            months=financing.months or 36, tax_rate=0.21,
+        )  # fmt: skip
+    else:
+        wanted = with_lease(
+            ledger, late.key, cash.npv_after_tax_usd, kind=financing.kind.removesuffix("_lease"),
+            rate_per_year=financing.rate_per_year, residual=financing.residual, tax_rate=0.21,
+        )  # fmt: skip
+    assert mine.npv_after_tax_usd == pytest.approx(wanted.npv_after_tax_usd)
+    if financing.kind == "operating_lease":
+        assert mine.opex_usd == pytest.approx(cash.opex_usd + 36 * wanted.usd_per_month)
+        assert mine.depreciation_usd == 0
+    else:
+        assert mine.before_tax_usd == pytest.approx(cash.before_tax_usd + wanted.interest_usd)
+    assert mine.after_tax_usd == pytest.approx(0.79 * mine.before_tax_usd)
 
 
 def _audit(name: str, tables: dict[str, list[dict[str, object]]]) -> int:

@@ -7,7 +7,8 @@ from clusterwright.facility.cloud_bill import NODE_DISK_GIB
 from clusterwright.outputs.exports.document import Exported, literal
 from clusterwright.outputs.launch import fabric_of, max_restarts
 from clusterwright.outputs.launch_fabric import settings_for, shell_line
-from clusterwright.outputs.launch_megatron import argument_groups, no_megatron, uses_fsdp
+from clusterwright.outputs.launch_megatron import argument_groups, no_megatron
+from clusterwright.outputs.launch_megatron_layout import uses_fsdp
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 
