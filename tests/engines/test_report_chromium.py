@@ -201,7 +201,7 @@ def test_it_prints(
     require_engine("pdftotext")
     paper = tmp_path / "report.pdf"
     browser(report, "--no-pdf-header-footer", f"--print-to-pdf={paper}")
-    text = subprocess.run(["pdftotext", str(paper), "-"], capture_output=True, text=True, check=True, timeout=120).stdout
+    text = subprocess.run(["pdftotext", str(paper), "-"], capture_output=True, text=True, check=True, timeout=60).stdout
     words = " ".join(text.split())
     for line in answer_lines(shipped_plan):
         assert line[1:] in words
