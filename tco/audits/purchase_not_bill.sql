@@ -6,6 +6,7 @@ bill as (
         priced_line.key,
         sum(priced_line.quantity * priced_line.unit_usd * event.bought) as usd
     from priced_line
+    inner join option_work on priced_line.key = option_work.key
     inner join event
         on
             priced_line.key = event.key
