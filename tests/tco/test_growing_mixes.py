@@ -32,8 +32,8 @@ def _owned(nodes: int = 10) -> Candidate:
     return candidate("own", bought("server", float(nodes)), it_power_w=10_000.0, nodes=nodes)
 
 
-def _rented(term: str = "on_demand", contract: Contract | None = None) -> Candidate:
-    node = p5(key="rent", term=term, rates=(("aws/p5.48xlarge", NODE_USD),), contract=contract)
+def _rented(term: str = "on_demand", contract: Contract | None = None, key: str = "rent") -> Candidate:
+    node = p5(key=key, term=term, rates=(("aws/p5.48xlarge", NODE_USD),), contract=contract)
     disk = line("disk", charge="monthly", scales_with="cluster", category="storage")
     return dataclasses.replace(node, bill=dataclasses.replace(node.bill, lines=(*node.bill.lines, disk)))
 
@@ -45,7 +45,7 @@ def _by_month(ledger: Ledger, key: str, months: int) -> np.ndarray:
     return found
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     growth=st.sampled_from([-0.4, -0.1, 0.0, 0.15, 0.7]),
     nodes=st.integers(0, 10),
@@ -91,47 +91,55 @@ def test_an_owned_base_does_what_it_can_and_the_rest_is_rented(  # noqa: PLR0917
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("growth", [-0.3, 0.0, 0.25, 1.0])
-@pytest.mark.parametrize("period", [6, 18, 30])
-def test_blocks_are_paid_for_the_work_of_their_own_months(book: PriceBook, growth: float, period: int) -> None:
+@pytest.mark.parametrize("growth", [-0.3, 0.25, 1.0])
+def test_blocks_are_paid_for_the_work_of_their_own_months(book: PriceBook, growth: float) -> None:
     """At the start of each block: its months' work, which grows within it."""
-    contract = Contract(upfront_fraction=1.0, period_months=float(period))
-    ledger = Ledger([_rented("capacity_block", contract)], _economics(40, Pace(growth_per_year=growth)), book)
+    blocks = {
+        period: _rented("capacity_block", Contract(upfront_fraction=1.0, period_months=float(period)), f"rent/{period}")
+        for period in (6, 18, 30)
+    }
+    ledger = Ledger([_owned(), *blocks.values()], _economics(40, Pace(growth_per_year=growth)), book)
     work = 0.6 * NODE_USD * HOURS * (1 + growth) ** (np.arange(40) // 12)
-    expected = np.zeros(41)
-    expected[1:] = DISK_USD
-    for start in range(0, 40, period):
-        expected[start] += work[start : start + period].sum()
-    assert _by_month(ledger, "rent", 40) == pytest.approx(expected)
+    for period, block in blocks.items():
+        expected = np.zeros(41)
+        expected[1:] = DISK_USD
+        for start in range(0, 40, period):
+            expected[start] += work[start : start + period].sum()
+        assert _by_month(ledger, block.key, 40) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("growth", [-0.3, 0.0, 0.25, 1.0])
-@pytest.mark.parametrize("rest", ["credited", "paid"])
-@pytest.mark.parametrize("upfront", [0.0, 0.4, 1.0])
-def test_each_committed_node_is_a_term_of_its_own(book: PriceBook, growth: float, rest: str, upfront: float) -> None:
+@pytest.mark.parametrize("growth", [-0.3, 0.25, 1.0])
+def test_each_committed_node_is_a_term_of_its_own(book: PriceBook, growth: float) -> None:
     """Nodes that the work needs later begin a year of their own; what the horizon cuts off is of each of them."""
     months, period, busy = 40, 12, 0.9
-    contract = Contract(upfront_fraction=upfront, period_months=float(period), rest=rest)
-    economics = _economics(months, Pace(growth_per_year=growth), busy)
-    ledger = Ledger([_rented("reserved_1y", contract)], economics, book)
+    contracts = {
+        f"rent/{rest}/{upfront}": Contract(upfront_fraction=upfront, period_months=float(period), rest=rest)
+        for rest in ("credited", "paid")
+        for upfront in (0.0, 0.4, 1.0)
+    }
+    committed = [_rented("reserved_1y", contract, key) for key, contract in contracts.items()]
+    ledger = Ledger([_owned(), *committed], _economics(months, Pace(growth_per_year=growth), busy), book)
     assert ledger.audit() == ()
-    expected = np.zeros(months + 1)
-    expected[1:] = DISK_USD
-    ends: dict[int, float] = {}
-    for month in range(months):
-        ends = {end: nodes for end, nodes in ends.items() if end > month}
-        new = max(1.0, busy * (1 + growth) ** (month // 12)) - sum(ends.values())
-        if new > 1e-9:
-            ends[month + period] = new
-            usd = new * NODE_USD * HOURS
-            expected[month] += upfront * usd * period
-            paid = min(period, months - month)
-            expected[month + 1 : month + 1 + paid] += (1 - upfront) * usd
-            expected[months] += (period - paid) * usd * ((1 - upfront) if rest == "paid" else -upfront)
-    assert _by_month(ledger, "rent", months) == pytest.approx(expected)
+    for key, contract in contracts.items():
+        upfront = contract.upfront_fraction
+        expected = np.zeros(months + 1)
+        expected[1:] = DISK_USD
+        ends: dict[int, float] = {}
+        for month in range(months):
+            ends = {end: nodes for end, nodes in ends.items() if end > month}
+            new = max(1.0, busy * (1 + growth) ** (month // 12)) - sum(ends.values())
+            if new > 1e-9:
+                ends[month + period] = new
+                usd = new * NODE_USD * HOURS
+                expected[month] += upfront * usd * period
+                paid = min(period, months - month)
+                expected[month + 1 : month + 1 + paid] += (1 - upfront) * usd
+                left = (1 - upfront) if contract.rest == "paid" else -upfront
+                expected[months] += (period - paid) * usd * left
+        assert _by_month(ledger, key, months) == pytest.approx(expected), key
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     growth=st.floats(-0.5, 0.8),
     refresh=st.none() | st.integers(6, 30),
@@ -142,7 +150,7 @@ def test_each_committed_node_is_a_term_of_its_own(book: PriceBook, growth: float
 def test_growth_refresh_and_delivery_together(  # noqa: PLR0917 - hypothesis draws
     book: PriceBook, growth: float, refresh: int | None, change: float, late: int, months: int
 ) -> None:
-    """Categories sum to the total, cash is cumulative, a dearer node never costs less, refresh after the end is none."""
+    """Categories sum to the total, cash only rises, dearer servers never cost less, refresh at the end is none."""
     pace = Pace(growth_per_year=growth, refresh_months=refresh, price_change_per_year=change)
     economics = _economics(months, pace)
     parts = owned_and_rented(
