@@ -1,5 +1,7 @@
 """The tables of finance in the report: returns, unit costs, tax, books and financing."""
 
+from collections.abc import Iterable
+
 from clusterwright.outputs.heat_map import heat_map
 from clusterwright.outputs.report_tables import Cell, Table, by_column
 from clusterwright.plan.carbon import thousands
@@ -41,7 +43,7 @@ def returns_table(found: Finances) -> Table:
                 for entry in mine
             ],
         },
-        details=[entry.reason for entry in mine],
+        details=[entry.reason if entry.irr_per_year is None or entry.payback_months is None else "" for entry in mine],
     )
 
 
@@ -71,8 +73,8 @@ def tax_table(found: Finances) -> Table:
             "Cash after tax": money_alike(entry.after_tax_usd for entry in mine),
             "Most cash out": money_alike(entry.peak_cash_usd for entry in mine),
             "Running costs": money_alike(entry.opex_usd for entry in mine),
-            "Written off": money_alike(entry.depreciation_usd for entry in mine),
-            "Loss on sale": money_alike(entry.loss_on_disposal_usd for entry in mine),
+            "Written off": _or_dash(entry.depreciation_usd for entry in mine),
+            "Loss on sale": _or_dash(entry.loss_on_disposal_usd for entry in mine),
         }
     )
 
@@ -86,7 +88,8 @@ def drawn_inputs_table(found: Finances) -> Table:
             tuple(
                 Cell(text=text)
                 for text in (
-                    capital(input_words(entry.key)), percent(entry.low), percent(entry.high), entry.distribution,
+                    capital(input_words(entry.key)), percent(entry.low), percent(entry.high),
+                    entry.distribution.replace("_", " "),
                     entry.reason, entry.source,
                 )
             )
@@ -188,3 +191,9 @@ def saving_map(found: Finances) -> str:
 
 def _month(months: float | None) -> str:
     return "never" if months is None else f"month {months:.1f}"
+
+
+def _or_dash(amounts: Iterable[float]) -> list[str]:
+    """Return a column of money in which nothing is a dash."""
+    listed = list(amounts)
+    return [words if usd else "–" for usd, words in zip(listed, money_alike(listed), strict=True)]

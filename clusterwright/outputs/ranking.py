@@ -71,6 +71,7 @@ def after_tax_table(found: Finances) -> Table:
     """Return the same quantiles after tax, cheapest first; empty where no tax is counted."""
     ordered = sorted(found.drawn, key=lambda entry: (entry.npv_after_tax_usd_p50 or 0.0, entry.key))
     mine = ordered if found.taxed.tax_rate else []
+    costs = {cost.key: cost for cost in found.costs}
     return by_column(
         {
             "After tax": [capital(term_text(entry.key)) for entry in mine],
@@ -78,8 +79,11 @@ def after_tax_table(found: Finances) -> Table:
             "P50": money_alike(entry.npv_after_tax_usd_p50 for entry in mine),
             "P90": money_alike(entry.npv_after_tax_usd_p90 for entry in mine),
             "Dearest tenth": money_alike(entry.npv_after_tax_usd_dearest_tenth for entry in mine),
-            "Cheapest in": [percent(entry.probability_cheapest_after_tax) for entry in mine],
-            "Mean regret": money_alike(entry.regret_after_tax_usd for entry in mine),
+            "Cheapest in": [_of(costs[entry.key], percent(entry.probability_cheapest_after_tax)) for entry in mine],
+            "Mean regret": [
+                _of(costs[entry.key], words)
+                for entry, words in zip(mine, money_alike(entry.regret_after_tax_usd for entry in mine), strict=True)
+            ],
         }
     )
 

@@ -12,6 +12,7 @@ from clusterwright import assets
 from clusterwright.outputs import cluster_charts, finance_tables, ranking, report_charts, report_tables
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.plan.accounts import asked_keys
 from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
@@ -97,7 +98,13 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             **_money_charts(plan, money_of, book),
             **_cluster_charts(plan),
         },
-        "cash_flow": [(heading(option), report_tables.cash_flow(money_of, option)) for option in plan.options],
+        "cash_flow": [
+            *(
+                (heading(entry), report_tables.cash_flow(money_of.cash_flow_rows(entry.target)))
+                for entry in plan.options
+            ),
+            *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
+        ],
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "parameters": report_tables.parameters(plan),
         "prices": [(heading(option), report_tables.prices(option, sources)) for option in plan.options],

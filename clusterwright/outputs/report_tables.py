@@ -14,6 +14,7 @@ from clusterwright.plan.words import (
     layout_text,
     money,
     money_alike,
+    money_span,
     percent,
     told,
     told_code,
@@ -21,8 +22,7 @@ from clusterwright.plan.words import (
     told_value,
 )
 from clusterwright.pricing.records import PricePoint
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Parameter, PricedLine
+from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
 
 _CENTS_BELOW, _DIGITS_BELOW = 1e4, 10.0
 _NONE = "–"
@@ -158,13 +158,13 @@ def _node_price(option: Option, sources: Sources) -> Cell:
 
 
 def _band(value: float | None, low: float | None, high: float | None) -> str:
-    return "" if value is None or low is None or high is None or low == high else f"{money(low)} to {money(high)}"
+    return "" if value is None or low is None or high is None else money_span(low, high)
 
 
-def cash_flow(money_of: Ledger, option: Option) -> Table:
+def cash_flow(rows: Sequence[CashFlowRow]) -> Table:
     """Return cash by year and category in whole USD; `purchase` is paid at the start; empty if a price is unknown."""
     years: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for row in money_of.cash_flow_rows(option.target):
+    for row in rows:
         years[row.category][_year(row.month)] += row.usd
     columns = sorted({year for amounts in years.values() for year in amounts})
     body = [(category, [amounts.get(year, 0.0) for year in columns]) for category, amounts in years.items()]

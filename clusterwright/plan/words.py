@@ -139,6 +139,16 @@ def money_alike(amounts: Iterable[float | None]) -> list[str]:
     return [_amount(usd, digits, unit, ending) for usd in listed]
 
 
+def money_span(low: float, high: float) -> str:
+    """Return two amounts in one unit, which is said once; empty where they look the same.
+
+    >>> money_span(11_452_000, 22_810_000), money_span(331_942, 740_909), money_span(1.001, 1.002)
+    ('$11.45 to 22.81 M', '$331,942 to 740,909', '')
+    """
+    first, last = money_alike([low, high])
+    return "" if first == last else f"{first.removesuffix(' M')} to {last.replace(_sign(), '')}"
+
+
 def small_money_alike(amounts: Iterable[float | None]) -> list[str]:
     """Return the USD of a column of costs of one unit of work with the same decimals: three digits of the smallest.
 
