@@ -10,7 +10,8 @@ bill as (
         on
             priced_line.key = event.key
             and (priced_line.category <> 'one_time' or event.month_end = 0)
-    where priced_line.charge = 'once'
+    inner join work on priced_line.key = work.key
+    where priced_line.charge = 'once' and work.listed
     group by priced_line.key
 ),
 
