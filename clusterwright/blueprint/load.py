@@ -205,7 +205,9 @@ def position(document: Document, path: KeyPath) -> Position | None:
 
     None for a value that was given on the command line.
     """
-    if any(path[: len(given)] == given for given in document.overridden):
+    # Given there, inside a section that was given, or a section that stands nowhere in the text itself.
+    given_there = any(path[: len(given)] == given for given in document.overridden)
+    if given_there or (path not in document.keys and any(given[: len(path)] == path for given in document.overridden)):
         return None
     if path in document.values and path in document.keys:
         value, key = document.values[path], document.keys[path]

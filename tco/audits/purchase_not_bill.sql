@@ -1,4 +1,5 @@
 -- One row is one candidate whose purchases in the cash flow are not quantity times price of its bill, to the cent.
+-- A candidate that is only a part of mixes pays nothing itself.
 -- A cent, or twelve digits of the amount: sums of more than five billion USD in floats are no closer than that.
 with
 bill as (
@@ -6,6 +7,7 @@ bill as (
         priced_line.key,
         sum(priced_line.quantity * priced_line.unit_usd * event.bought) as usd
     from priced_line
+    inner join work on priced_line.key = work.key and work.listed
     inner join event
         on
             priced_line.key = event.key

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
+import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -471,3 +473,21 @@ def test_no_file_is_a_bug(command: Command, tmp_path: Path, content: bytes) -> N
     path = tmp_path / "bytes.yaml"
     path.write_bytes(content)
     assert command("plan", path).code == 2
+
+
+def test_report_of_a_day_before_every_price(command: Command, small: Path, tmp_path: Path) -> None:
+    """Where no price is known figures are unknown: report and workbook are written, all the same."""
+    ended = command("report", small, "-o", tmp_path / "out", "--set", "economics.as_of=2019-01-01")
+    assert ended.code == 0, ended.err
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "unknown" in page
+    assert not re.search(r"(?i)>[^<]*\b(nan|inf|null)\b", re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL))
+    summary = openpyxl.load_workbook(tmp_path / "out" / "tco.xlsx", data_only=True)["Summary"]
+    assert "no price is known" in [cell.value for row in summary.iter_rows() for cell in row]
+
+
+def test_key_on_the_way_to_a_value_of_the_command_line(command: Command, small: Path) -> None:
+    """A section that only `--set` brings stands in no line of the file."""
+    ended = command("check", small, "--set", "tco.power.region=nowhere")
+    assert ended.code == 2
+    assert "with --set tco.power" in ended.err

@@ -63,6 +63,8 @@ def write_checks(work: Workbook) -> Figure:
         page.text(row, 0, text)
         cell = page.put(row, 1, to_millionths(difference))
         results.append(page.put(row, 2, when(size(cell).above(_CENT), "BROKEN", "OK"), "text_right"))
+    if not results:
+        return page.put(2, 2, Figure('"no price is known"', "no price is known"), "text_right")
     last = _FIRST + len(work.checks) - 1
     broken = Figure(f'COUNTIF({span(results).text},"BROKEN")', float(sum(cell.value == "BROKEN" for cell in results)))
     page.text(2, 0, "all checks", "bold")
