@@ -11,7 +11,7 @@ from clusterwright.cli.answer import exit_code, placing
 from clusterwright.cli.carbon import carbon_lines
 from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, Return, finances
 from clusterwright.plan.held_prices import price_note
