@@ -12,8 +12,7 @@ bill as (
         on
             priced_line.key = event.key
             and (priced_line.category <> 'one_time' or event.month_end = 0)
-    inner join work on priced_line.key = work.key
-    where priced_line.charge = 'once' and work.listed
+    where priced_line.charge = 'once'
     group by priced_line.key
 ),
 
