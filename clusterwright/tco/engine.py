@@ -31,7 +31,7 @@ from clusterwright.tco.records import (
     Parameter,
     PricedLine,
 )
-from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
+from clusterwright.tco.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
 from clusterwright.tco.stages import Event, Stage, lots, together
 
@@ -63,18 +63,21 @@ TABLES = (
 AT_NEED = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
 
-def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
+def cost(
+    candidates: Sequence[Candidate], economics: Economics, book: PriceBook, scenarios: Sequence[str] = SCENARIOS
+) -> tuple[CandidateCost, ...]:
     """Return what each candidate costs, in order.
 
     Args:
         candidates: compared with each other; all do the same number of runs in the horizon.
         economics: what money is counted with.
         book: documented prices.
+        scenarios: to count; the bands of costs are unknown without `low` and `high`.
 
     Raises:
         InputError: an economic value is out of range, or two candidates share a key.
     """
-    return Ledger(candidates, economics, book).costs()
+    return Ledger(candidates, economics, book, scenarios=scenarios).costs()
 
 
 class Ledger:
@@ -88,7 +91,12 @@ class Ledger:
     """
 
     def __init__(
-        self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook, mixes: Sequence[Mix] = ()
+        self,
+        candidates: Sequence[Candidate],
+        economics: Economics,
+        book: PriceBook,
+        mixes: Sequence[Mix] = (),
+        scenarios: Sequence[str] = SCENARIOS,
     ) -> None:
         _check(candidates, economics, mixes)
         known = assumptions()
@@ -105,7 +113,7 @@ class Ledger:
         }
         self._made: set[str] = set()
         self._connection = of_its_own()
-        self._fill(known)
+        self._fill(known, scenarios)
         self.work_shares: dict[str, dict[str, float]] = {mix.key: {} for mix in self.mixes}
         for row in self._rows("tco/sql/mix_work_row.sql"):
             self.work_shares[row["key"]][row["part_key"]] = row["work_share"]
@@ -178,7 +186,7 @@ class Ledger:
             )
         return self
 
-    def _fill(self, known: Mapping[str, Assumption]) -> None:
+    def _fill(self, known: Mapping[str, Assumption], scenarios: Sequence[str]) -> None:
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -189,12 +197,12 @@ class Ledger:
                 for row in line_rows(candidate, self.lines[candidate.key])
             ],
             "parameter": [
-                *(row for parameter in self.parameters for row in parameter_rows(parameter)),
+                *(row for parameter in self.parameters for row in parameter_rows(parameter, scenarios)),
                 *(
                     row
                     for candidate in self.candidates
                     for parameter in own_parameters(candidate, known)
-                    for row in parameter_rows(parameter, candidate.key)
+                    for row in parameter_rows(parameter, scenarios, candidate.key)
                 ),
             ],
             "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],

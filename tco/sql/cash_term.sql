@@ -80,7 +80,10 @@ shared as (
                 instalment.is_last and (part_term.month_end = 0 or instalment.paid_later_months = 0),
                 instalment.paid_later_months = 0
                 and part_term.month_end <= instalment.to_month
-                and (part_term.month_end > instalment.from_month or (part_term.month_end = 0 and instalment.from_month = 0))
+                and (
+                    part_term.month_end > instalment.from_month
+                    or (part_term.month_end = 0 and instalment.from_month = 0)
+                )
             )
 ),
 
