@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from clusterwright.cli.diff import plan_of_file
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.feeds.exchange_rates import parse_rates
 from clusterwright.outputs.tables import csv_text

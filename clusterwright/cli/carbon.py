@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.plan.carbon import UNKNOWN, Emissions, thousands
 from clusterwright.plan.words import term_text
 

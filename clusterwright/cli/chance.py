@@ -2,7 +2,7 @@
 
 from textwrap import wrap
 
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.outputs.ranking import LEAST_RIGHT
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import Finances

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.causes import Cause, Causes, Effect
 from clusterwright.plan.differences import Change, Differences, TargetChange

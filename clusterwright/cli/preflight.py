@@ -77,7 +77,7 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
 
 
 def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *, online: bool, every: bool) -> str:
-    from clusterwright.cli.show import table
+    from clusterwright.cli.text_table import table
 
     lines = []
     for subject in subjects:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Plan

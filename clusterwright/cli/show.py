@@ -1,14 +1,14 @@
 """The answer as text for a terminal: the answer, what limits it, the comparison, assumptions, next commands."""
 
-import os
 import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from clusterwright.cli.text_table import bold, table
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
@@ -139,28 +139,9 @@ def _memory_terms(option: Option) -> list[tuple[str, float]]:
     return [(name, size) for name, size in terms if size > 0]
 
 
-def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
-    """Return aligned columns; `left` or right per column. Nothing is cut: a terminal can scroll, a number cannot."""
-    lines = [tuple(title for title, _ in columns), *(tuple(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
-    aligned = [
-        "  ".join(
-            f"{cell:<{width}}" if justify == "left" else f"{cell:>{width}}"
-            for cell, width, (_, justify) in zip(line, widths, columns, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join(f"  {line}" for line in (_bold(aligned[0]), *aligned[1:]))
-
-
 def _bold_text(line: str) -> str:
     """Return a row with what stands after the title's column in bold."""
-    return line[:_INDENT] + _bold(line[_INDENT:])
-
-
-def _bold(text: str) -> str:
-    """Return text in bold where the terminal shows it and the user has not asked for plain text."""
-    return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
+    return line[:_INDENT] + bold(line[_INDENT:])
 
 
 def _comparison(plan: Plan) -> str:

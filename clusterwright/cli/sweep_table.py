@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from clusterwright.cli.show import table
+from clusterwright.cli.text_table import table
 from clusterwright.plan.sweep_records import NotSized, Scenario, Sweep, SweptPoint
 from clusterwright.plan.words import days_text, money, percent
 from clusterwright.units import SECONDS_PER_DAY

@@ -80,7 +80,7 @@ def test_faults(documents: Documents, file: str, old: str, new: str, expected: s
     assert words in " ".join(finding.message for finding in result.findings)
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; Debian 12 has no package of it")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed (Debian: kubernetes-client)")
 def test_kustomize_refuses_what_it_cannot_build(documents: Documents) -> None:
     """The same object twice is what only kustomize sees."""
     folder = documents.site / "kubernetes"

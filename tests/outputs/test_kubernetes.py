@@ -121,7 +121,7 @@ def test_kinds_of_operators_have_known_fields() -> None:
     assert config["resourceList"][0]["selectors"]["linkTypes"] == ["infiniband"]
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; Debian 12 has no package of it")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed (Debian: kubernetes-client)")
 def test_kustomize_builds_the_folder(tmp_path: Path) -> None:
     """`kubectl kustomize` reads the folder; what it gives is namespace, storage and queue, and no job."""
     for name, text in _texts().items():
