@@ -53,6 +53,8 @@ def test_schema_refuses_unknown_keys() -> None:
     """An editor marks a key that is not there."""
     value = {"case": "x", "options": {"a": {"gpu": 1}}, "expected": {"a.total_usd": 1}}
     assert list(jsonschema.Draft202012Validator(json_schema()).iter_errors(value))
+    value = {"case": "x", "options": {"a": {"gpus": 1}}, "expected": {"a": {"total_usd": 1, "vs": {"b": {"c": None}}}}}
+    assert not list(jsonschema.Draft202012Validator(json_schema()).iter_errors(value))
     json.dumps(json_schema())
 
 
