@@ -310,3 +310,20 @@ expected:
   both: 1528680
 """
     assert _case(tmp_path, text).ok
+
+
+def test_ends_of_time(tmp_path: Path) -> None:
+    """What would be paid after the horizon is not; an option that costs nothing, and one that earns, are counted too."""
+    text = """case: ends
+horizon_months: 35.5
+options:
+  a:
+    costs:
+      - {name: too late, usd: 1, per: month, from_month: 40}
+      - {name: after the end, usd: 5, per: once, from_month: 36}
+      - {name: in time, usd: 7, per: once, from_month: 35}
+  b: {purchase: {usd: 100, resale_usd: 200}}
+  c: {monthly: {gpu: 0}}
+expected: {a.total_usd: 7, b.total_usd: -100, c.total_usd: 0, c.vs.a.saving_fraction: 1, a.vs.c.saving_fraction: null}
+"""
+    assert _case(tmp_path, text).ok
