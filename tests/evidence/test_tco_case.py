@@ -313,7 +313,7 @@ expected:
 
 
 def test_ends_of_time(tmp_path: Path) -> None:
-    """What would be paid after the horizon is not; an option that costs nothing, and one that earns, are counted too."""
+    """What would be paid after the horizon is not; an option that costs nothing, and one that earns, count too."""
     text = """case: ends
 horizon_months: 35.5
 options:
