@@ -197,6 +197,8 @@ class _Maker:
             ),
             delivery_months=self.delivery_months,
             deposit=self.section.deposit if self.delivery_months else 1.0,
+            rented_key=rented.key,
+            most_work=None if expands else most_work,
         )
 
     def _burst(self, asked: Hybrid, path: tuple[str | int, ...]) -> CandidateCost:

@@ -52,6 +52,7 @@ TABLES = (
     "owner_flow",
     "surcharge_flow",
     "charge_flow",
+    "spend_term",
     "commitment_year",
     "commitment_flow",
     "support_flow",
@@ -249,17 +250,24 @@ class Ledger:
         """Return the share of the hours that the work of the first year takes on each candidate, by key."""
         return {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
 
-    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
+    def committed_months(self, candidate: Candidate) -> float | None:
+        """Return the length of the terms that a candidate commits to in months, None where it commits to none."""
         term = candidate.term or self.economics.term
         if candidate.owned or term not in COMMITTED_TERMS:
-            return ()
+            return None
         agreed = None if candidate.contract is None else candidate.contract.period_months
+        return agreed or TERM_MONTHS[term]
+
+    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
+        months = self.committed_months(candidate)
+        if months is None:
+            return ()
         return commitment_lots(
             candidate.key,
             self.economics.pace,
             horizon_months=self.economics.horizon_months,
             busy_fraction=busy[candidate.key],
-            period_months=agreed or TERM_MONTHS[term],
+            period_months=months,
         )
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
