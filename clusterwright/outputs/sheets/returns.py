@@ -1,7 +1,5 @@
 """The sheets Returns: what owning brings against each rented option, as an investment, in live formulas."""
 
-import math
-
 from clusterwright.outputs.sheets.annuity import rate_of_return
 from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.by_option import sums
@@ -115,12 +113,9 @@ def _figures(
     everything = [sum(found.values(), start=figure(0.0)) for found in (own_parts, parts)]
     left = everything[0] - (everything[1] - nodes["horizon"])
     share = when(left.above(-1e-12), left / nodes["horizon"], "none").or_else("none")
-    factor = known.breakeven_rent_factor if known else None
-    counted = share.value if isinstance(share.value, float) else None
-    if (counted is None) != (factor is None) or (
-        counted and factor and not math.isclose(counted, factor, rel_tol=1e-9)
-    ):
-        # Tiers of support and committed spend bend with the price, as no closed formula does: the engine's number.
+    if flows.key in work.not_live or _by_steps(work, flows.key):
+        # What no formula counts may follow the price of nodes, as a discount does, or by steps: the engine's number.
+        factor = known.breakeven_rent_factor if known else None
         share = Figure('"none"', "none") if factor is None else figure(factor)
     return {
         "npv": product_sum(saved, span(work.factors)),
@@ -134,6 +129,17 @@ def _figures(
         "price": nodes["per_gpu_hour"],
         "breakeven_price": (nodes["per_gpu_hour"] * share).or_else("none"),
     }
+
+
+def _by_steps(work: Workbook, key: str) -> bool:
+    """Tell whether the cost of an option follows the price of its nodes by steps: tiers, a committed spend."""
+    candidate = next((entry for entry in work.found.ledger.candidates if entry.key == key), None)
+    if candidate is None:
+        return False
+    support, contract = candidate.support, candidate.contract
+    return (support is not None and (len(support.tiers) > 1 or support.minimum_usd > 0)) or (
+        contract is not None and contract.committed_usd_per_year > 0
+    )
 
 
 def _internal_rate(work: Workbook, saved: Span, changes: Figure, known: Return | None) -> Figure:
