@@ -10,6 +10,11 @@ from clusterwright.plan.words import NAME_OF_TARGET, money, small_money, told_li
 from clusterwright.units import percent
 
 _MOST = 8
+#: Figures in words, as the comparison calls them.
+_NAMES = {
+    "calendar_days": "days", "run_usd": "this run", "capex_usd": "buy now", "horizon_usd": "horizon",
+    "npv_usd": "NPV", "usd_per_gpu_hour": "GPU-hour", "mfu": "MFU", "gpus": "GPUs", "priced_share": "priced",
+}  # fmt: skip
 #: Days that one decimal shows.
 _SHOWN_DAYS = 0.05
 _WHY = ("change, alone", "where", "nodes", "days", "this run", "horizon", "NPV")
@@ -39,23 +44,29 @@ def _delta(change: Change) -> str:
     share = (
         f" ({percent(change.delta / abs(before), digits=1, signed=True)})" if before and change.unit != "share" else ""
     )
-    return f"{'+' if change.delta > 0 else '−'}{_value(signed, 'after')}{share}"
+    return f"{'+' if change.delta > 0 else '-'}{_value(signed, 'after')}{share}"
+
+
+def _name(change: Change) -> str:
+    return _NAMES.get(change.name) or change.name.replace("_", " ")
 
 
 def _line(change: Change) -> str:
     delta = _delta(change)
-    name = change.name.replace("_", " ")
-    return f"{name}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
+    return f"{_name(change)}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
 
 
-def _groups(found: Differences) -> list[tuple[str, tuple[Change, ...]]]:
+def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
+    """Return what changed by group; what looks the same as before is left to the JSON."""
     groups = [("Inputs", found.inputs), ("Assumptions", found.assumptions)]
     for entry in found.targets:
         groups.append((_title(entry), entry.figures))
-        groups += [(f"{NAME_OF_TARGET[entry.target]}: dollars of the horizon by category", entry.categories[:_MOST])]
+        groups += [(f"{NAME_OF_TARGET[entry.target]}: cost of the horizon by category", entry.categories[:_MOST])]
         groups += [(f"{NAME_OF_TARGET[entry.target]}: bill, first {_MOST}", entry.lines[:_MOST])]
     groups.append(("Breakeven", found.breakevens))
-    return [(title, changes) for title, changes in groups if changes]
+    told = ((title, [change for change in changes if _value(change, "before") != _value(change, "after")])
+            for title, changes in groups)  # fmt: skip
+    return [(title, changes) for title, changes in told if changes]
 
 
 def _title(entry: TargetChange) -> str:
@@ -83,7 +94,7 @@ def markdown_text(found: Differences, why: Causes) -> str:
     for title, changes in _groups(found):
         lines += ["", f"**{cell(title)}**", "", "| what | before | after | change |", "|---|---:|---:|---:|"]
         lines += [
-            f"| {cell(change.name.replace('_', ' '))} | {cell(_value(change, 'before'))} "
+            f"| {cell(_name(change))} | {cell(_value(change, 'before'))} "
             f"| {cell(_value(change, 'after'))} | {cell(_delta(change))} |"
             for change in changes
         ]

@@ -231,8 +231,9 @@ def _work(found: Finances) -> str:
 
 def _returns(found: Sequence[Return]) -> str:
     columns = [
-        ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""), ("utilisation", ""),
-        ("node price", ""), ("per GPU-hour", ""), ("", "left"),
+        ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""),
+        ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""),
+        ("per GPU-hour", ""), ("", "left"),
     ]  # fmt: skip
     rows = [
         [
@@ -241,6 +242,8 @@ def _returns(found: Sequence[Return]) -> str:
             "none" if entry.irr_per_year is None else percent(entry.irr_per_year),
             _month(entry.payback_months),
             _month(entry.discounted_payback_months),
+            _band(entry),
+            percent(entry.probability_never),
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
             "none" if entry.breakeven_rent_factor is None else percent(entry.breakeven_rent_factor),
             "none" if entry.breakeven_usd_per_gpu_hour is None else small_money(entry.breakeven_usd_per_gpu_hour),
@@ -249,6 +252,7 @@ def _returns(found: Sequence[Return]) -> str:
         for entry in found
     ]
     note = (
+        "  less so far: the month from which owning has cost less, resale left out; never in: share of the draws\n"
         "  utilisation: above it owning costs less (0 %: at any)\n"
         "  node price: share of the rented nodes' price at which both cost the same, and what a GPU-hour then costs"
     )
@@ -257,6 +261,14 @@ def _returns(found: Sequence[Return]) -> str:
 
 def _month(months: float | None) -> str:
     return "never" if months is None else f"month {months:.1f}"
+
+
+def _band(entry: Return) -> str:
+    low, high = (
+        "never" if months is None else f"{months:.1f}"
+        for months in (entry.breakeven_months_p10, entry.breakeven_months_p90)
+    )
+    return low if low == high else f"{low} to {high}"
 
 
 def _sensitivity(found: Finances) -> list[str]:

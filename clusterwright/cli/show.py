@@ -24,6 +24,7 @@ from clusterwright.plan.words import (
     told,
     told_code,
     told_lines,
+    uncapital,
 )
 
 #: Of each option, what `compare --json` prints.
@@ -59,7 +60,7 @@ def plan_text(plan: Plan, path: Path, set_values: Sequence[str] = (), *, written
         *_breakevens(plan),
         *_block("Assumed", *_assumed(plan)),
         *(_rows("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
-        *_block("Not counted", "; ".join(_uncapital(item.split(":")[0]) for item in plan.not_counted)),
+        *_block("Not counted", "; ".join(uncapital(item.split(":")[0]) for item in plan.not_counted)),
         *_no_price(plan),
         *_block("Currency", *told_lines()[1:]),
         *_findings(plan),
@@ -86,11 +87,6 @@ def _next(path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
     )
     width = max(len(command) for command, _ in commands)
     return _rows("Next", *(f"{command:<{width}}   {what}" for command, what in commands))
-
-
-def _uncapital(text: str) -> str:
-    """Return a phrase as it stands within a sentence; abbreviations keep their capitals."""
-    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _block(title: str, *lines: str) -> list[str]:

@@ -3,11 +3,22 @@
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, money, percent, told_unit, told_value
-from clusterwright.tco.records import PricedLine
+from clusterwright.plan.words import (
+    NAME_OF_TARGET,
+    answer_lines,
+    days_text,
+    money,
+    money_span,
+    percent,
+    told_unit,
+    told_value,
+    uncapital,
+)
+from clusterwright.tco.records import Parameter, PricedLine
 
 #: So many of the dearest assumed prices are named; the report has all.
 _MOST = 6
+_SHARE = "share "
 
 
 def comparison_markdown(plan: Plan) -> str:
@@ -19,7 +30,7 @@ def comparison_markdown(plan: Plan) -> str:
         *(f"- {cell(line[:1].upper() + line[1:])}" for line in answer_lines(plan)),
         "",
         *markdown_table(
-            ("Where", "cluster", "days", "this run", months, "band", "buy now", "priced from documents"),
+            ("Where", "cluster", "days", "this run", months, "low to high", "NPV", "buy now", "priced from documents"),
             [_row(option) for option in plan.options],
             words=2,
         ),
@@ -43,7 +54,8 @@ def _row(option: Option) -> list[str]:
         f"{option.calendar_days:.1f}{'' if option.meets_goal else ' (misses the goal)'}",
         money(option.run_usd),
         money(option.horizon_usd),
-        "" if low is None or high is None or money(low) == money(high) else f"{money(low)} to {money(high)}",
+        "" if low is None or high is None else money_span(low, high),
+        money(option.npv_usd),
         money(option.capex_usd) if option.capex_usd != 0 else "–",
         percent(option.horizon_priced_share),
     ]
@@ -77,12 +89,21 @@ def _assumptions(plan: Plan) -> list[str]:
         for usd, option, line in dearest
     ]
     values = [
-        f"{cell(input_words(entry.key))}: {told_value(entry.value, entry.unit):g} {cell(told_unit(entry.unit))} "
-        f"({told_value(entry.low, entry.unit):g} to {told_value(entry.high, entry.unit):g})"
+        f"{cell(input_words(entry.key))}: {_value(entry, entry.value)} {cell(_unit(entry))} "
+        f"({_value(entry, entry.low)} to {_value(entry, entry.high)})"
         for entry in plan.parameters
         if entry.basis == "assumed"
     ]
     return prices + values
+
+
+def _value(entry: Parameter, value: float) -> str:
+    """Return a value as people write it: shares as percent, money in the currency that is told."""
+    return f"{100 * value:.4g} %" if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
+
+
+def _unit(entry: Parameter) -> str:
+    return told_unit(entry.unit.removeprefix(_SHARE))
 
 
 def _per(line: PricedLine) -> str:
@@ -112,5 +133,5 @@ def _caveats(plan: Plan) -> list[str]:
         if option.missing
     ]
     warned = [f"`{entry.id}` {cell(entry.message)}" for entry in (*plan.findings, *plan.warnings)]
-    left_out = ", ".join(entry.partition(":")[0].lower() for entry in plan.not_counted)
+    left_out = ", ".join(uncapital(entry.partition(":")[0]) for entry in plan.not_counted)
     return [*late, *unpriced, *warned, *([f"Not counted: {cell(left_out)}"] if left_out else [])]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.words import percent, told_unit, told_value
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import Candidate, Economics, Parameter
 
 _LARGEST = 10
@@ -74,7 +74,7 @@ def sensitivities(money_of: Ledger, book: PriceBook, key: str) -> tuple[Sensitiv
 def _run_usd(ways: Sequence[Candidate], economics: Economics, book: PriceBook) -> list[float | None]:
     """Return what a run costs on each of several candidates, which are counted in one cash flow."""
     named = [replace(way, key=f"{way.key}/{place}") for place, way in enumerate(ways)]
-    return [cost.run_usd for cost in Ledger(named, economics, book).costs()] if named else []
+    return [found.run_usd for found in cost(named, economics, book, scenarios=("base",))] if named else []
 
 
 def _name(parameter: Parameter) -> str:

@@ -9,22 +9,24 @@ import io
 from typing import Any
 
 from clusterwright.outputs import ranking
-from clusterwright.outputs.sheets.bill import write_bill
+from clusterwright.outputs.sheets.bill import Bill, write_bill
 from clusterwright.outputs.sheets.by_option import write_by_option, write_calendar
-from clusterwright.outputs.sheets.cash import CashSheet, write_cash
+from clusterwright.outputs.sheets.cash import CashSheet, owner_cells, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
 from clusterwright.outputs.sheets.contracts import contracted, write_contracts
-from clusterwright.outputs.sheets.currency import sheet_name, write_currency
 from clusterwright.outputs.sheets.financing import write_financing
+from clusterwright.outputs.sheets.formula import Figure, figure
 from clusterwright.outputs.sheets.inputs import write_inputs
+from clusterwright.outputs.sheets.mixed import mixed_options, needs_base
 from clusterwright.outputs.sheets.options import write_options
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.profit import write_profit
 from clusterwright.outputs.sheets.register import write_assumptions, write_not_counted
 from clusterwright.outputs.sheets.rented import Rents, write_contract_calendar
+from clusterwright.outputs.sheets.resale import Resale
 from clusterwright.outputs.sheets.returns import write_returns
 from clusterwright.outputs.sheets.shared import Workbook, option_of
-from clusterwright.outputs.sheets.stages import staged, write_stages
+from clusterwright.outputs.sheets.stages import BASE_STAGES, staged, write_stages
 from clusterwright.outputs.sheets.summary import write_summary
 from clusterwright.outputs.sheets.tax import write_tax
 from clusterwright.outputs.sheets.units import write_units
@@ -42,6 +44,9 @@ _VIEWS = (
 )  # fmt: skip
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
+_BOOKS = ("Books by month", "Depreciation", "Financing by month")
+#: Cash of an owned base that keeps its size.
+BASE_CASH = "Cash of a base"
 _LAST = ("Not counted", "Checks")
 
 
@@ -51,7 +56,7 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     Args:
         plan: with its options.
         found: the same plan in the terms of finance, if it is at hand.
-        currency: in which the totals are told besides USD, None for USD alone.
+        currency: in which the views show money besides USD, None for USD alone.
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
@@ -60,55 +65,61 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
-    work = Workbook(book=book, formats=_formats(book), plan=plan, found=found or ranking.ranked(plan, PriceBook.open()))
+    found = found or ranking.ranked(plan, PriceBook.open())
+    work = Workbook(book=book, formats=_formats(book), plan=plan, found=found, currency=currency)
+    told = (Figure("shown_in", currency.code), Figure("usd_per_shown", currency.usd)) if currency else None
     stages = ("Stages",) if staged(work) else ()
     options = contracted(work)
+    mixed = (
+        *(("Mixes",) if mixed_options(work) else ()),
+        *((BASE_CASH, BASE_STAGES) if needs_base(work) else ()),
+    )
     contracts = ("Contracts", "Contracts by month") if options else ()
-    told = (sheet_name(currency),) if currency else ()
     known = [option for option in plan.options if not option.missing]
     for name in (
         *_VIEWS,
-        *told,
         *_FOUNDATIONS,
         *(f"Cash {option.target}" for option in known),
         *_BY_MONTH,
+        *(_BOOKS if any(cost.owned for cost in work.found.costs) else ()),
         *contracts,
+        *mixed,
         *stages,
         *_LAST,
     ):
-        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats)
+        shown = told if name in _VIEWS else None
+        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats, told=shown)
     for page in work.pages.values():
         page.sheet.set_landscape()
         page.sheet.set_paper(_A4)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
-    _fill(work, known, currency, options)
+    _fill(work, known, options)
     book.close()
     return stream.getvalue()
 
 
-def _fill(work: Workbook, known: list[Option], currency: Currency | None, options: dict[str, Candidate]) -> None:
-    write_inputs(work)
+def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) -> None:
+    resale = write_inputs(work)
     write_calendar(work)
     terms = write_contracts(work, options) if options else {}
     if terms:
         write_contract_calendar(work)
     bill = write_bill(work, terms)
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
-    stages = write_stages(work) if staged(work) else None
+    stages = write_stages(work, resale, _owner(work)) if staged(work) else None
     sheets: dict[str, CashSheet] = {
         option.target: write_cash(work, option, bill, stages, keys.get(option.target, option.target))
         for option in known
     }
-    write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets)
+    base = _base(work, bill, resale) if needs_base(work) else None
+    mixes = write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets, base)
     shown = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)
     write_heat_map(work)
     write_uncertainty(work)
-    units = write_units(work, sheets)
-    if currency is not None:
-        write_currency(work, currency, options=shown, units=units)
+    write_units(work, sheets, mixes)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
     write_financing(work, taxed)
@@ -117,6 +128,30 @@ def _fill(work: Workbook, known: list[Option], currency: Currency | None, option
     add_checks(work, sheets, shown, taxed)
     add_profit_checks(work, profit, taxed)
     write_summary(work, sheets, write_checks(work))
+
+
+def _owned(work: Workbook) -> Option | None:
+    """Return the plan's option that is bought, None where there is none with all its prices."""
+    known = (option for option in work.plan.options if not option.missing)
+    return next((option for option in known if option.it_power_w is not None), None)
+
+
+def _owner(work: Workbook) -> tuple[Figure, Figure]:
+    """Return the busy share and the nodes of the cluster that is owned, as cells of its sheet; 0 and 1 without one."""
+    option = _owned(work)
+    cost = next((cost for cost in work.found.costs if cost.owned and not cost.mixed), None)
+    if option is None or cost is None:
+        return figure(0.0), figure(1.0)
+    return owner_cells(work, option, cost.busy_fraction)
+
+
+def _base(work: Workbook, bill: Bill, resale: Resale) -> CashSheet | None:
+    """Write the owned cluster as it is where it keeps its size; None where nothing is owned."""
+    option = _owned(work)
+    if option is None:
+        return None
+    stages = write_stages(work, resale, _owner(work), sheet=BASE_STAGES)
+    return write_cash(work, option, bill, stages, "", sheet=BASE_CASH)
 
 
 def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyped
@@ -134,6 +169,7 @@ def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyp
         "title": {"bold": True, "font_size": 14},
         "note": {"italic": True, "font_color": "#52606D"},
         "usd": {"num_format": money, "align": "right"},
+        "engine": {"num_format": money, "align": "right", "italic": True},
         "unit_usd": {"num_format": "#,##0.0000", "align": "right"},
         "total": {"num_format": money, "align": "right", "bold": True, "top": 1},
         "input": {"num_format": "#,##0.######"} | yellow,

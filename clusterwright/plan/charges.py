@@ -4,7 +4,7 @@ The dollars are those of the cash flow (`tco/sql/cash_flow.sql`): over the horiz
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -136,9 +136,25 @@ def _of_stream(stream: Stream, account: Account, months: float) -> Iterator[Char
     if spread and paid:
         yield from _spread(stream, paid[0], sum(row.usd for row in paid), 0.0, account, months)
         return
-    for row in paid:
-        if row.capex_or_opex == "capex" and row.month < months:
-            yield from _spread(stream, row, row.usd, row.month, account, months)
+    bought = [row for row in paid if row.capex_or_opex == "capex" and row.month < months]
+    yield from _by_month([
+        charge for row in bought for charge in _spread(stream, row, row.usd, row.month, account, months)
+    ])  # fmt: skip
+
+
+def _by_month(shares: Sequence[Charge]) -> Iterator[Charge]:
+    """Put the shares of one month together where a line is bought more than once, at their mean price."""
+    of_month: dict[tuple[float, float], list[Charge]] = defaultdict(list)
+    for charge in shares:
+        of_month[charge.month_start, charge.month_end].append(charge)
+    for several in of_month.values():
+        if len(several) == 1:
+            yield several[0]
+            continue
+        usd = math.fsum(charge.effective_usd for charge in several)
+        quantity = math.fsum(charge.quantity for charge in several)
+        price = usd / quantity if quantity else 0.0
+        yield replace(several[0], effective_usd=usd, quantity=quantity, unit_usd=price, list_unit_usd=price)
 
 
 def _committed(stream: Stream) -> bool:

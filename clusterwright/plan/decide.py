@@ -85,7 +85,8 @@ def decide(
         raise RuleError(tuple(failures))
     choices = [choice for several in targets for considered in several for choice in considered.choices]
     progress(f"pricing {len(choices)} clusters")
-    costs = {entry.key: entry for entry in cost([candidate(choice) for choice in choices], economics, book)}
+    looked_at = cost([candidate(choice) for choice in choices], economics, book, scenarios=("base",))
+    costs = {entry.key: entry for entry in looked_at}
     chosen = [_chosen(several, costs) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
     named = [replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen]

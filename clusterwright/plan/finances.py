@@ -1,6 +1,6 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -17,17 +17,15 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import returns
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
+from clusterwright.tco.drawn_breakevens import DrawnBreakeven
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import capital_recovery_factor
 from clusterwright.tco.levelised import Levelisation
+from clusterwright.tco.node_price import NodePrices
 from clusterwright.tco.records import Breakeven, CandidateCost, CashFlowRow
 from clusterwright.tco.uncertainty import grid, one_at_a_time
 
 OWNED = "onprem"
-#: Categories of what rented nodes cost; what they were paid in advance for later work is part of it.
-_OF_NODES = ("compute", "unused_term")
-#: Categories of a rented option that no plan of support is charged on.
-_NOT_SUPPORTED = ("unused_term", "goodput_loss", "commitment", "support_plan")
 HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
 
 
@@ -41,6 +39,9 @@ class Return:
         irr_per_year: internal rate of return, None if there is none or several; `reason` says why.
         payback_months, discounted_payback_months: when the money is back, resale left out of neither.
         breakeven_months, breakeven_utilisation: as in `tco.records.Breakeven`.
+        breakeven_months_p10, breakeven_months_p50, breakeven_months_p90: over the draws; None where that share of them
+            does not get there within the horizon.
+        probability_never: share of the draws in which owning does not become cheaper within the horizon.
         breakeven_usd_per_gpu_hour: that price of a rented GPU and hour at which both cost the same, None as below.
         breakeven_rent_factor: share of the rented option's price of GPU nodes at which both cost the same, None where
             its other costs alone are above.
@@ -53,6 +54,10 @@ class Return:
     payback_months: float | None
     discounted_payback_months: float | None
     breakeven_months: float | None
+    breakeven_months_p10: float | None
+    breakeven_months_p50: float | None
+    breakeven_months_p90: float | None
+    probability_never: float | None
     breakeven_utilisation: float | None
     breakeven_usd_per_gpu_hour: float | None
     breakeven_rent_factor: float | None
@@ -173,14 +178,14 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
-    pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
+    pairs = [(mine.mixed, entry) for mine, entry in _returns(ledger, owned, rented, chance.drawn.breakevens)]
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
     swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
     rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
-        returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if not mine.mixed for theirs in rented),
-        hybrid_returns=tuple(_return(ledger, mine, theirs, pairs) for mine in owned if mine.mixed for theirs in rented),
+        returns=tuple(entry for mixed, entry in pairs if not mixed),
+        hybrid_returns=tuple(entry for mixed, entry in pairs if mixed),
         draws=draws,
         seed=seed,
         inputs=chance.inputs,
@@ -268,16 +273,34 @@ def _unit_costs(
     )
 
 
-def _return(
-    ledger: Ledger, mine: CandidateCost, theirs: CandidateCost, pairs: Mapping[tuple[str, str], Breakeven]
+def _returns(
+    ledger: Ledger,
+    owned: Sequence[CandidateCost],
+    rented: Sequence[CandidateCost],
+    breakevens: Sequence[DrawnBreakeven],
+) -> Iterator[tuple[CandidateCost, Return]]:
+    """Yield what owning brings, of every owned option against every rented one."""
+    prices = NodePrices(ledger)
+    pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
+    bands = {(pair.owned_key, pair.rented_key): pair for pair in breakevens}
+    for mine in owned:
+        for theirs in rented:
+            pair = (mine.key, theirs.key)
+            factor = prices.breakeven(theirs.key, mine.horizon_usd or 0.0)
+            yield mine, _return(ledger, mine, theirs, pairs.get(pair), bands.get(pair), factor)
+
+
+def _return(  # noqa: PLR0917 - one per question
+    ledger: Ledger,
+    mine: CandidateCost,
+    theirs: CandidateCost,
+    breakeven: Breakeven | None,
+    band: DrawnBreakeven | None,
+    factor: float | None,
 ) -> Return:
     flows = ledger.net_flow(mine.key, theirs.key)
     rates = returns.internal_rates(flows)
-    breakeven = pairs.get((mine.key, theirs.key))
-    nodes = _following_nodes(theirs)
-    left = (mine.horizon_usd or 0.0) - ((theirs.horizon_usd or 0.0) - nodes)
     rate = ledger.economics.discount_rate
-    factor = left / nodes if nodes and left >= 0 else None
     listed = node_usd_per_gpu_hour(ledger, theirs)
     return Return(
         owned_key=mine.key,
@@ -287,24 +310,15 @@ def _return(
         payback_months=returns.payback_month(flows),
         discounted_payback_months=returns.payback_month(flows, rate),
         breakeven_months=breakeven.months if breakeven else None,
+        breakeven_months_p10=band.months_p10 if band else None,
+        breakeven_months_p50=band.months_p50 if band else None,
+        breakeven_months_p90=band.months_p90 if band else None,
+        probability_never=band.probability_never if band else None,
         breakeven_utilisation=breakeven.utilisation if breakeven else None,
         breakeven_usd_per_gpu_hour=None if factor is None or listed is None else factor * listed,
         breakeven_rent_factor=factor,
         reason="; ".join(filter(None, (rates.reason, breakeven.reason if breakeven else ""))),
     )
-
-
-def _following_nodes(cost: CandidateCost) -> float:
-    """Return what is proportional to the price of rented GPU nodes, in USD of the horizon.
-
-    The nodes, the work lost beyond the plan's own, and of a support plan the share that is charged on the nodes, at
-    what the whole plan comes to per dollar.
-    """
-    usd = {part.category: part.usd for part in cost.horizon_breakdown}
-    nodes = sum(usd.get(category, 0.0) for category in _OF_NODES)
-    spent = sum(amount for category, amount in usd.items() if category not in _NOT_SUPPORTED)
-    support = usd.get("support_plan", 0.0) * usd.get("compute", 0.0) / spent if spent else 0.0
-    return nodes + usd.get("goodput_loss", 0.0) + support
 
 
 def _sensitivity(

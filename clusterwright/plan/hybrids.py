@@ -21,7 +21,7 @@ _MONTH_S = 730 * 3600.0
 #: Ends the key of an option that is rented until delivery.
 BRIDGED = "/bridged"
 #: Ends the key of a cluster that keeps its size, which is a part of mixes alone.
-_BASE = "/base"
+BASE = "/base"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,9 +88,9 @@ def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], cos
     ]
     used = {part.key for mix in hybrids.values() for part in mix.parts}
     bases = [
-        replace(offer, candidate=replace(offer.candidate, key=offer.candidate.key + _BASE, expands=False, listed=False))
+        replace(offer, candidate=replace(offer.candidate, key=offer.candidate.key + BASE, expands=False, listed=False))
         for offer in found
-        if offer.candidate.key + _BASE in used
+        if offer.candidate.key + BASE in used
     ]
     return Mixed(mixes=(*hybrids.values(), *bridged, *borrowed), bases=tuple(bases))
 
@@ -154,7 +154,7 @@ class _Maker:
             f"hybrid-{nodes}-at-{round(100 * busy)}{'-growing' if expands else ''}/{burst.key}",
             owned,
             burst,
-            owned_key=owned.key + _BASE if grows and not expands else owned.key,
+            owned_key=owned.key + BASE if grows and not expands else owned.key,
             target="hybrid",
             nodes=nodes,
             most_work=min(1.0, share * busy / owned.busy_fraction),
@@ -197,6 +197,8 @@ class _Maker:
             ),
             delivery_months=self.delivery_months,
             deposit=self.section.deposit if self.delivery_months else 1.0,
+            rented_key=rented.key,
+            most_work=None if expands else most_work,
         )
 
     def _burst(self, asked: Hybrid, path: tuple[str | int, ...]) -> CandidateCost:

@@ -66,6 +66,15 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def uncapital(text: str) -> str:
+    """Return a phrase as it stands within a sentence; abbreviations keep their capitals.
+
+    >>> uncapital("Egress of data"), uncapital("NAT gateways")
+    ('egress of data', 'NAT gateways')
+    """
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Currency:
     """What money is told in: its code, USD for one unit of it, the day of that rate, and who says so."""

@@ -212,8 +212,13 @@ def resale_curve(known: Mapping[str, Assumption], curve: ResaleCurve | None = No
     """Return the share of the price that equipment brings by age in months, at base values; of the curve, if given."""
     if curve is not None:
         return lambda months: curve.at(months).base
-    points = {month: known[key].base for month, key in _RESALE_POINTS}
+    points = dict(resale_points(known))
     return lambda months: resale_fraction(months, points)
+
+
+def resale_points(known: Mapping[str, Assumption]) -> tuple[tuple[float, float], ...]:
+    """Return the points of the assumed curve: (age in months, share of the price) at base values."""
+    return tuple((month, known[key].base) for month, key in _RESALE_POINTS)
 
 
 def _check_names(given: Iterable[str], names: Collection[str]) -> None:

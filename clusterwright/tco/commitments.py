@@ -2,8 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from clusterwright.tco.stages import Pace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
 
 #: Slack for products that are whole but for rounding.
 _ROUNDING = 1e-9
@@ -16,7 +23,7 @@ class CommitmentLot:
     Attributes:
         key: of the candidate.
         start_month: at whose end the term starts; 0 is the start of the horizon.
-        nodes: over those that are committed at the start of the horizon.
+        nodes: over those that are committed at the start of the horizon; 0 where nothing is.
     """
 
     key: str
@@ -24,30 +31,57 @@ class CommitmentLot:
     nodes: float
 
 
-def commitment_lots(
-    key: str, pace: Pace, *, horizon_months: float, busy_fraction: float, period_months: float
-) -> tuple[CommitmentLot, ...]:
-    """Return the nodes that a candidate commits to, by the month in which their term starts.
+def commitment_starts(*, horizon_months: float, period_months: float) -> tuple[float, ...]:
+    """Return every month in which a term may start: with a year of more work, or when one that started so has ended."""
+    years = range(math.ceil(horizon_months / 12))
+    return tuple(
+        sorted(
+            {
+                start
+                for year in years
+                for renewal in range(math.ceil(horizon_months / period_months))
+                if (start := 12.0 * year + period_months * renewal) < horizon_months
+            }
+        )
+    )
+
+
+def committed_nodes(
+    pace: Pace, *, horizon_months: float, busy_fraction: "float | Column", period_months: float
+) -> "dict[float, float | Column]":
+    """Return the nodes that a candidate commits to, over those of the cluster, by the month in which their term starts.
 
     The whole cluster is committed, and more of it where the work takes more than all of its hours. Nodes that the work
     needs later are commitments of their own. When a term ends, what is then needed is committed again.
 
     Args:
-        key: of the candidate.
         pace: how the work changes.
         horizon_months: no term starts at its end or later.
-        busy_fraction: share of the hours of the cluster that the work of the first year takes.
+        busy_fraction: share of the hours of the cluster that the work of the first year takes, or that of each draw.
         period_months: length of a term, whole months.
 
-    >>> [(lot.start_month, lot.nodes) for lot in commitment_lots(
-    ...     "aws", Pace(growth_per_year=0.5), horizon_months=30, busy_fraction=1.0, period_months=24)]
-    [(0.0, 1.0), (12.0, 0.5), (24.0, 1.75)]
+    >>> nodes = committed_nodes(Pace(growth_per_year=0.5), horizon_months=30, busy_fraction=1.0, period_months=24)
+    >>> {start: float(number) for start, number in nodes.items()}
+    {0.0: 1.0, 12.0: 0.5, 24.0: 1.75}
     """
+    import numpy as np  # noqa: PLC0415 - heavy, and only draws hand in columns
+
+    found: dict[float, float | Column] = {}
+    for month in commitment_starts(horizon_months=horizon_months, period_months=period_months):
+        held = sum((nodes for start, nodes in found.items() if month < start + period_months), 0.0 * busy_fraction)
+        wanted = np.maximum(1.0, busy_fraction * pace.work(month))
+        found[month] = np.where(wanted > held + _ROUNDING, wanted - held, 0.0)
+    return found
+
+
+def commitment_lots(
+    key: str, pace: Pace, *, horizon_months: float, busy_fraction: float, period_months: float
+) -> tuple[CommitmentLot, ...]:
+    """Return what a candidate commits to as lots; `committed_nodes` says how many."""
+    nodes = committed_nodes(
+        pace, horizon_months=horizon_months, busy_fraction=busy_fraction, period_months=period_months
+    )
     first = max(1.0, busy_fraction)
-    found: list[CommitmentLot] = []
-    for month in range(math.ceil(horizon_months)):
-        held = sum(lot.nodes for lot in found if month < lot.start_month + period_months)
-        wanted = max(1.0, busy_fraction * pace.work(month)) / first
-        if wanted > held + _ROUNDING:
-            found.append(CommitmentLot(key=key, start_month=float(month), nodes=wanted - held))
-    return tuple(found)
+    return tuple(
+        CommitmentLot(key=key, start_month=start, nodes=float(number) / first) for start, number in nodes.items()
+    )

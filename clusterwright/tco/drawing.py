@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.tco.drawn_bills import Bills, Factors
 from clusterwright.tco.drawn_breakevens import Breakevens, DrawnBreakeven
-from clusterwright.tco.drawn_columns import ROUNDING, derived, owners_busy
+from clusterwright.tco.drawn_columns import Works, derived, owners_fit
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.price_paths import AT_ONCE, PathDraws, shares_of
 from clusterwright.tco.taxes import Taxes, tax_terms
@@ -123,8 +123,9 @@ def drawn(
     blocks = repeat(None) if paths is None else paths.blocks()
     for first, path in zip(range(0, len(draws["number"]), AT_ONCE), blocks, strict=False):
         block = {name: column[first : first + AT_ONCE] for name, column in draws.items()}
-        factors = Factors(block | derived(ledger, block), path)
-        fits = {key: busy <= 1.0 + ROUNDING for key, busy in owners_busy(ledger, block).items()}
+        works = Works(ledger, block)
+        factors = Factors(block | derived(ledger, works), path)
+        fits = owners_fit(ledger, works)
         if months is not None:
             months.add(factors, fits)
         levels = {} if path is None else dict(zip(names, (path @ shares).T, strict=True))

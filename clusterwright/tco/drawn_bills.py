@@ -21,12 +21,17 @@ class Factors:
     """What terms come to over their base in each draw: the product of the columns that they move with.
 
     Attributes:
-        columns: of a draw, by name; paths: prices at the start of each month over today's, a row per draw, or none.
+        columns: of a draw, by name.
+        paths: prices at the start of each month over today's, a row per draw, or none.
+        every_price: the price over today's in all months, whenever it is agreed, where there is no path.
     """
 
-    def __init__(self, columns: "Mapping[str, Column]", paths: "Column | None") -> None:
+    def __init__(
+        self, columns: "Mapping[str, Column]", paths: "Column | None", *, every_price: "Column | float" = 1.0
+    ) -> None:
         self.columns = columns
         self.paths = paths
+        self.every_price = every_price
         self._known: dict[tuple[str, ...], Column] = {(): columns["number"] * 0.0 + 1.0}
 
     def add(self, columns: "Mapping[str, Column]") -> None:
@@ -44,7 +49,9 @@ class Factors:
 
     def price(self, month: float | None) -> "Column | float":
         """Return the price agreed at the start of a month over today's; 1 for what has no such price."""
-        return 1.0 if month is None or self.paths is None else self.paths[:, int(month)]
+        if month is None:
+            return 1.0
+        return self.every_price if self.paths is None else self.paths[:, int(month)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,10 +81,15 @@ class _Share:
 
     key: str
     part_key: str
+    mixed: bool
     fixed_share: float
-    variable_share: float
     from_month: float
     to_month: float
+
+    @property
+    def work_column(self) -> str:
+        """Name of the column of a draw that holds the share of the work."""
+        return f"share/{self.key}/{self.part_key}/{self.from_month:.0f}"
 
     def holds(self, month: float) -> bool:
         return month <= self.to_month and (month > self.from_month or month == self.from_month == 0)
@@ -97,23 +109,36 @@ class Bills:
             )
             found.setdefault((row["of_what"], row["key"], row["month_end"]), []).append(part)
         fees = _fees(ledger)
+        short = {
+            (row["key"], row["month_end"]): _shortfall(row["committed_usd"])
+            for row in ledger.query("tco/sql/committed_spend.sql", {})
+        }
         self._bills = tuple(
-            _Bill(key=key, month_end=month, parts=tuple(parts), price=fees[key], by_use=True)
-            for (_, key, month), parts in found.items()
+            _Bill(
+                key=key,
+                month_end=month,
+                parts=tuple(parts),
+                price=fees[key] if what == "support" else short[key, month],
+                by_use=what == "support",
+            )
+            for (what, key, month), parts in found.items()
         )
         self._shares = tuple(_Share(**row) for row in ledger.query("tco/sql/bill_share.sql", {})) if found else ()
         self._rate = ledger.economics.discount_rate
 
-    def paid(self, factors: Factors) -> "Iterator[tuple[str, float, Column]]":
-        """Yield option, month and USD of each draw of everything that is paid by what a bill comes to."""
+    def paid(self, factors: Factors, *, of: str | None = None) -> "Iterator[tuple[str, float, Column]]":
+        """Yield option, month and USD of each draw of what is paid by what bills come to; `of` one candidate alone."""
         for bill in self._bills:
+            if of not in (None, bill.key):
+                continue
             usd = [(part, _amount(part, factors)) for part in bill.parts]
             spent = sum((amount for _, amount in usd), factors.of(()) * 0.0)
             due = bill.price(spent)
             for share in self._shares:
                 if share.part_key != bill.key or not share.holds(bill.month_end):
                     continue
-                yield share.key, bill.month_end, due * _part_of(usd, share, spent, by_use=bill.by_use)
+                worked = factors.of([share.work_column] if share.mixed else [])
+                yield share.key, bill.month_end, due * _part_of(usd, share, worked, spent, by_use=bill.by_use)
 
     def columns(self, factors: Factors) -> "dict[str, Column]":
         """Return the present value of what each option pays so, by the name of its column of a draw."""
@@ -130,15 +155,26 @@ def _amount(part: _Part, factors: Factors) -> "Column":
 
 
 def _part_of(
-    usd: "Sequence[tuple[_Part, Column]]", share: _Share, spent: "Column", *, by_use: bool
+    usd: "Sequence[tuple[_Part, Column]]", share: _Share, worked: "Column", spent: "Column", *, by_use: bool
 ) -> "Column | float":
     """Return the share of a bill's price that an option pays: as it pays the parts of the bill."""
     import numpy as np  # noqa: PLC0415
 
-    if not by_use or share.fixed_share == share.variable_share:
+    if not (by_use and share.mixed):
         return share.fixed_share
-    paid = sum(amount * (share.fixed_share if part.fixed else share.variable_share) for part, amount in usd)
+    paid = sum(amount * (share.fixed_share if part.fixed else worked) for part, amount in usd)
     return np.divide(paid, spent, out=np.zeros_like(spent), where=spent > 0)
+
+
+def _shortfall(committed_usd: float) -> "Callable[[Column], Column]":
+    """Return what is paid at the end of a year by what its use costs: max(0, committed - spent)."""
+
+    def of(spent: "Column") -> "Column":
+        import numpy as np  # noqa: PLC0415
+
+        return np.maximum(0.0, committed_usd - spent)
+
+    return of
 
 
 def _fees(ledger: Ledger) -> "dict[str, Callable[[Column], Column]]":

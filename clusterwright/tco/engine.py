@@ -31,7 +31,7 @@ from clusterwright.tco.records import (
     Parameter,
     PricedLine,
 )
-from clusterwright.tco.results import breakevens, candidate_costs, cumulative_points
+from clusterwright.tco.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
 from clusterwright.tco.stages import Event, Stage, lots, together
 
@@ -52,6 +52,7 @@ TABLES = (
     "owner_flow",
     "surcharge_flow",
     "charge_flow",
+    "spend_term",
     "commitment_year",
     "commitment_flow",
     "support_flow",
@@ -63,18 +64,21 @@ TABLES = (
 AT_NEED = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
 
-def cost(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[CandidateCost, ...]:
+def cost(
+    candidates: Sequence[Candidate], economics: Economics, book: PriceBook, scenarios: Sequence[str] = SCENARIOS
+) -> tuple[CandidateCost, ...]:
     """Return what each candidate costs, in order.
 
     Args:
         candidates: compared with each other; all do the same number of runs in the horizon.
         economics: what money is counted with.
         book: documented prices.
+        scenarios: to count; the bands of costs are unknown without `low` and `high`.
 
     Raises:
         InputError: an economic value is out of range, or two candidates share a key.
     """
-    return Ledger(candidates, economics, book).costs()
+    return Ledger(candidates, economics, book, scenarios=scenarios).costs()
 
 
 class Ledger:
@@ -89,7 +93,12 @@ class Ledger:
     """
 
     def __init__(
-        self, candidates: Sequence[Candidate], economics: Economics, book: PriceBook, mixes: Sequence[Mix] = ()
+        self,
+        candidates: Sequence[Candidate],
+        economics: Economics,
+        book: PriceBook,
+        mixes: Sequence[Mix] = (),
+        scenarios: Sequence[str] = SCENARIOS,
     ) -> None:
         _check(candidates, economics, mixes)
         known = assumptions()
@@ -108,7 +117,7 @@ class Ledger:
         self.own_parameters = {entry.key: own_parameters(entry, known, had) for entry in self.candidates}
         self._made: set[str] = set()
         self._connection = of_its_own()
-        self._fill(known)
+        self._fill(known, scenarios)
         self.work_shares: dict[str, dict[str, float]] = {mix.key: {} for mix in self.mixes}
         for row in self._rows("tco/sql/mix_work_row.sql"):
             self.work_shares[row["key"]][row["part_key"]] = row["work_share"]
@@ -181,7 +190,7 @@ class Ledger:
             )
         return self
 
-    def _fill(self, known: Mapping[str, Assumption]) -> None:
+    def _fill(self, known: Mapping[str, Assumption], scenarios: Sequence[str]) -> None:
         unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
             "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
@@ -192,12 +201,12 @@ class Ledger:
                 for row in line_rows(candidate, self.lines[candidate.key])
             ],
             "parameter": [
-                *(row for parameter in self.parameters for row in parameter_rows(parameter)),
+                *(row for parameter in self.parameters for row in parameter_rows(parameter, scenarios)),
                 *(
                     row
                     for candidate in self.candidates
                     for parameter in self.own_parameters[candidate.key]
-                    for row in parameter_rows(parameter, candidate.key)
+                    for row in parameter_rows(parameter, scenarios, candidate.key)
                 ),
             ],
             "owner_cost": [asdict(term) | {"parameters": list(term.parameters)} for term in owner_costs()],
@@ -244,17 +253,24 @@ class Ledger:
         """Return the share of the hours that the work of the first year takes on each candidate, by key."""
         return {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
 
-    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
+    def committed_months(self, candidate: Candidate) -> float | None:
+        """Return the length of the terms that a candidate commits to in months, None where it commits to none."""
         term = candidate.term or self.economics.term
         if candidate.owned or term not in COMMITTED_TERMS:
-            return ()
+            return None
         agreed = None if candidate.contract is None else candidate.contract.period_months
+        return agreed or TERM_MONTHS[term]
+
+    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
+        months = self.committed_months(candidate)
+        if months is None:
+            return ()
         return commitment_lots(
             candidate.key,
             self.economics.pace,
             horizon_months=self.economics.horizon_months,
             busy_fraction=busy[candidate.key],
-            period_months=agreed or TERM_MONTHS[term],
+            period_months=months,
         )
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:

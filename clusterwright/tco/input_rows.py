@@ -130,7 +130,7 @@ def line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
     ]
 
 
-def parameter_rows(parameter: Parameter, candidate_key: str = "") -> list[Row]:
+def parameter_rows(parameter: Parameter, scenarios: Sequence[str], candidate_key: str = "") -> list[Row]:
     """Return a parameter as a row per scenario, of one candidate or, without a key, of all."""
     values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
     kept = asdict(parameter)
@@ -139,11 +139,11 @@ def parameter_rows(parameter: Parameter, candidate_key: str = "") -> list[Row]:
             "scenario": scenario,
             "candidate_key": candidate_key,
             "key": parameter.key,
-            "value": value,
+            "value": values[scenario],
             "basis": kept["basis"],
             "source": kept["source"],
             "price_date": kept["date"],
             "confidence": "high" if parameter.basis == "given" else "low",
         }
-        for scenario, value in values.items()
+        for scenario in scenarios
     ]

@@ -3,9 +3,16 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from clusterwright.tco.payments import Financing
 from clusterwright.tco.stages import Pace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
 
 _YEAR = 12.0
 
@@ -40,6 +47,9 @@ class Mix:
         parts: whose costs it shares; several of one candidate follow on each other.
         delivery_months: from the order of what is owned to its work.
         deposit: share of the first purchase that is paid at the order; the rest is paid at delivery.
+        rented_key: of the candidate that does the rest; empty where shares of the work are fixed.
+        most_work: that what is owned can do, over the whole work of a month of the first year, where it does not grow
+            with the work; None where it does.
         financing: how the purchases are paid for; None at once.
     """
 
@@ -50,7 +60,31 @@ class Mix:
     parts: tuple[Part, ...]
     delivery_months: float = 0.0
     deposit: float = 1.0
+    rented_key: str = ""
+    most_work: float | None = None
     financing: Financing | None = None
+
+    @property
+    def rents_more(self) -> bool:
+        """Whether more is rented where there is more work; else every part does its share of it."""
+        return self.most_work is not None
+
+
+def owned_share(most_work: float | None, work: "float | Column") -> "float | Column":
+    """Return the share of the work that owned nodes do: all that they can.
+
+    Args:
+        most_work: that they can do; None is all of it.
+        work: of a month, in the same unit, or that of each draw.
+
+    >>> owned_share(0.6, 1.5)
+    0.4
+    """
+    import numpy as np  # noqa: PLC0415 - heavy, and only draws hand in columns
+
+    if most_work is None:
+        return 1.0 + 0.0 * work
+    return np.minimum(1.0, most_work / work) if isinstance(work, np.ndarray) else min(1.0, most_work / work)
 
 
 def owned_and_rented(
@@ -88,7 +122,7 @@ def owned_and_rented(
     for start, end in _spans(pace, horizon_months, delivery_months):
         there = start >= delivery_months
         work = pace.work(start)
-        owned = 0.0 if not there else most_work if expands else min(1.0, most_work / work)
+        owned = 0.0 if not there else most_work if expands else float(owned_share(most_work, work))
         to_month = None if end >= horizon_months else end
         shares = [(owned_key, nodes_share, owned)] if there else []
         shares.append((rented_key, 1.0 - nodes_share if there else 1.0, 1.0 - owned))

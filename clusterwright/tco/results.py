@@ -16,7 +16,8 @@ from clusterwright.tco.records import (
 )
 
 Row = Mapping[str, Any]
-_SCENARIOS = ("base", "low", "high")
+#: Everything as it is taken to be, and every assumption at its cheap or at its dear end.
+SCENARIOS = ("base", "low", "high")
 
 
 def candidate_costs(
@@ -41,7 +42,7 @@ def candidate_costs(
             term=candidate.term or economics.term,
             lines=lines[candidate.key],
             work=work_by_key[candidate.key],
-            totals={scenario: total_by_key.get((candidate.key, scenario), {}) for scenario in _SCENARIOS},
+            totals={scenario: total_by_key.get((candidate.key, scenario), {}) for scenario in SCENARIOS},
             categories=categories_by_key[candidate.key],
             mixed=candidate.key in mixed,
         )
@@ -59,7 +60,7 @@ def _candidate_cost(
     categories: Sequence[Row],
     mixed: bool,
 ) -> CandidateCost:
-    base, low, high = (totals[scenario] for scenario in _SCENARIOS)
+    base, low, high = (totals[scenario] for scenario in SCENARIOS)
     feasible = work["fits"]
     run_usd = base.get("run_usd")
     return CandidateCost(

@@ -3,17 +3,18 @@
 select
     key,
     key as part_key,
+    false as mixed,
     1.0 as fixed_share,
-    1.0 as variable_share,
     0.0 as from_month,
     $horizon_months as to_month
 from work
+where listed
 union all
 select
     key,
     part_key,
+    true as mixed,
     fixed_share,
-    variable_share,
     from_month,
     coalesce(to_month, $horizon_months) as to_month
 from mix_part

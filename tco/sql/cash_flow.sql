@@ -37,7 +37,7 @@ select
     confidence,
     price_set_month
 from cash_term
-where is_part and (usd <> 0 or scaled_by is null)
+where is_part and (usd <> 0 or usd_each = 0)
 group by
     scenario,
     key,

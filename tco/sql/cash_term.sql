@@ -1,7 +1,7 @@
 -- One row is one dated, tagged part of an amount of one option, with the inputs it is proportional to (the names of the
 -- columns of a draw): what `cash_flow` shows and what draws of uncertain inputs scale. A candidate is all of itself; a
 -- mix holds its shares of the rows of its parts; `part_key` is the candidate that a row comes from. `usd` is what the
--- base comes to, `usd_each` is for one unit of `scaled_by` (see `part_term`).
+-- base comes to, `usd_each` is for one unit of `scaled_by` (see `part_term`; of a mix also the share of the work).
 -- What is bought is had until it is sold, whenever it begins to work: purchases and sales belong to the part of a
 -- candidate that begins last. Of the first purchase one share is paid at the order, the rest at delivery. What is
 -- financed is paid for as `payment` says of each of the purchases: interest and lease are running costs, principal is
@@ -15,6 +15,7 @@ part as (
         1.0 as variable_share,
         0.0 as from_month,
         $horizon_months as to_month,
+        false as mixed,
         true as is_last,
         0.0 as delivery_months,
         1.0 as deposit,
@@ -29,6 +30,7 @@ part as (
         mix_part.variable_share,
         mix_part.from_month,
         coalesce(mix_part.to_month, $horizon_months) as to_month,
+        true as mixed,
         row_number() over (partition by mix_part.key, mix_part.part_key order by mix_part.from_month desc) = 1
             as is_last,
         mix.delivery_months,
@@ -64,10 +66,15 @@ shared as (
         part_term.confidence,
         part_term.is_part,
         part_term.price_set_month,
-        part_term.scaled_by,
+        part_term.scaled_by as part_scaled_by,
         part_term.usd_each,
         part_term.usd,
         part_term.month_end + instalment.paid_later_months as month_end,
+        if(
+            instalment.mixed and part_term.fixed_or_variable = 'variable',
+            'share/' || instalment.key || '/' || instalment.part_key || '/' || cast(instalment.from_month as integer),
+            null
+        ) as share_of_work,
         if(part_term.fixed_or_variable = 'fixed', instalment.fixed_share, instalment.variable_share)
         * if(part_term.capex_or_opex = 'capex' and part_term.month_end = 0, instalment.paid_share, 1.0) as had_share,
         instalment.leased and part_term.capex_or_opex = 'capex' as is_leased
@@ -96,12 +103,12 @@ purchase as (
         inputs,
         basis,
         confidence,
-        scaled_by,
+        part_scaled_by as scaled_by,
         sum(usd_each * had_share) as usd_each,
         sum(usd * had_share) as usd
     from shared
     where capex_or_opex = 'capex' and category <> 'resale'
-    group by key, part_key, scenario, month_end, inputs, basis, confidence, scaled_by
+    group by key, part_key, scenario, month_end, inputs, basis, confidence, part_scaled_by
 )
 
 select
@@ -121,8 +128,8 @@ select
     confidence,
     is_part,
     price_set_month,
-    scaled_by,
-    usd_each * had_share as usd_each,
+    coalesce(share_of_work, part_scaled_by) as scaled_by,
+    usd_each * if(share_of_work is null, had_share, 1.0) as usd_each,
     usd * had_share as usd
 from shared
 where not is_leased

@@ -14,5 +14,5 @@ select
     '' as price_date,
     'high' as confidence,
     [] as inputs,
-    greatest(0.0, committed_usd - variable_usd - fixed_usd) as usd
+    greatest(0.0, committed_usd - spent_usd) as usd
 from commitment_year

@@ -1,5 +1,6 @@
 -- One row is one dated part of an amount in the base, with the columns of a draw that it is proportional to (`moves`):
--- of a cash flow (`flow`), or of what a plan of support is charged on (`support`). The time of a run is that of the
+-- of a cash flow (`flow`), of what a plan of support is charged on (`support`), or of what counts towards the committed
+-- spend of a year (`commitment`). The time of a run is that of the
 -- candidate it is done on; `usd` is for one unit of a quantity that follows the work by steps (`scaled_by`). What is
 -- held at a price that is agreed later than today follows the price, as what is rented by use does.
 with
@@ -10,8 +11,9 @@ charged as (
         fixed_or_variable,
         held,
         inputs,
+        scaled_by,
         price_set_month,
-        usd
+        usd_each as usd
     from rent_flow
     where scenario = 'base' and category <> 'unused_term'
     union all by name
@@ -51,10 +53,25 @@ term as (
         fixed_or_variable,
         held,
         inputs,
+        scaled_by,
         price_set_month,
         usd
     from charged
     where key in (select support_tier.key from support_tier)
+    union all by name
+    select
+        'commitment' as of_what,
+        key,
+        key as part_key,
+        year_end as month_end,
+        'fixed' as fixed_or_variable,
+        held,
+        inputs,
+        scaled_by,
+        price_set_month,
+        usd_each as usd
+    from spend_term
+    where scenario = 'base'
 )
 
 select
@@ -70,7 +87,6 @@ select
         list_transform(inputs, lambda name: if(name = 'run_time', 'run_time/' || part_key, name))
         || [
             scaled_by,
-            if(price_set_month is not null and held, 'committed_hours/' || part_key, null),
             if(price_set_month > 0 and held, 'cloud_price', null)
         ],
         lambda name: name is not null

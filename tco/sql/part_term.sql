@@ -10,9 +10,7 @@ flow as (
         true as is_part
     from purchase_flow
     union all by name
-    select
-        *,
-        false as is_part
+    select *
     from rent_flow
     union all by name
     select

@@ -2,7 +2,7 @@
 -- capacity block), each renewed until the end of the horizon. What the end cuts off the last commitment stands there:
 -- as a credit to the work that follows (`unused_term`), or as the rest that is still owed.
 -- Hours worked follow the work of each month. Committed nodes are those of `commitment_lot`: those that the work needs
--- later are commitments of their own.
+-- later are commitments of their own; `usd_each` is for the nodes of the bill, `scaled_by` names how many times that.
 -- `inputs` are what the amount is proportional to; `price_set_month` is the month at whose start the price of nodes was
 -- agreed, empty for everything else.
 with
@@ -27,7 +27,8 @@ dated as (
         rented_line.usd_per_month
         * (1.0 - rented_line.upfront_fraction)
         * worked.months
-        * if(rented_line.by_the_hour_worked, worked.work, 1.0) as usd
+        * if(rented_line.by_the_hour_worked, worked.work, 1.0) as usd,
+        1.0 as nodes
     from rented_line
     inner join worked on rented_line.key = worked.key
     where not rented_line.committed
@@ -38,7 +39,8 @@ dated as (
         rented_line.category as flow_category,
         rented_line.item || ', paid in advance' as flow_item,
         block.start_month as agreed_month,
-        rented_line.usd_per_month * rented_line.upfront_fraction * block.work_months as usd
+        rented_line.usd_per_month * rented_line.upfront_fraction * block.work_months as usd,
+        1.0 as nodes
     from rented_line
     inner join lateral (
         select
@@ -57,9 +59,9 @@ dated as (
         rented_line.item as flow_item,
         commitment_lot.start_month as agreed_month,
         rented_line.usd_per_month
-        * commitment_lot.nodes
         * (1.0 - rented_line.upfront_fraction)
-        * worked.months as usd
+        * worked.months as usd,
+        commitment_lot.nodes
     from rented_line
     inner join commitment_lot on rented_line.key = commitment_lot.key
     inner join worked
@@ -76,9 +78,9 @@ dated as (
         rented_line.item || ', paid in advance' as flow_item,
         commitment_lot.start_month as agreed_month,
         rented_line.usd_per_month
-        * commitment_lot.nodes
         * rented_line.upfront_fraction
-        * rented_line.period_months as usd
+        * rented_line.period_months as usd,
+        commitment_lot.nodes
     from rented_line
     inner join commitment_lot on rented_line.key = commitment_lot.key
     where rented_line.committed and rented_line.upfront_fraction > 0
@@ -91,9 +93,9 @@ dated as (
         || if(rented_line.rest = 'paid', ', rest of the commitment', ', paid in advance for later work') as flow_item,
         commitment_lot.start_month as agreed_month,
         rented_line.usd_per_month
-        * commitment_lot.nodes
         * (commitment_lot.start_month + rented_line.period_months - $horizon_months)
-        * if(rented_line.rest = 'paid', 1.0 - rented_line.upfront_fraction, -rented_line.upfront_fraction) as usd
+        * if(rented_line.rest = 'paid', 1.0 - rented_line.upfront_fraction, -rented_line.upfront_fraction) as usd,
+        commitment_lot.nodes
     from rented_line
     inner join commitment_lot on rented_line.key = commitment_lot.key
     where
@@ -114,7 +116,10 @@ select
     source,
     price_date,
     confidence,
-    usd,
+    committed as is_part,
+    usd as usd_each,
+    usd * nodes as usd,
+    if(committed, 'commitment/' || key || '/' || cast(agreed_month as integer), null) as scaled_by,
     if(by_the_hour_worked, 'variable', 'fixed') as fixed_or_variable,
     if(by_the_hour_worked, ['cloud_price', 'run_time', 'utilisation'], []) as inputs,
     if(by_term, agreed_month, null) as price_set_month

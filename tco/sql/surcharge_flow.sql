@@ -10,8 +10,8 @@ charged as (
         held,
         inputs,
         price_set_month,
-        null as scaled_by,
-        usd as usd_each,
+        scaled_by,
+        usd_each,
         usd
     from rent_flow
     where category <> 'unused_term'

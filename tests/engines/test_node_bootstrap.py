@@ -35,7 +35,7 @@ class Machine:
     pid: int
     sysfs: Path
 
-    def run(self, *command: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
         """Run a command inside the machine."""
         return subprocess.run(
             ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--net", "--pid", "--", *command],
@@ -236,7 +236,7 @@ def machines(
     finally:
         for machine in started.values():
             machine.holder.kill()
-            machine.holder.communicate(timeout=10)
+            machine.holder.communicate(timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +304,7 @@ def test_jobs_and_their_gpus_are_accounted_for(cluster: dict[str, Machine]) -> N
     )
     assert run.returncode == 0, run.stderr
     job = run.stdout.split()[-1]
-    for _ in range(50):
+    for _ in range(300):
         shown = cluster["login"].run("sacct", "-X", "-n", "-P", "-j", job, "-o", "State,NNodes,AllocTRES").stdout
         if shown.startswith("COMPLETED"):
             break
@@ -333,7 +333,10 @@ sed 's#SSL_CA=.*#SSL_CA={folder}/ca.pem#; s#slurmdbd.pid#other.pid#; s#slurmdbd.
     /etc/slurm/slurmdbd.conf >{folder}/slurmdbd.conf
 printf 'DbdPort=6999\\n' >>{folder}/slurmdbd.conf
 chown -R slurm {folder} && chmod 600 {folder}/slurmdbd.conf
-SLURM_CONF={folder}/slurm.conf timeout 3 setpriv --reuid=slurm --regid=slurm --clear-groups slurmdbd -D
+export SLURM_CONF={folder}/slurm.conf
+timeout 60 setpriv --reuid=slurm --regid=slurm --clear-groups slurmdbd -D &
+until grep -qs 'TLS/SSL error' /var/log/slurm/other.log || ! kill -0 $!; do sleep 0.1; done
+kill $!
 """
     cluster["head"].run("bash", "-c", script)
     log = cluster["head"].run("cat", "/var/log/slurm/other.log").stdout
@@ -349,7 +352,7 @@ def test_a_spot_node_that_is_taken_back_drains_and_hands_its_job_back(cluster: d
     job = head.run(*submit).stdout.split()[-1]
 
     def until(done: Callable[[], bool]) -> bool:
-        for _ in range(150):
+        for _ in range(600):
             if done():
                 return True
             time.sleep(0.1)

@@ -58,7 +58,7 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
             ["unshare", "--mount", "bash", "-c", script],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
             env={
                 "PATH": f"{programs}:{os.environ['PATH']}",

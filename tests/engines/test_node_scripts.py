@@ -50,7 +50,7 @@ def run_script(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
             input=text,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
             env={"PATH": search, "CLUSTER_NODE_ENV": str(env), **environment},
         )

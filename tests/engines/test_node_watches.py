@@ -170,7 +170,7 @@ def test_a_notice_drains_the_node_and_hands_its_jobs_back(
         assert watch.poll() is None
     quiet = log.exists()
     cloud[0].interrupted = True
-    output, _ = watch.communicate(timeout=30)
+    output, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0, output
     assert not quiet
     assert log.read_text().splitlines() == [
@@ -194,7 +194,7 @@ def test_a_job_that_was_queued_again_already_is_left_alone(
     }
     (tmp_path / "restarts").write_text("Restarts=0\n")
     cloud[0].interrupted = True
-    start("interruption.sh", programs_=programs, CLOUD="aws").communicate(timeout=30)
+    start("interruption.sh", programs_=programs, CLOUD="aws").communicate(timeout=120)
     assert "requeue" not in log.read_text()
 
 
@@ -212,7 +212,7 @@ def test_a_metadata_service_that_does_not_answer_is_no_notice(
             CLOUD=name,
             METADATA_URL="http://127.0.0.1:9",
         )
-        watch.communicate(timeout=30)
+        watch.communicate(timeout=120)
         assert len(polls.read_text().splitlines()) >= 3
     assert not (tmp_path / "drained").exists()
 
@@ -228,7 +228,7 @@ def test_busy_gpus_are_counted(
     """A GPU with any utilisation is busy; zero busy GPUs is a value that is published too."""
     file = tmp_path / "metric"
     programs = {"nvidia-smi": f"printf '{printed}'", "sleep": "exit 1"}
-    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=30)
+    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=120)
     assert file.read_text() == f"{busy}\n"
 
 
@@ -239,7 +239,7 @@ def test_what_cannot_be_counted_is_not_published(
     """A driver that fails must never look like an idle cluster."""
     file = tmp_path / "metric"
     programs = {"nvidia-smi": printed, "sleep": "exit 1"}
-    output, _ = start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=30)
+    output, _ = start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=120)
     assert "cannot be read" in output
     assert not file.exists()
 
@@ -251,7 +251,7 @@ def test_the_metric_reaches_each_cloud(
     log = tmp_path / "log"
     for name in ("aws", "azure", "gcp"):
         process = start(f"metric_{name}.sh", "5", programs_={"aws": f'echo "$*" >>{log}'})
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=120)
         assert process.returncode == 0, output
     dimensions = "--namespace gpu-cluster --metric-name BusyGpus --dimensions Cluster=trial --unit Count --value 5"
     assert log.read_text() == f"cloudwatch put-metric-data --region us-east-1 {dimensions}\n"
@@ -271,7 +271,7 @@ def test_reports_fall_on_full_periods(start: Callable[..., subprocess.Popen[str]
     """What a report itself takes comes off the wait, or a day of reports would be one short and never idle."""
     waits = tmp_path / "waits"
     programs = {"nvidia-smi": "/bin/sleep 1.1; echo 0", "sleep": f'echo "$1" >>{waits}; exit 1'}
-    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(tmp_path / "m")).communicate(timeout=30)
+    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(tmp_path / "m")).communicate(timeout=120)
     (wait,) = waits.read_text().split()
     assert int(wait) < 300
 
@@ -317,7 +317,7 @@ def test_busy_neuron_cores_are_counted(
     file, lines = tmp_path / "metric", tmp_path / "lines"
     lines.write_text("".join(f"{line}\n" for line in reports))
     programs = {"neuron-monitor": f"cat {lines}; while echo; do /bin/sleep 0.1; done", "sleep": "exit 1"}
-    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=30)
+    start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=120)
     assert file.read_text() == f"{busy}\n"
 
 
@@ -333,7 +333,7 @@ def test_trainium_that_cannot_be_read_is_not_idle(
     file, lines = tmp_path / "metric", tmp_path / "lines"
     lines.write_text("".join(f"{line}\n" for line in reports))
     programs = {"neuron-monitor": f"cat {lines}", "sleep": "exit 1"}
-    output, _ = start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=30)
+    output, _ = start("busy_gpus.sh", programs_=programs, METRIC_FILE=str(file)).communicate(timeout=120)
     assert "cannot be read" in output
     assert not file.exists()
 
@@ -377,7 +377,7 @@ def pod(tmp_path: Path, cloud: tuple[type[Cloud], str]) -> Callable[..., str]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=120,
             env={"PATH": f"{programs}:{os.environ['PATH']}", **variables},
         )
         return done.stderr

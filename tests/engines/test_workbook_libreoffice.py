@@ -21,6 +21,7 @@ from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
@@ -44,6 +45,50 @@ TAXED = [
     "tco.loan={share: 80 %, rate: 8 %, term: 48 months}",
 ]  # fmt: skip
 LEASED = ["tco.tax_rate=0.3", "tco.lease={kind: operating, rate: 7 %, residual: 25 %}"]
+
+#: Blueprints before and after a change of the inputs beside them, and of yellow cells, found by sheet, a text in their
+#: row and column.
+CONTRACTS = (
+    "tco.contracts=[{{target: aws, term: reserved_3y, payment: partial_upfront, upfront: {upfront}, discount: 10 %}}, "
+    "{{target: azure, term: reserved_1y, payment: all_upfront, rest: paid, discount: 5 %, discounted: all}}, "
+    "{{target: coreweave, rate: 2.10 USD, commitment_per_year: {commitment}}}, "
+    "{{target: aws, term: capacity_block, length: {length}}}]"
+)
+CLOUD = "tco.cloud={{egress: {egress}, nat: 30 TB, support: enterprise, setup: 200000 USD, goodput_loss: {loss}}}"
+GROWN = ["tco.tax_rate=0.3", "tco.depreciation_of={rack: macrs_15, network: straight_line_7}",
+         "economics.horizon=60 months", "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}"]  # fmt: skip
+LATE = ["tco.tax_rate=0.3", "tco.owner={resale_decay: {per_year: 0.35, step: 75 %, step_every: 24 months}}"]
+Case = tuple[list[str], list[str], dict[str, float | str], dict[tuple[str, str, str], float]]
+CASES: dict[str, Case] = {
+    "contracts": (
+        ["tco.tax_rate=0.2", CONTRACTS.format(upfront="50 %", commitment="20 MUSD", length="4 months"),
+         CLOUD.format(egress="80 TB", loss="3 %")],
+        ["tco.tax_rate=0.2", CONTRACTS.format(upfront="30 %", commitment="25 MUSD", length="5 months"),
+         CLOUD.format(egress="200 TB", loss="6 %"), "economics.discount_rate=0.05", "economics.utilisation=0.75",
+         "economics.horizon=35.5 months"],
+        {"discount_rate": 0.05, "egress_gb_per_month": 200e3, "goodput_loss": 0.06, "utilisation": 0.75,
+         "horizon_months": 35.5},
+        {("Contracts", "AWS, reserved 3y", "C"): 0.3, ("Contracts", "AWS, capacity block", "D"): 5.0,
+         ("Contracts", "CoreWeave, on demand", "F"): 25e6},
+    ),
+    "grown": (
+        [*GROWN, "tco.growth=30 %", "tco.refresh=18 months", "tco.purchase_price_change=-20 %"],
+        [*GROWN, "tco.growth=45 %", "tco.refresh=14 months", "tco.purchase_price_change=-10 %",
+         "economics.horizon=55.5 months", "economics.utilisation=0.7", "tco.bonus_depreciation=0.3",
+         "tco.depreciation=macrs_5_q3"],
+        {"growth_fraction_per_year": 0.45, "refresh_months": 14.0, "purchase_price_change_per_year": -0.1,
+         "horizon_months": 55.5, "utilisation": 0.7, "bonus_depreciation": 0.3, "depreciation_method": "macrs_5_q3"},
+        {},
+    ),
+    "mixed": (
+        [*LATE, "tco.delivery=6 months", "tco.deposit=30 %", "tco.depreciation_of={network: macrs_15}",
+         "tco.hybrid=[{owned: 60 %}, {owned: 30 %, utilisation: 85 %}]"],
+        [*LATE, "tco.delivery=4 months", "tco.deposit=45 %", "tco.depreciation_of={network: macrs_3}",
+         "economics.horizon=30 months", "tco.hybrid=[{owned: 60 %}, {owned: 30 %, utilisation: 85 %}]"],
+        {"delivery_months": 4.0, "deposit": 0.45, "depreciation_method_of_network": "macrs_3", "horizon_months": 30.0},
+        {},
+    ),
+}  # fmt: skip
 
 #: What a named input is set to.
 Inputs = dict[str, float | str]
@@ -88,6 +133,26 @@ def with_inputs(written: bytes, inputs: Inputs) -> bytes:
         sheet, cell = names[name].split("!")
         cells[sheet, cell.replace("$", "")] = value
     return with_cells(written, cells)
+
+
+def changed(case: Case) -> bytes:
+    """Return the workbook of a blueprint with other inputs and other yellow cells."""
+    first, _, inputs, wanted = case
+    written = formulas(plan_of(BLUEPRINT, first))
+    book = openpyxl.load_workbook(io.BytesIO(written), read_only=True)
+    cells = {
+        (sheet, f"{column}{place}"): value
+        for (sheet, text, column), value in wanted.items()
+        for place, row in enumerate(book[sheet].iter_rows(max_col=1, values_only=True), start=1)
+        if str(row[0]).startswith(text)
+    }
+    assert len(cells) == len(wanted)
+    return with_cells(with_inputs(written, inputs), cells)
+
+
+def in_euro(plan: Plan) -> bytes:
+    """Return a plan's workbook whose views show euro."""
+    return workbook_xlsx(plan, with_draws(plan), Currency(code="EUR", usd=1.25, day="2026-10-01", source="ECB"))
 
 
 def formulas(plan: Plan) -> bytes:
@@ -138,7 +203,7 @@ def other_taxed(taxed_plan: Plan) -> tuple[Plan, Inputs]:
     return plan, {
         "horizon_months": 30.0, "utilisation": 0.7, "discount_rate": 0.06, "power_price_usd_per_kwh": 0.15, "pue": 1.2,
         "tax_rate": 0.35, "depreciation_method": "straight_line_3", "bonus_depreciation": 0.1, "delivery_months": 4.0,
-        "loan_share": 0.5, "loan_rate": 0.05, "loan_months": 24.0, "resale_fraction": resale(plan),
+        "loan_share": 0.5, "loan_rate": 0.05, "loan_months": 24.0,
     }  # fmt: skip
 
 
@@ -154,14 +219,7 @@ def other_leased(leased_plan: Plan) -> tuple[Plan, Inputs]:
     plan = replace(leased_plan, economics=economics, tco=section)
     return plan, {
         "horizon_months": 27.25, "tax_rate": 0.1, "lease_rate": 0.11, "lease_residual": 0.4,
-        "resale_fraction": resale(plan),
     }  # fmt: skip
-
-
-def resale(plan: Plan) -> float:
-    """Return the share of the purchase that resale brings at the end of a plan's horizon."""
-    found = ledger(plan, PriceBook.open()).parameters
-    return next(entry.value for entry in found if entry.key == "resale_fraction")
 
 
 def two_thirds(plan: Plan) -> float:
@@ -195,8 +253,10 @@ def files(
         "longer": with_inputs(written, {"horizon_months": months + 12}),
         "wrong": with_cells(written, {("Cash onprem", f"C{FIRST_MONTH + 1}"): 1000.0}),
         "committed": formulas(committed_plan),
+        "told": with_inputs(in_euro(shipped_plan), {"shown_in": "USD"}),
         "taxed": with_inputs(formulas(taxed_plan), request.getfixturevalue("other_taxed")[1]),
         "leased": with_inputs(formulas(leased_plan), request.getfixturevalue("other_leased")[1]),
+        **{name: changed(case) for name, case in CASES.items()},
     }
 
 
@@ -331,6 +391,25 @@ def test_other_inputs_flow_through_every_view(
     assert agree_with_views(calculated(name), found) > 200
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_contracts_growth_and_lots_are_formulas(
+    name: str, calculated: Calculated, agree_with_views: Callable[..., int]
+) -> None:
+    """Contracts, charges of clouds, growth, refresh, lots, methods and delivery follow their inputs, to the cent."""
+    _, other, _, _ = CASES[name]
+    # The heat map is against what is cheapest at the first values, and with growth has numbers of the engine.
+    assert agree_with_views(calculated(name), with_draws(plan_of(BLUEPRINT, other)), heat=name == "mixed") > 200
+
+
+def test_views_that_show_euro_can_show_usd(
+    calculated: Calculated, shipped_plan: Plan, agree_with_views: Callable[..., int]
+) -> None:
+    """With the input set to USD every view is in USD again."""
+    book = calculated("told")
+    assert book["Options"]["I4"].value == "horizon, USD"
+    assert agree_with_views(book, with_draws(shipped_plan)) > 200
+
+
 def test_another_unit_price_gives_the_engines_other_figures(
     calculated: Calculated, shipped_plan: Plan, counted: Ledger
 ) -> None:
@@ -344,11 +423,7 @@ def test_a_shorter_horizon_and_one_that_is_too_long(
     calculated: Calculated, shipped_plan: Plan, counted: Ledger
 ) -> None:
     """Two thirds of the months give the engine's figures, a part of a month too; more months than rows give none."""
-    kept = next(entry.value for entry in shipped_plan.parameters if entry.key == "resale_fraction")
-    agree(
-        calculated("shorter"),
-        again(counted, horizon_months=two_thirds(shipped_plan), overrides=(("resale_fraction", kept),)),
-    )
+    agree(calculated("shorter"), again(counted, horizon_months=two_thirds(shipped_plan)))
     longer = calculated("longer")
     assert [longer["Summary"].cell(5, at).value for at in (5, 6, 7)] == ["unknown"] * 3
     assert longer["Options"]["I5"].value == "unknown"

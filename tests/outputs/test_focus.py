@@ -5,6 +5,7 @@ import dataclasses
 import datetime as dt
 import io
 import json
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -136,6 +137,16 @@ def test_refreshed_equipment_serves_from_its_own_day() -> None:
             assert mine == pytest.approx(option.horizon_usd, abs=0.005)
     bought = [row for row in found if row["ChargeCategory"] == "Purchase" and "DGX" in row["ChargeDescription"]]
     assert {row["ChargePeriodStart"][:7] for row in bought} >= {"2027-01", "2028-12"}
+    # What was bought at several times serves a month as one row of its line.
+    served = Counter(
+        (row["SubAccountId"], row["x_BillLineNumber"], row["ChargePeriodStart"], row["CommitmentDiscountStatus"])
+        for row in found
+        if row["ChargeCategory"] == "Usage" and row["x_CapexOrOpex"] == "capex"
+    )
+    assert set(served.values()) == {1}
+    units = [float(row["PricingQuantity"]) for row in found if row["PricingUnit"] == "Unit-Months"
+             and "DGX" in row["ChargeDescription"] and "share of the month" in row["ChargeDescription"]]  # fmt: skip
+    assert max(units) > min(units)
 
 
 def test_contracts_and_mixes_are_options_in_the_currency_that_is_billed() -> None:

@@ -111,7 +111,7 @@ def run_job(folder: Path, script: bytes, *words: str, **environment: str) -> sub
         "CHECKPOINT_PATH": str(folder / "checkpoints"),
     }
     return subprocess.run(
-        ["bash", str(path), *words], capture_output=True, text=True, check=False, env=known | environment, timeout=20
+        ["bash", str(path), *words], capture_output=True, text=True, check=False, env=known | environment, timeout=120
     )
 
 

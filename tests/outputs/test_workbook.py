@@ -13,7 +13,7 @@ from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import Currency, capital, term_text
+from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
 
 CENT = 0.005
@@ -140,23 +140,33 @@ def test_bill_lines_of_one_name_keep_their_own_rule(shipped_plan: Plan, book: Wo
     assert column(book, "Cash aws", "rent always")[1] == pytest.approx(always, abs=CENT)
 
 
-def test_totals_in_another_currency(shipped_plan: Plan) -> None:
-    """One sheet more divides the totals by one rate, which is an input; all others stay in USD."""
+def test_views_in_another_currency(shipped_plan: Plan) -> None:
+    """Every amount of a view is what it is in USD over one rate, titles name the currency; all else stays as it is."""
     euro = Currency(code="EUR", usd=1.25, day="2026-10-01", source="ECB")
     found = finances(shipped_plan, PriceBook.open(), draws=10, seed=1)
-    made = workbook_xlsx(shipped_plan, found, euro)
-    values = openpyxl.load_workbook(io.BytesIO(made), data_only=True)
-    sheet = values["In EUR"]
-    assert sheet["B3"].value == 1.25
-    rows = {row[0].value: [cell.value for cell in row[1:6]] for row in sheet.iter_rows(min_row=6) if row[0].value}
-    assert len(rows) == len(found.costs)
-    for cost in found.costs:
-        wanted = (cost.capex_usd, cost.horizon_usd, cost.npv_usd, cost.run_usd, cost.usd_per_gpu_hour)
-        told = rows[term_text(cost.key)] if term_text(cost.key) in rows else rows[capital(term_text(cost.key))]
-        assert told == pytest.approx([None if usd is None else usd / 1.25 for usd in wanted], abs=CENT)
-    formulas = openpyxl.load_workbook(io.BytesIO(made))["In EUR"]
-    assert all(str(cell.value).startswith("=") for row in formulas.iter_rows(min_row=6, min_col=2) for cell in row)
-    assert "In EUR" not in opened(shipped_plan).sheetnames
+    told, plain = (
+        openpyxl.load_workbook(io.BytesIO(workbook_xlsx(shipped_plan, found, currency)), data_only=True)
+        for currency in (euro, None)
+    )
+    assert told.sheetnames == plain.sheetnames
+    divided = 0
+    for sheet in plain:
+        if sheet.title in ("Inputs", "Assumptions"):
+            continue
+        pairs = zip(
+            (cell for row in sheet for cell in row), (cell for row in told[sheet.title] for cell in row), strict=True
+        )
+        for cell, other in pairs:
+            place = f"{sheet.title}!{cell.coordinate}"
+            if isinstance(cell.value, str) or cell.value is None:
+                assert other.value in (cell.value, str(cell.value).replace("USD", "EUR")), place
+            elif other.value != cell.value:
+                assert other.value * 1.25 == pytest.approx(cell.value, abs=CENT), place
+                divided += 1
+    assert divided > 400
+    options = {row[0].value: row for row in told["Options"].iter_rows(min_row=4)}
+    assert options["where and how"][8].value == "horizon, EUR"
+    assert told["Bill"]["I1"].value == "USD per period"
 
 
 def test_formulas_are_written_as_xlsxwriter_does() -> None:

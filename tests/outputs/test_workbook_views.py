@@ -25,7 +25,9 @@ GROWING = [
     "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}", "tco.depreciation_of={rack: macrs_15}",
 ]  # fmt: skip
 AT_DELIVERY = [
-    "tco.tax_rate=0.3", "tco.delivery=6 months", "tco.deposit=30 %",
+    "tco.tax_rate=0.3", "tco.delivery=6 months", "tco.deposit=30 %", "tco.hybrid=[{owned: 50 %}]",
+    ("tco.contracts=[{target: aws, term: capacity_block, length: 4 months}, {target: aws, term: reserved_3y, "
+    "payment: partial_upfront, commitment_per_year: 30 MUSD}]"), "tco.cloud={egress: 80 TB, support: business}",
     "tco.loan={share: 50 %, rate: 0 %, term: 24 months}", "economics.discount_rate=0",
 ]  # fmt: skip
 

@@ -94,6 +94,12 @@ def test_same_work_on_all(book: PriceBook) -> None:
     assert theirs.busy_fraction == pytest.approx(0.75)
     assert mine.runs_in_horizon == theirs.runs_in_horizon
     assert theirs.horizon_usd == pytest.approx(55.04 * 0.75 * 36 * 730)
+    alone, of_its_own = (
+        cost((dataclasses.replace(owned, utilisation=own),), bare(utilisation=shared, reference_days=20.0), book)[0]
+        for shared, own in ((0.3, None), (0.6, 0.3))
+    )
+    assert of_its_own == alone
+    assert of_its_own.run_usd != mine.run_usd
 
 
 def test_owned_cluster_that_cannot_do_the_work(book: PriceBook) -> None:
@@ -185,6 +191,9 @@ def test_assumed_price_is_marked(book: PriceBook) -> None:
     assert result.priced_share == pytest.approx(1 - 0.145 * kept / result.run_usd)
     assert result.run_usd_low == pytest.approx(result.run_usd - 0.029 * kept)
     assert result.run_usd_high == pytest.approx(result.run_usd + 0.058 * kept)
+    (alone,) = cost((candidate("azure/one", node, storage),), bare(), book, scenarios=("base",))
+    assert (alone.run_usd, alone.horizon_usd, alone.npv_usd) == (result.run_usd, result.horizon_usd, result.npv_usd)
+    assert (alone.run_usd_low, alone.horizon_usd_high) == (None, None)
 
 
 def test_resale_counts_against_the_priced_share(book: PriceBook) -> None:
@@ -287,9 +296,9 @@ def test_wrong_economics(book: PriceBook, wrong: dict[str, object]) -> None:
     assert caught.value.help
 
 
-@pytest.mark.parametrize("wrong", [{"calendar_days": 0.0}, {"term": "whenever"}])
+@pytest.mark.parametrize("wrong", [{"calendar_days": 0.0}, {"term": "whenever"}, {"utilisation": 1.2}])
 def test_wrong_candidate(book: PriceBook, wrong: dict[str, object]) -> None:
-    """A run without days and an unknown term are refused."""
+    """A run without days, an unknown term and more than all hours are refused."""
     with pytest.raises(InputError):
         cost((p5(**wrong),), Economics(), book)
 

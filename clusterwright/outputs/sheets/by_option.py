@@ -1,14 +1,15 @@
 """The sheet Cash by option: every option's cash by month side by side, which all views of finance read."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.engine_rows import by_class
-from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest, when
-from clusterwright.outputs.sheets.page import Page
+from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest
+from clusterwright.outputs.sheets.mixed import Mixed, mixed_options, write_mixes
 from clusterwright.outputs.sheets.rented import Rents, rent_of
-from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Class, Flows, Rows, Workbook, label_of, option_of
-from clusterwright.plan.hybrids import BRIDGED
+from clusterwright.outputs.sheets.shared import Class, Flows, Rows, Workbook, label_of, option_of
+from clusterwright.plan.hybrids import BASE
 from clusterwright.tco.records import CandidateCost
 
 _FIRST = 6  # row of month 0
@@ -16,6 +17,7 @@ _FACTS = (("days of a run", 2), ("GPUs", 3), ("busy share of the horizon", 4))
 _TITLES: Mapping[Class, str] = {
     "used": "running costs by use, USD", "committed": "committed nodes, USD", "standing": "rent of what stands, USD",
     "kept": "other running costs, USD", "bought": "bought, USD", "sold": "sold, USD",
+    "financed": "borrowed (negative) and paid back, USD",
 }  # fmt: skip
 
 
@@ -42,34 +44,55 @@ def write_calendar(work: Workbook) -> None:
     work.factors, work.years = tuple(factors), tuple(years)
 
 
-def write_by_option(work: Workbook, rents: Rents, sheets: Mapping[str, CashSheet]) -> None:
-    """Write every option's cash beside the calendar and fill the workbook's flows.
+def write_by_option(
+    work: Workbook, rents: Rents, sheets: Mapping[str, CashSheet], base: CashSheet | None
+) -> dict[str, Mixed]:
+    """Write every option's cash beside the calendar and fill the workbook's flows; return the mixes by key.
 
     Args:
         work: the workbook.
         rents: what rented options are counted with.
         sheets: of the plan's options, by target.
+        base: of the owned cluster as it is where it keeps its size; None where no mix needs it.
     """
     page = work.page("Cash by option")
     for title, row in _FACTS:
         page.text(row, 0, title)
     column = 4
-    # Mixes read the options that they are made of.
+    mixes: dict[str, Mixed] = {}
     for cost in sorted(work.found.costs, key=lambda cost: cost.mixed):
+        if cost.mixed and not mixes and mixed_options(work):  # they read the options that they are made of
+            mixes = write_mixes(work, _base(work, base), rents.stages)
         option = option_of(work.plan, cost)
-        flows = _one(work, rents, sheets.get(option.target) if option else None, cost, column)
+        sheet = sheets.get(option.target) if option else None
+        flows = _one(work, rents, mixes.get(cost.key) if cost.mixed else sheet, cost, column)
         work.flows[cost.key] = flows
         column += len(flows.amounts)
     work.flows = {cost.key: work.flows[cost.key] for cost in work.found.costs}
+    return mixes
 
 
-def _one(work: Workbook, rents: Rents, sheet: CashSheet | None, cost: CandidateCost, column: int) -> Flows:
+def _base(work: Workbook, sheet: CashSheet | None) -> Flows | None:
+    """Return the owned cluster that keeps its size, as a part of mixes."""
+    if sheet is None or work.owned is None:
+        return None
+    amounts = {kind: cells for kind in _TITLES if (cells := sheet.of(kind))}
+    return replace(work.owned, key=work.owned.key + BASE, amounts=amounts, assets=sheet.assets)
+
+
+def _one(work: Workbook, rents: Rents, known: CashSheet | Mixed | None, cost: CandidateCost, column: int) -> Flows:
     page = work.page("Cash by option")
     page.text(1, column, label_of(cost.key), "bold")
-    days, gpus, busy = _facts(work, page, sheet, cost, column)
-    bridged = _bridged(work, cost.key)
-    rented = rent_of(work, rents, cost, busy) if not bridged and (sheet is None or cost.key in rents.terms) else None
-    formulas = bridged or (rented.flows if rented else {kind: sheet.of(kind) for kind in _TITLES} if sheet else {})
+    days, gpus, busy = _facts(work, known, cost, column)
+    rents_it = cost.key in rents.terms or (known is None and not cost.mixed)
+    rented = rent_of(work, rents, cost, busy) if rents_it else None
+    formulas: Mapping[Class, Rows] = {}
+    if rented is not None:
+        formulas = rented.flows
+    elif isinstance(known, CashSheet):
+        formulas = {kind: known.of(kind) for kind in _TITLES}
+    elif known is not None:
+        formulas = known.flows
     formulas = _with_rest(work, cost.key, {kind: cells for kind, cells in formulas.items() if cells})
     kinds = [kind for kind in _TITLES if kind in formulas]
     page.widths_at(column, *(16.0 for _ in kinds))
@@ -80,50 +103,23 @@ def _one(work: Workbook, rents: Rents, sheet: CashSheet | None, cost: CandidateC
     }
     return Flows(
         key=cost.key, label=label_of(cost.key), cost=cost, amounts=amounts, days=days, gpus=gpus, busy=busy,
-        following=rented.following if rented else None,
+        assets=known.assets if known else {}, following=rented.following if rented else None,
     )  # fmt: skip
 
 
-def _bridged(work: Workbook, key: str) -> dict[Class, Rows]:
-    """Return the owner's months, rented until delivery, and what is bought paid in two parts; nothing of others."""
-    owned, bridge = work.owned, work.flows.get(work.found.taxed.bridged_by)
-    if owned is None or bridge is None or key != owned.key + BRIDGED:
-        return {}
-    until, deposit = work.names["delivery_months"], work.names.get("deposit")
-    nothing = (figure(0.0),) * work.rows
-    found: dict[Class, Rows] = {
-        kind: tuple(
-            when(month.at_most(until), before, after)
-            for month, before, after in zip(
-                work.months, bridge.amounts.get(kind, nothing), owned.amounts.get(kind, nothing), strict=True
-            )
-        )
-        for kind in RUNNING
-        if kind in bridge.amounts or kind in owned.amounts
-    }
-    found |= {kind: owned.amounts[kind] for kind in CAPITAL if kind in owned.amounts}
-    if deposit is not None:
-        whole = owned.amounts["bought"]
-        found["bought"] = tuple(
-            usd * deposit if row == 0 else usd + when(work.months[row].equals(until), (1.0 - deposit) * whole[0], 0.0)
-            for row, usd in enumerate(whole)
-        )
-    return found
-
-
 def _facts(
-    work: Workbook, page: Page, sheet: CashSheet | None, cost: CandidateCost, column: int
+    work: Workbook, known: CashSheet | Mixed | None, cost: CandidateCost, column: int
 ) -> tuple[Figure, Figure, Figure]:
     """Write the days of a run, the GPUs and the share of the horizon at work."""
-    if sheet is not None:
-        days, gpus, busy = (
-            page.put(row, column, cell, "number") for row, cell in ((2, sheet.days), (3, sheet.gpus), (4, sheet.busy))
-        )
+    page = work.page("Cash by option")
+    if known is not None:
+        facts = ((2, known.days), (3, known.gpus), (4, known.busy))
+        days, gpus, busy = (page.put(row, column, cell, "number") for row, cell in facts)
         return days, gpus, busy
     names = work.names
     if cost.mixed:
-        facts = ((2, cost.calendar_days), (3, float(cost.gpus)), (4, cost.busy_fraction))
-        days, gpus, busy = (page.number(row, column, value, "input") for row, value in facts)
+        amounts = ((2, cost.calendar_days), (3, float(cost.gpus)), (4, cost.busy_fraction))
+        days, gpus, busy = (page.number(row, column, value) for row, value in amounts)
         return days, gpus, busy
     days = page.number(2, column, cost.calendar_days, "input")
     runs = names["runs_in_horizon"] / names.get("mean_work", figure(1.0))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
-from clusterwright.outputs.sheets.cash_columns import Month, amount_of, columns_of
+from clusterwright.outputs.sheets.cash_columns import EQUIPMENT, Month, amount_of, columns_of
 from clusterwright.outputs.sheets.engine_rows import by_class
 from clusterwright.outputs.sheets.formula import (
     Figure,
@@ -21,7 +21,7 @@ from clusterwright.outputs.sheets.formula import (
     when,
 )
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import Class, Rows, Workbook
+from clusterwright.outputs.sheets.shared import Asset, Class, Rows, Workbook
 from clusterwright.outputs.sheets.stages import Stages
 from clusterwright.plan.record import Option
 from clusterwright.plan.words import NAME_OF_TARGET
@@ -39,6 +39,7 @@ class Column:
     title: str
     kind: Class
     cells: Rows
+    asset: Asset = EQUIPMENT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +71,13 @@ class CashSheet:
         chosen = [column.cells for column in self.columns if column.kind == kind]
         return tuple(added(cells) for cells in zip(*chosen, strict=True))
 
+    @property
+    def assets(self) -> dict[Asset, Rows]:
+        """What is bought by month row, by class."""
+        bought = [column for column in self.columns if column.kind == "bought"]
+        by_class = {column.asset: [entry.cells for entry in bought if entry.asset == column.asset] for column in bought}
+        return {asset: tuple(added(cells) for cells in zip(*rows, strict=True)) for asset, rows in by_class.items()}
+
     def sum_figure(self, title: str) -> Figure:
         """Return the sum of a column; `unknown` where an owned cluster cannot do the work in time."""
         return self._guarded(total(span(self.totals[title])), feasible=self.owned)
@@ -96,7 +104,9 @@ class CashSheet:
         return when(either(too_long, self.busy.above(1 + 1e-9)) if feasible else too_long, "unknown", counted)
 
 
-def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None, key: str) -> CashSheet:
+def write_cash(
+    work: Workbook, option: Option, bill: Bill, stages: Stages | None, key: str, *, sheet: str = ""
+) -> CashSheet:
     """Write the sheet of one option.
 
     Args:
@@ -105,8 +115,9 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         bill: the bill's lines.
         stages: what stands in each month; None where nothing grows and nothing is replaced.
         key: of the option in the comparison, whose rows the engine found.
+        sheet: name of the sheet, that of the option's target without one.
     """
-    page = work.page(f"Cash {option.target}")
+    page = work.page(sheet or f"Cash {option.target}")
     page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}")
     page.widths(26, rest=17, columns=30)
     page.sheet.freeze_panes(_FIRST, 2)
@@ -121,7 +132,8 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
-    rest = by_class(work, key, [month.value for month in months], kinds, rows) if _as_planned(work, option) else {}
+    compared = not sheet and _as_planned(work, option)
+    rest = by_class(work, key, [month.value for month in months], kinds, rows) if compared else {}
     if rest:
         work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())
     titles = [column.title for column in formulas] + [f"{_FROM_ENGINE}{kind}" for kind in rest]
@@ -144,12 +156,13 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         extra = _extra(page, (at, 2 + len(cells)), cells, sold, (_factor(work, months[row]), so_far))
         for title, cell in zip(_EXTRA, extra, strict=True):
             totals[title].append(cell)
+    assets = [*(column.asset for column in formulas), *(EQUIPMENT for _ in rest)]
     return CashSheet(
         work=work,
         option=option,
         columns=tuple(
-            Column(title=title, kind=kind, cells=tuple(cells))
-            for title, kind, cells in zip(titles, [*kinds, *rest], columns, strict=True)
+            Column(title=title, kind=kind, cells=tuple(cells), asset=asset)
+            for title, kind, cells, asset in zip(titles, [*kinds, *rest], columns, assets, strict=True)
         ),
         totals={title: tuple(cells) for title, cells in totals.items()},
         busy=facts["busy"],
@@ -158,6 +171,12 @@ def write_cash(work: Workbook, option: Option, bill: Bill, stages: Stages | None
         days=facts["days"],
         gpus=facts["gpus"],
     )
+
+
+def owner_cells(work: Workbook, option: Option, busy: float) -> tuple[Figure, Figure]:
+    """Return the cells of an owned option's busy share of the horizon, and of its servers."""
+    page = work.page(f"Cash {option.target}")
+    return page.cell(5, 1, busy), page.cell(8, 1, float(option.nodes))
 
 
 def _as_planned(work: Workbook, option: Option) -> bool:

@@ -6,10 +6,11 @@ Which costs an owner has is data (`tco/owner_costs.csv`); how they are counted i
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clusterwright.outputs.sheets.bill import Bill
+from clusterwright.outputs.sheets.bill import ONE_TIME, Bill
 from clusterwright.outputs.sheets.formula import Figure, added, both, figure, largest, smallest, when
-from clusterwright.outputs.sheets.shared import Class, Workbook
-from clusterwright.outputs.sheets.stages import Stages
+from clusterwright.outputs.sheets.inputs import METHOD
+from clusterwright.outputs.sheets.shared import Asset, Class, Workbook
+from clusterwright.outputs.sheets.stages import Stages, staged
 from clusterwright.plan.record import Option
 from clusterwright.tco.owner_costs import OwnerCost, owner_costs
 
@@ -24,11 +25,17 @@ _STAGED = {
 }  # fmt: skip
 
 
+#: What is written off like the rest, and replaced like it.
+EQUIPMENT = Asset()
+#: Categories of what is kept where equipment is replaced.
+_STAYS = ("building", "software", ONE_TIME)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """An amount of one column: what it is, when it is paid (start, sale, end, close, month), and by what it is counted.
+    """An amount of one column: what it is, when it is paid, and by what it is counted.
 
-    `warranted`: paid by the month, after the warranty.
+    `due`: order, start, sale, end, close or month. `warranted`: paid by the month, after the warranty.
     """
 
     usd: Figure
@@ -39,11 +46,12 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Formula:
-    """One column: its parts are added up."""
+    """One column: its parts are added up; `asset`: the class of what it buys."""
 
     title: str
     kind: Class
     parts: tuple[Part, ...]
+    asset: Asset = EQUIPMENT
 
 
 def columns_of(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, Figure]) -> list[Formula]:
@@ -59,8 +67,7 @@ def columns_of(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, F
     charges = {line.line.charge for line in option.lines}
     found = []
     if "once" in charges:
-        bought = Part(usd=bill.usd(label, charge="once"), due="start")
-        found.append(Formula(title="purchase", kind="bought", parts=(bought,)))
+        found += _purchases(work, option, bill)
     if option.it_power_w is not None:
         found += _owned(work, facts)
     if option.it_power_w is None or charges & {"hourly", "monthly"}:
@@ -79,6 +86,28 @@ def columns_of(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, F
             if bill.has(label, paid=name)
         ]
     return found
+
+
+def _purchases(work: Workbook, option: Option, bill: Bill) -> list[Formula]:
+    """Return what the bill buys: in one column, and in one of its own what is written off or paid otherwise."""
+    label = option.target
+    rest, found = bill.usd(label, charge="once"), []
+    for category in sorted({line.line.category for line in option.lines if line.line.charge == "once"}):
+        asset = asset_of(work, category)
+        if asset != EQUIPMENT or category == ONE_TIME:
+            usd = bill.usd(label, charge="once", category=category)
+            rest -= usd
+            part = Part(usd=usd, due="order" if category == ONE_TIME else "start")
+            found.append(Formula(title=f"purchase: {category}", kind="bought", parts=(part,), asset=asset))
+    return [Formula(title="purchase", kind="bought", parts=(Part(usd=rest, due="start"),)), *found]
+
+
+def asset_of(work: Workbook, category: str) -> Asset:
+    """Return the class that what is bought in a category belongs to."""
+    return Asset(
+        category=category if f"{METHOD}_of_{category}" in work.names else "",
+        stays=category in _STAYS and staged(work),
+    )
 
 
 def _owned(work: Workbook, facts: Mapping[str, Figure]) -> list[Formula]:
@@ -114,7 +143,7 @@ def _owner_column(work: Workbook, facts: Mapping[str, Figure], item: str, group:
         else "bought" if first.capex_or_opex == "capex"
         else "used" if first.fixed_or_variable == "variable" else "kept"
     )  # fmt: skip
-    return Formula(title=item, kind=kind, parts=tuple(parts))
+    return Formula(title=item, kind=kind, parts=tuple(parts), asset=asset_of(work, first.category))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +174,8 @@ def _due(work: Workbook, stages: Stages | None, usd: Figure, kind: tuple[str, st
     last = both(month.end.equals(work.names["horizon_months"]), month.length.above(0.0))
     if due == "month":
         return usd * _standing(stages, unit, month) * _length(work, warranted, month)
+    if due == "order":
+        return usd if month.row == 0 else figure(0.0)
     if stages is None:
         if due == "start":
             return usd if month.row == 0 else figure(0.0)

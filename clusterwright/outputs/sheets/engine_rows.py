@@ -12,6 +12,8 @@ LEAST_USD = 0.004
 
 def class_of(category: str, capex_or_opex: str, fixed_or_variable: str) -> Class:
     """Return the class of a row of the cash flow; `kept` for every running cost that does not follow the hours."""
+    if capex_or_opex == "financing":
+        return "financed"
     if capex_or_opex == "capex":
         return "sold" if category == "resale" else "bought"
     return "used" if fixed_or_variable == "variable" else "kept"
@@ -48,7 +50,7 @@ def by_class(
     """
     paid = paid_by_month(work, key)
     found: dict[Class, list[float]] = {}
-    for kind in ("used", "kept", "bought", "sold"):
+    for kind in ("used", "kept", "bought", "sold", "financed"):
         rest = [
             paid.get((kind, float(str(month))), 0.0)
             - sum(float(cell.value or 0.0) for cell, of in zip(row, kinds, strict=True) if _told(of) == kind)

@@ -15,11 +15,10 @@ from clusterwright.outputs.sheets.formula import (
     when,
     whole,
 )
-from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.outputs.sheets.tax import Taxed
 
-_FIRST = 16
+_FIRST = 4
 _KINDS = ("cash", "loan", "operating lease", "finance lease")
 _ROWS = (
     "financed, USD", "payment a month, USD", "interest over the horizon, USD", "liability at the start, USD",
@@ -53,7 +52,7 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[s
         "Shares and rates are on the sheet Inputs. Financing stands beside the cash flow and is discounted at the same "
         "rate; interest lowers income.",
     )
-    page.widths(34, rest=18, columns=12)
+    page.widths(34, rest=18, columns=5)
     owned = work.owned
     if owned is None:
         page.text(3, 0, "Nothing is bought in this plan.", "note")
@@ -62,7 +61,7 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[s
     page.sheet.freeze_panes(_FIRST, 1)
     page.head(3, (paid.label, *_KINDS))
     for row, title in enumerate(_ROWS, start=4):
-        page.text(row, 0, title)
+        page.label(row, 0, title)
     note = "in the blueprint" if work.plan.tco.loan else "example"
     lease = work.plan.tco.lease
     page.text(10, 0, "source", "note")
@@ -70,11 +69,11 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[s
     for column, kind in ((3, "operating"), (4, "finance")):
         page.text(10, column, "in the blueprint" if lease and lease.kind == kind else "example", "text_right")
     cost = page.put(11, 1, total(span(paid.bought)))
-    page.text(11, 0, "purchase, USD")
+    page.label(11, 0, "purchase, USD")
     worth = paid.figures["npv_after"]
     principal = work.names["loan_share"] * cost
-    loan = _loan(work, page, principal)
-    leased = _lease(work, page, cost)
+    loan = _loan(work, principal)
+    leased = _lease(work, cost)
     factors = span(work.factors)
     capital = added([product_sum(span(cells), factors) for cells in (paid.bought, paid.sold, paid.capital_tax)])
     purchase = product_sum(span(paid.bought), factors)
@@ -99,20 +98,24 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[s
     found: dict[str, dict[str, Figure]] = {}
     for column, (kind, figures) in enumerate(values.items(), start=1):
         cells = [page.put(row, column, usd) for row, usd in enumerate(figures, start=4)]
-        more = page.put(9, column, cells[4] - page.cell(8, 1, worth.value) if column > 1 else figure(0.0))
+        more = page.put(9, column, cells[4] - page.money(8, 1, worth.value) if column > 1 else figure(0.0))
         found[kind] = dict(zip(_ROWS, [*cells, more], strict=True))
     work.checks.append(("loan: paid back + still owed = borrowed", loan.unpaid))
     work.checks.append(("lease: paid back + residual = leased", leased.unpaid))
     return found
 
 
-def _loan(work: Workbook, page: Page, principal: Figure) -> _Schedule:
-    names = work.names
+def _loan(work: Workbook, principal: Figure) -> _Schedule:
+    names, view, page = work.names, work.page("Financing"), work.page("Financing by month")
+    page.title("Financing by month: the loan, and the lease over the whole months of the horizon")
+    page.widths(9, rest=17, columns=2 + len(_LOAN) + len(_LEASE))
+    page.sheet.freeze_panes(_FIRST, 1)
+    page.sheet.repeat_columns(0)
     page.text(_FIRST - 2, 1, "Loan", "bold")
     page.head(_FIRST - 1, ("month", *_LOAN), texts=0)
     rate, periods = names["loan_rate"] / 12.0, names["loan_months"]
-    monthly = page.put(12, 1, payment(rate, periods, principal))
-    page.text(12, 0, "loan: payment a month, USD")
+    monthly = view.put(12, 1, payment(rate, periods, principal))
+    view.label(12, 0, "loan: payment a month, USD")
     owed = principal
     interests, returned, cash = [], [], []
     for row, month in enumerate(work.months):
@@ -137,16 +140,16 @@ def _lease_months(work: Workbook) -> Figure:
     return largest(1.0, whole(work.names["horizon_months"]))
 
 
-def _lease(work: Workbook, page: Page, cost: Figure) -> _Schedule:
-    names = work.names
+def _lease(work: Workbook, cost: Figure) -> _Schedule:
+    names, view, page = work.names, work.page("Financing"), work.page("Financing by month")
     column = 7
-    page.text(_FIRST - 2, column, "Lease over the whole months of the horizon", "bold")
+    page.text(_FIRST - 2, column, "Lease", "bold")
     page.head(_FIRST - 1, _LEASE, texts=0, column=column)
     rate, left = names["lease_rate"] / 12.0, names["lease_residual"] * cost
-    months = page.put(13, 1, _lease_months(work), "count")
-    page.text(13, 0, "lease: payments")
-    monthly = page.put(13, 3, payment(rate, months, cost, left))
-    page.text(13, 2, "payment, USD", "text_right")
+    months = view.put(13, 1, _lease_months(work), "count")
+    view.text(13, 0, "lease: payments")
+    monthly = view.put(14, 1, payment(rate, months, cost, left))
+    view.label(14, 0, "lease: payment a month, USD")
     owed = cost
     interests, operating, finance = [], [], []
     for row in range(work.rows):

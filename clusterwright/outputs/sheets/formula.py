@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 Value = float | str | bool | None
 
@@ -85,6 +84,8 @@ class Span:
 
     text: str
     values: tuple[Value, ...]
+    #: What each cell is multiplied with to give its value, empty for nothing.
+    factor: str = ""
 
 
 def figure(value: Operand) -> Figure:
@@ -96,8 +97,9 @@ def figure(value: Operand) -> Figure:
 
 def span(cells: Sequence[Figure]) -> Span:
     """Return the range from the first to the last of cells that were written side by side."""
-    last = cells[-1].text.rpartition("!")[2]
-    return Span(f"{cells[0].text}:{last}", tuple(cell.value for cell in cells))
+    first, _, factor = cells[0].text.partition("*")
+    last = cells[-1].text.partition("*")[0].rpartition("!")[2]
+    return Span(f"{first}:{last}", tuple(cell.value for cell in cells), factor)
 
 
 def added(terms: Sequence[Figure]) -> Figure:
@@ -110,7 +112,12 @@ def added(terms: Sequence[Figure]) -> Figure:
 
 def total(cells: Span) -> Figure:
     """Return SUM of a range; texts count as nothing."""
-    return Figure(f"SUM({cells.text})", math.fsum(numbers(cells)))
+    return times(Figure(f"SUM({cells.text})", math.fsum(numbers(cells))), cells.factor)
+
+
+def times(found: Figure, factor: str) -> Figure:
+    """Return what a formula gives, the named factor included in its value already; empty for none."""
+    return Figure(f"{_held(found, _PRODUCT)}*{factor}", found.value, _PRODUCT) if factor else found
 
 
 def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
@@ -158,40 +165,6 @@ def looked_up(cells: Span, labels: Span, label: Figure) -> Figure:
     return Figure(text, None if place is None else cells.values[place])
 
 
-def last_below(cells: Span, limit: float) -> Figure:
-    """Return the place, counted from one, of the last cell below a limit; 0 if there is none."""
-    return _last(cells, f"<{figure(limit).text}", lambda usd: usd < limit)
-
-
-def last_above(cells: Span, limit: float) -> Figure:
-    """Return the place, counted from one, of the last cell above a limit; 0 if there is none."""
-    return _last(cells, f">{figure(limit).text}", lambda usd: usd > limit)
-
-
-def sign_changes(cells: Span) -> Figure:
-    """Return how often cells side by side differ in sign."""
-    first, _, last = cells.text.partition(":")
-    sheet, _, start = first.rpartition("!")
-    earlier = f"{first}:{_moved(last, -1)}"
-    later = f"{sheet}!{_moved(start, 1)}:{last}"
-    usd = numbers(cells)
-    found = sum(one * two < 0 for one, two in pairwise(usd))
-    return Figure(f"SUMPRODUCT(--({earlier}*{later}<0))", float(found))
-
-
-def _moved(cell: str, rows: int) -> str:
-    """Return an absolute cell such as `$B$7` some rows further down."""
-    letters, row = cell.rsplit("$", 1)
-    return f"{letters}${int(row) + rows}"
-
-
-def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
-    place = max((number for number, usd in enumerate(numbers(cells), start=1) if chosen(usd)), default=0)
-    first = cells.text.partition(":")[0]
-    text = f"SUMPRODUCT(MAX(({cells.text}{test})*(ROW({cells.text})-ROW({first})+1)))"
-    return Figure(text, float(place))
-
-
 def remainder(of: Figure, by: Figure) -> Figure:
     """Return MOD of numbers that are not negative."""
     value = calculated(math.fmod, (of.value, by.value))
@@ -232,6 +205,11 @@ def whole(of: Figure) -> Figure:
     return Figure(f"INT({of.text})", _with(lambda one: float(math.floor(one)), of))
 
 
+def exponential(of: Figure) -> Figure:
+    """Return EXP."""
+    return Figure(f"EXP({of.text})", _with(math.exp, of))
+
+
 def to_millionths(of: Figure) -> Figure:
     """Return ROUND to six digits: what is only the rounding of sums becomes nothing."""
     return Figure(f"ROUND({of.text},6)", _with(lambda one: round(one, 6) + 0.0, of))
@@ -258,7 +236,8 @@ def _extreme(name: str, choose: Callable[[list[float]], float], parts: Sequence[
             one = figure(part)
             values += [float(one.value)] if isinstance(one.value, int | float) else []
             texts.append(one.text)
-    return Figure(f"{name}({','.join(texts)})", choose(values) if values else 0.0)
+    factor = next((part.factor for part in parts if isinstance(part, Span)), "")
+    return times(Figure(f"{name}({','.join(texts)})", choose(values) if values else 0.0), factor)
 
 
 def _binary(one: Figure, sign: str, other: Operand, level: int, calculate: Callable[[float, float], Value]) -> Figure:

@@ -1,26 +1,30 @@
 """The sheet Inputs: every economic value as a named, yellow cell with its unit, basis, source and date."""
 
+import math
 from dataclasses import dataclass
-from typing import get_args
 
-from clusterwright.blueprint.finances import TcoSection
-from clusterwright.outputs.sheets.formula import Figure
+from clusterwright.outputs.sheets.formula import Figure, largest, when
+from clusterwright.outputs.sheets.method_shares import NAMES
 from clusterwright.outputs.sheets.page import Page
+from clusterwright.outputs.sheets.resale import Resale, curve_of, newest_age, write_resale
 from clusterwright.outputs.sheets.shared import Workbook
-from clusterwright.outputs.sheets.stages import mean_work, staged
+from clusterwright.outputs.sheets.stages import mean_work, pace_of, staged
 from clusterwright.tco.metered import SERVICES
 
 _COLUMNS = ("name", "value", "unit", "basis", "reason", "source", "date")
 _FIRST = 3
 _MONTH_S = 730 * 3600.0
+_YEAR_S = 8760 * 3600.0
 _GB = 1e9
 #: Columns whose text stands right of a number and would touch it.
 _UNIT = 2
+#: Name of the method that purchases are written off by; with `_of_` and a category, of those that have another.
+METHOD = "depreciation_method"
 _EXAMPLE = "the blueprint has none: an example on the sheet Financing, nothing else depends on it"
 
 
-#: Parameters of the stages, which are a schedule of the engine: no formula reads them.
-FOLLOWS_NOTHING = ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
+#: Parameters that stand on the sheet in any case where the work grows or equipment is replaced.
+_PACE = ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,18 +40,21 @@ class Input:
     date: str = ""
 
 
-def write_inputs(work: Workbook) -> None:
-    """Write the inputs and give them their names."""
+def write_inputs(work: Workbook) -> Resale:
+    """Write the inputs and give them their names; return what equipment brings by its age."""
     page = work.page("Inputs")
     page.title("Inputs: change the yellow cells", "Every formula of this workbook reads them by name.")
     page.sheet.freeze_panes(_FIRST, 1)
     for column, title in enumerate(_COLUMNS):
         page.text(_FIRST - 1, column, title, {1: "right", _UNIT: "after"}.get(column, "head"))
     rows = [*_economics(work), *_parameters(work), *_finance(work)]
-    for row, entry in enumerate(rows, start=_FIRST):
-        _write(work, page, row, entry)
     last = _FIRST + len(rows)
+    resale = write_resale(page, last + 3, curve_of(work))
+    for row, entry in enumerate(rows, start=_FIRST):
+        _write(work, page, row, entry, _formula(work, entry, resale))
     names = work.names
+    if staged(work):
+        names["mean_work"] = Figure("mean_work", mean_work(work))
     runs = names["utilisation"] * names["horizon_months"] * names["hours_per_month"] / (names["reference_days"] * 24.0)
     if "mean_work" in names:
         runs *= names["mean_work"]
@@ -58,11 +65,30 @@ def write_inputs(work: Workbook) -> None:
     _name(work, page, "runs_in_horizon", last, runs.value)
     page.sheet.autofit(520)
     _limits(work, page, {entry.name: row for row, entry in enumerate(rows, start=_FIRST)})
+    return resale
 
 
-def _write(work: Workbook, page: Page, row: int, entry: Input) -> None:
+def _formula(work: Workbook, entry: Input, resale: Resale) -> Figure | None:
+    """Return what an input is found by, as long as nobody types another value; None where it is a number."""
+    names = work.names
+    if entry.name == "resale_fraction":
+        found = resale(newest_age(names["horizon_months"], names.get("refresh_months")))
+    elif entry.name == "building_value_fraction":
+        found = largest(0.0, 1.0 - names["horizon_months"] / 12.0 / names["building_life_years"])
+    elif entry.name == "usd_per_shown":
+        assert work.currency is not None  # noqa: S101 - the input is there with it alone
+        found = when(names["shown_in"].says("USD"), 1.0, names[f"usd_per_{work.currency.code.lower()}"])
+    else:
+        return None
+    same = isinstance(found.value, float) and isinstance(entry.value, float) and math.isclose(found.value, entry.value)
+    return found if same else None
+
+
+def _write(work: Workbook, page: Page, row: int, entry: Input, formula: Figure | None) -> None:
     page.text(row, 0, entry.name)
-    if isinstance(entry.value, str):
+    if formula is not None:
+        page.put(row, 1, formula, "input")
+    elif isinstance(entry.value, str):
         page.text(row, 1, entry.value, "input_text")
     else:
         page.number(row, 1, entry.value, "input")
@@ -82,11 +108,11 @@ def _economics(work: Workbook) -> list[Input]:
     runs = next((cost.runs_in_horizon for cost in work.found.costs), work.plan.options[0].runs_in_horizon)
     runs /= mean_work(work)
     days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
+    pace = pace_of(work)
     grown = [
-        Input(
-            name="mean_work", value=mean_work(work), unit="of the first year's", basis="engine",
-            reason="mean over the horizon of the work that grows, as on the sheet Stages",
-        )
+        Input(name=_PACE[0], value=pace.growth_per_year, unit="share by which each year has more work"),
+        Input(name=_PACE[1], value=pace.refresh_months or 0.0, unit="whole months", reason="0: nothing is replaced"),
+        Input(name=_PACE[2], value=pace.price_change_per_year, unit="of the price of equipment, per year"),
     ] if staged(work) else []  # fmt: skip
     return [
         Input(name="horizon_months", value=economics.horizon_months, unit="months"),
@@ -100,7 +126,25 @@ def _economics(work: Workbook) -> list[Input]:
             name="reference_days", value=days, unit="days", reason="run that the number of runs is counted with",
             source="plan",
         ),
+        *_currency(work),
         *grown,
+        *([Input(name="building_life_years", value=work.plan.tco.owner.building_life / _YEAR_S, unit="years")]
+          if work.plan.tco.owner.building_usd_per_kw is not None else []),
+    ]  # fmt: skip
+
+
+def _currency(work: Workbook) -> list[Input]:
+    """Return which currency the views show, and its rate."""
+    told = work.currency
+    if told is None:
+        return []
+    return [
+        Input(name="shown_in", value=told.code, unit=f"{told.code} or USD", reason="of the sheets before this one"),
+        Input(
+            name=f"usd_per_{told.code.lower()}", value=told.usd, unit=f"USD for one {told.code}", source=told.source,
+            date=told.day,
+        ),
+        Input(name="usd_per_shown", value=told.usd, unit="USD for one unit of what is shown"),
     ]  # fmt: skip
 
 
@@ -111,7 +155,7 @@ def _parameters(work: Workbook) -> list[Input]:
             source=entry.source, date=entry.date,
         )
         for entry in work.plan.parameters
-        if entry.key not in FOLLOWS_NOTHING
+        if entry.key not in _PACE
     ]  # fmt: skip
 
 
@@ -125,7 +169,11 @@ def _finance(work: Workbook) -> list[Input]:
     months = round(loan.term / _MONTH_S) if loan else min(48, work.rows - 1)
     rows = [
         Input(name="tax_rate", value=found.tax_rate, unit="share of income"),
-        Input(name="depreciation_method", value=found.depreciation, unit="column of the sheet Tax"),
+        Input(name=METHOD, value=found.depreciation, unit="row of the sheet Depreciation"),
+        *(
+            Input(name=f"{METHOD}_of_{category}", value=method, unit="row of the sheet Depreciation")
+            for category, method in _own_methods(work).items()
+        ),
         Input(
             name="bonus_depreciation", value=found.bonus_fraction, unit="share written off at once in the first year"
         ),
@@ -145,6 +193,13 @@ def _finance(work: Workbook) -> list[Input]:
     return rows
 
 
+def _own_methods(work: Workbook) -> dict[str, str]:
+    """Return the methods of categories that are not written off like the rest."""
+    section = work.plan.tco
+    building = {"building": section.owner.building_depreciation} if section.owner.building_usd_per_kw else {}
+    return {**building, **section.depreciation_of}
+
+
 def _cloud(work: Workbook) -> list[Input]:
     """Return what clouds charge beside the bill, as far as the blueprint gives it."""
     section = work.plan.tco.cloud
@@ -157,12 +212,6 @@ def _cloud(work: Workbook) -> list[Input]:
     if not isinstance(section.support, str):
         rows.append(Input(name="support_share", value=section.support, unit="share of a month's rent and charges"))
     return [row for row in rows if row.value]
-
-
-def methods() -> tuple[str, ...]:
-    """Return every method of depreciation that a blueprint may name."""
-    names: tuple[str, ...] = get_args(TcoSection.model_fields["depreciation"].annotation)
-    return names
 
 
 def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
@@ -188,5 +237,9 @@ def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
                 {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most,
                  "error_title": name.replace("_", " "), "error_message": message},
             )  # fmt: skip
-    row = rows["depreciation_method"]
-    page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": list(methods())})
+    if work.currency is not None:
+        row = rows["shown_in"]
+        page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": [work.currency.code, "USD"]})
+    for name, row in rows.items():
+        if name.startswith(METHOD):
+            page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": NAMES})

@@ -2,7 +2,7 @@
 
 from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.formula import Figure, added, either, figure, smallest, span, when
-from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Flows, Workbook
+from clusterwright.outputs.sheets.shared import ALL, Flows, Workbook
 from clusterwright.plan.words import percent
 
 _FIRST = 4
@@ -44,8 +44,7 @@ def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
     for row, (key, usd) in enumerate(work.not_live.items(), start=_FIRST + len(cells) + 1):
         page.text(
             row, 0,
-            f"{work.flows[key].label}: {usd:,.2f} USD are numbers of the engine and follow no input: contracts, "
-            "charges and mixes have no formulas",
+            f"{work.flows[key].label}: {usd:,.2f} USD are numbers of the engine and follow no input.",
             "note",
         )  # fmt: skip
     return found
@@ -57,7 +56,7 @@ def _parts(flows: Flows) -> dict[str, Figure]:
 
 
 def _present_value(work: Workbook, flows: Flows) -> Figure:
-    return flows.worth(RUNNING + CAPITAL, span(work.factors))
+    return flows.worth(ALL, span(work.factors))
 
 
 def _guarded(work: Workbook, flows: Flows, counted: Figure) -> Figure:

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusterwright.outputs.sheets.formula import Figure
+from clusterwright.outputs.sheets.formula import Figure, figure, times
 
+_USD = "USD"
+#: Formats of money.
+_MONEY = ("usd", "unit_usd", "total", "engine")
 _LINE = 15.0  # points: height of a row of text
 _USUAL_WIDTH = 8.43  # characters
 #: Characters of bold text take about so much more room.
@@ -23,12 +26,15 @@ class Page:
         sheet: XlsxWriter's worksheet; formats: its formats by name.
         errors: places of figures without a value, which would show as errors; none in a sound workbook.
         wide: widths of columns in characters.
+        told: where money is shown in a currency that an input chooses: its code, and the USD for one unit. Cells show
+            money in it; what they return is in USD like everything else.
     """
 
     sheet: Any
     formats: Mapping[str, Any]
     errors: list[str] = field(default_factory=list)
     wide: dict[int, float] = field(default_factory=dict)
+    told: tuple[Figure, Figure] | None = None
 
     @property
     def name(self) -> str:
@@ -37,9 +43,20 @@ class Page:
 
     def title(self, title: str, note: str = "") -> None:
         """Write the sheet's title and what it shows."""
-        self.sheet.write_string(0, 0, title, self.formats["title"])
+        self.label(0, 0, title, "title")
         if note:
-            self.sheet.write_string(1, 0, note, self.formats["note"])
+            self.label(1, 0, note, "note")
+
+    def label(self, row: int, column: int, text: str, style: str | None = None) -> None:
+        """Write a text of ours; where it says USD, the currency that the sheet shows money in takes its place."""
+        if self.told is None or _USD not in text:
+            self.text(row, column, text, style)
+            return
+        code = self.told[0]
+        pieces = text.replace('"', '""').split(_USD)
+        formula = "=" + f"&{code.text}&".join(f'"{piece}"' for piece in pieces)
+        shown = text.replace(_USD, str(code.value))
+        self.sheet.write_formula(row, column, formula, self.formats[style] if style else None, shown)
 
     def text(self, row: int, column: int, text: str, style: str | None = None) -> None:
         """Write a text; it never becomes a formula."""
@@ -49,27 +66,43 @@ class Page:
         """Write titles of columns, the first few of them over texts, the others over numbers."""
         self.heighten(row, {column + place: title for place, title in enumerate(titles)}, _BOLD)
         for place, title in enumerate(titles):
-            self.sheet.write_string(row, column + place, title, self.formats["head" if place < texts else "right"])
+            self.label(row, column + place, title, "head" if place < texts else "right")
 
     def number(self, row: int, column: int, value: float | None, style: str = "number") -> Figure:
         """Write a number, or `unknown`; return the cell."""
         if value is None:
             self.sheet.write_string(row, column, "unknown", self.formats["text_right"])
+        elif self.told is not None and style in _MONEY:
+            return self.put(row, column, figure(value), style)
         else:
             self.sheet.write_number(row, column, value, self.formats[style])
         return self.cell(row, column, value)
 
     def put(self, row: int, column: int, figure: Figure, style: str = "usd") -> Figure:
         """Write a figure as a formula with its cached value; return the cell."""
+        if self.told is None or style not in _MONEY:
+            self._write(row, column, figure, style)
+            return self.cell(row, column, figure.value)
+        shown = figure / self.told[1]
+        if '"' in figure.text:  # a text stays one
+            value = figure.value if isinstance(figure.value, str) else shown.value
+            shown = Figure(f"IFERROR({shown.text},{figure.text})", value)
+        self._write(row, column, shown, style)
+        return self.money(row, column, figure.value)
+
+    def _write(self, row: int, column: int, figure: Figure, style: str) -> None:
         if figure.value is None:
             self.errors.append(f"{self.name}!{_letters(column)}{row + 1}: {figure.text}")
         value: Any = "" if figure.value is None else figure.value
         self.sheet.write_formula(row, column, f"={self._near(figure.text, row)}", self.formats[style], value)
-        return self.cell(row, column, figure.value)
 
     def cell(self, row: int, column: int, value: Any) -> Figure:  # noqa: ANN401 - what a cell shows
         """Return a reference to a cell that holds a value."""
         return Figure(f"'{self.name}'!${_letters(column)}${row + 1}", value)
+
+    def money(self, row: int, column: int, usd: Any) -> Figure:  # noqa: ANN401 - what a cell shows
+        """Return what a cell with money holds, in USD."""
+        return times(self.cell(row, column, usd), self.told[1].text if self.told else "")
 
     def widths(self, *widths: float, rest: float = 0, columns: int = 0) -> None:
         """Set widths of the first columns, in characters, and of the rest up to a number of columns."""

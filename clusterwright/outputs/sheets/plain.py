@@ -10,8 +10,8 @@ from xlsxwriter.worksheet import Worksheet
 
 #: What our formulas call, all of it known to Excel 2007; a formula with any other function takes XlsxWriter's way.
 FUNCTIONS = frozenset({
-    "ABS", "AND", "COUNTIF", "IF", "IFERROR", "INDEX", "INT", "IPMT", "IRR", "MATCH", "MAX", "MIN", "MOD", "OR", "PMT",
-    "ROUND", "ROUNDUP", "ROW", "SUM", "SUMIFS", "SUMPRODUCT",
+    "ABS", "AND", "COUNTIF", "EXP", "IF", "IFERROR", "INDEX", "INT", "IPMT", "IRR", "MATCH", "MAX", "MIN", "MOD", "OR",
+    "PMT", "ROUND", "ROUNDUP", "ROW", "SUM", "SUMIFS", "SUMPRODUCT",
 })  # fmt: skip
 _CALLED = re.compile(r"([A-Za-z][\w.]*)\(")
 

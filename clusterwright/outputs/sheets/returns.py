@@ -3,15 +3,13 @@
 from clusterwright.outputs.sheets.annuity import rate_of_return
 from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.by_option import sums
+from clusterwright.outputs.sheets.crossings import last_above, last_below, sign_changes
 from clusterwright.outputs.sheets.formula import (
     Figure,
     Span,
     figure,
     item,
-    last_above,
-    last_below,
     product_sum,
-    sign_changes,
     smallest,
     span,
     when,

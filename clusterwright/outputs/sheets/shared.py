@@ -9,15 +9,38 @@ from clusterwright.outputs.sheets.formula import Figure, Span, added, product_su
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import term_text
+from clusterwright.plan.words import Currency, term_text
 from clusterwright.tco.records import CandidateCost
 
 #: `used`: running costs by the hour worked; `committed`: of nodes paid whether used or not; `standing`: paid as long as
-#: a rented cluster is there; `kept`: all other running costs; `bought`, `sold`: capital.
-Class = Literal["used", "committed", "standing", "kept", "bought", "sold"]
+#: a rented cluster is there; `kept`: all other running costs; `bought`, `sold`: capital; `financed`: what is borrowed
+#: (negative) and paid back.
+Class = Literal["used", "committed", "standing", "kept", "bought", "sold", "financed"]
 Rows = tuple[Figure, ...]
 RUNNING: tuple[Class, ...] = ("used", "committed", "standing", "kept")
 CAPITAL: tuple[Class, ...] = ("bought", "sold")
+ALL: tuple[Class, ...] = (*RUNNING, *CAPITAL, "financed")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asset:
+    """A class of what is bought, all of which is written off alike.
+
+    Attributes:
+        category: of the cash flow with a method of its own, empty for all others.
+        stays: whether it is kept where equipment is replaced.
+        late: whether it is what is paid at delivery.
+    """
+
+    category: str = ""
+    stays: bool = False
+    late: bool = False
+
+    @property
+    def text(self) -> str:
+        """How people read it."""
+        parts = (self.category or "equipment", "kept" if self.stays else "", "paid at delivery" if self.late else "")
+        return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +51,7 @@ class Flows:
         key, label: of the option; cost: what the engine found.
         amounts: cells by month row of every class that the option has.
         days, gpus, busy: cells with the days of a run, the GPUs, the share of the horizon at work.
+        assets: what is bought by month row, by class.
         following: USD of the horizon that follow the price of rented GPU nodes, where no bill says it.
     """
 
@@ -38,6 +62,7 @@ class Flows:
     days: Figure
     gpus: Figure
     busy: Figure
+    assets: Mapping[Asset, Rows] = field(default_factory=dict)
     following: Figure | None = None
 
     @property
@@ -49,7 +74,7 @@ class Flows:
         """Return the cells of a class by row, empty where the option has none."""
         return self.amounts.get(kind, ())
 
-    def spans(self, kinds: Sequence[Class] = RUNNING + CAPITAL) -> list[Span]:
+    def spans(self, kinds: Sequence[Class] = ALL) -> list[Span]:
         """Return the columns of some classes, those that the option has."""
         return [span(self.amounts[kind]) for kind in kinds if kind in self.amounts]
 
@@ -61,7 +86,7 @@ class Flows:
         """Return the present value of some classes."""
         return added([product_sum(column, factors) for column in self.spans(kinds)])
 
-    def in_month(self, row: int, kinds: Sequence[Class] = RUNNING + CAPITAL) -> Figure:
+    def in_month(self, row: int, kinds: Sequence[Class] = ALL) -> Figure:
         """Return what is paid in the month of a row, as a sum of cells; the running costs, capital or both."""
         return added([self.amounts[kind][row] for kind in kinds if kind in self.amounts])
 
@@ -72,7 +97,7 @@ class Workbook:
 
     Attributes:
         book: XlsxWriter's workbook; formats: by name.
-        plan, found: what is shown.
+        plan, found: what is shown; currency: in which the views can show money besides USD.
         names: the named inputs, by name.
         pages: the sheets, by name.
         months: cells with the month's end, by row, month 0 first; lengths: of each month, in months; factors: of
@@ -86,6 +111,7 @@ class Workbook:
     formats: Mapping[str, Any]
     plan: Plan
     found: Finances
+    currency: Currency | None = None
     names: dict[str, Figure] = field(default_factory=dict)
     pages: dict[str, Page] = field(default_factory=dict)
     months: tuple[Figure, ...] = ()

@@ -47,7 +47,8 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page, plan = work.page("Summary"), work.plan
     page.widths(16, 46, 74, rest=18, columns=len(_COLUMNS))
     page.sheet.freeze_panes(_FIRST, 1)
-    page.title(plan.name, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.")
+    page.text(0, 0, plan.name, "title")
+    page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
     page.head(_FIRST - 1, _COLUMNS, texts=_FIRST_NUMBER)
     for row, option in enumerate(plan.options, start=_FIRST):
         page.text(row, 0, NAME_OF_TARGET[option.target] + (" *" if option.target == plan.recommended else ""))

@@ -2,32 +2,24 @@
 
 from dataclasses import dataclass
 
-from clusterwright.outputs.sheets.by_option import sums
+from clusterwright.outputs.sheets.books import Books, engine_books, write_books, write_calendar, write_shares, years_of
 from clusterwright.outputs.sheets.formula import (
     Figure,
-    Span,
     added,
-    both,
     figure,
     largest,
-    looked_up,
     product_sum,
+    rounded_up,
     span,
     total,
     total_where,
     when,
 )
-from clusterwright.outputs.sheets.inputs import methods
-from clusterwright.outputs.sheets.method_shares import method_share_spans, write_method_shares, years
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.shared import RUNNING, Workbook, label_of
-from clusterwright.outputs.sheets.stages import staged
+from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Flows, Rows, Workbook, label_of
 
 _FIRST = 4
-_SCHEDULE = (
-    "year after the purchase", "falls due, month", "share of the method", "share with the bonus", "written off, USD",
-    "book value after it, USD", "tax it saves, USD", "present value of it, USD",
-)  # fmt: skip
+_SCHEDULE = ("year after the purchase", "written off, USD", "book value after it, USD", "tax it saves, USD")
 _OPTIONS = (
     "where and how", "before tax, USD", "present value before tax, USD", "tax on running costs, USD",
     "tax on writing off and sale, USD", "after tax, USD", "present value after tax, USD", "most cash out, USD",
@@ -52,13 +44,13 @@ class Taxed:
 
     key: str
     label: str
-    running: tuple[Figure, ...]
-    bought: tuple[Figure, ...]
-    sold: tuple[Figure, ...]
-    written: tuple[Figure, ...]
-    left: tuple[Figure, ...]
-    capital_tax: tuple[Figure, ...]
-    after: tuple[Figure, ...]
+    running: Rows
+    bought: Rows
+    sold: Rows
+    written: Rows
+    left: Rows
+    capital_tax: Rows
+    after: Rows
     figures: dict[str, Figure]
 
     @property
@@ -67,26 +59,19 @@ class Taxed:
         return bool(self.bought)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Schedule:
-    """The owner's purchase written off by one method: due month and USD of every year, and what is left at the end."""
-
-    due: Span
-    written: Span
-    left: Figure
-
-
 def write_tax(work: Workbook) -> dict[str, Taxed]:
-    """Write both sheets; return every option after tax, by key."""
+    """Write the sheets Tax, Books by month and After tax by month; return every option after tax, by key."""
     page, by_month = work.page("Tax"), work.page("After tax by month")
+    options = list(work.flows.values())
+    assets = list(dict.fromkeys(asset for option in options for asset in option.assets))
     page.title(
-        "Depreciation, and every option after tax",
+        "Every option after tax, and what is written off",
         "Tax on running costs falls due with them; that of a year's depreciation at its end, counted from the "
-        "purchase; that of the sale at the end of the horizon.",
+        "purchase; that of a sale with the sale.",
     )
-    page.widths(34, rest=19, columns=max(len(_OPTIONS), 1 + len(methods())))
-    start = _FIRST + (years() + 7 if work.owned else 0)
-    page.head(start, _OPTIONS)
+    page.widths(34, rest=19, columns=len(_OPTIONS))
+    page.sheet.freeze_panes(_FIRST, 1)
+    page.head(_FIRST - 1, _OPTIONS)
     by_month.title(
         "After tax by month",
         "Tax = - rate x (running costs + written off + book value of what leaves - sale); paid is positive.",
@@ -98,121 +83,77 @@ def write_tax(work: Workbook) -> dict[str, Taxed]:
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
+    schedule = _FIRST + len(options) + 2
+    shares = write_shares(work, schedule + years_of(work) + 10, assets) if assets else {}
+    if assets:
+        write_calendar(work)
     found: dict[str, Taxed] = {}
-    schedule = _schedule(work, page) if work.owned else None
     column = 1
-    for place, option in enumerate(_options(work)):
-        own = work.owned is not None and option.key in (work.owned.key, f"{work.owned.key}/bridged")
-        taxed = _one(work, column, option, schedule if own else None)
-        _result(page, start + 1 + place, taxed)
+    for place, option in enumerate(options):
+        books = (
+            write_books(work, option.key, option.assets, shares) if option.assets else engine_books(work, option.key)
+        )
+        taxed = _one(work, column, option, books)
+        _result(page, _FIRST + place, taxed)
         found[option.key] = taxed
         column += len(_PAID) + (len(_CAPITAL) if taxed.buys else 0)
     if work.owned is not None:
-        write_method_shares(page, start + len(found) + 3)
+        _schedule(work, page, schedule, found.get(f"{work.owned.key}/bridged", found[work.owned.key]))
     return found
 
 
-def single(work: Workbook) -> bool:
-    """Return whether everything is bought once, paid at once, and written off by the one method of the sheet Inputs."""
-    section = work.plan.tco
-    return not (
-        staged(work)
-        or section.depreciation_of
-        or section.owner.building_usd_per_kw is not None
-        or (section.deposit < 1 and work.found.taxed.delivery_months)
+def _schedule(work: Workbook, page: Page, top: int, owner: Taxed) -> None:
+    """Write the owner's books by year: written off, book value, the tax it saves; and the sale at the end."""
+    names, dated = work.names, span(work.years)
+    horizon = names["horizon_months"]
+    page.text(top, 0, f"Written off: {owner.label}", "bold")
+    page.head(top + 1, _SCHEDULE, texts=0)
+    end = top + 2 + years_of(work)
+    at_end = page.money(end + 2, 1, total_where(span(owner.left), span(work.months), horizon).value)
+    book = figure(0.0)
+    for year in range(1, years_of(work) + 1):
+        row, wanted = top + 1 + year, figure(float(year))
+        page.number(row, 0, float(year), "count")
+        written = page.put(row, 1, total_where(span(owner.written), dated, wanted))
+        bought, left = (total_where(span(cells), dated, wanted) for cells in (owner.bought, owner.left))
+        sale = when(rounded_up(horizon / 12.0).equals(wanted), at_end, 0.0)
+        book = page.put(row, 2, (book if year > 1 else figure(0.0)) + bought - written - left + sale)
+        page.put(row, 3, names["tax_rate"] * written)
+    saved = product_sum(span(owner.written), span(work.factors)) * names["tax_rate"]
+    sold = -total_where(span(owner.sold), span(work.months), horizon)
+    figures = (
+        ("purchases, USD", total(span(owner.bought))),
+        ("sale at the end, USD", sold),
+        ("book value at the sale, USD", total_where(span(owner.left), span(work.months), horizon)),
+        ("gain or loss on the sale, USD", page.money(end + 1, 1, sold.value) - at_end),
+        ("tax on it, USD", names["tax_rate"] * page.money(end + 3, 1, (sold - at_end).value)),
+        ("present value of the tax that writing off saves, USD", saved),
     )
+    for row, (title, usd) in enumerate(figures, start=end):
+        page.label(row, 0, title)
+        page.put(row, 1, usd)
 
 
-def _schedule(work: Workbook, page: Page) -> _Schedule | None:
-    """Write the owner's schedule by year; where there is no single one, say where the numbers come from."""
-    owned = work.owned
-    assert owned is not None  # noqa: S101 - the caller has looked
-    page.text(_FIRST - 2, 0, f"Written off: {owned.label}", "bold")
-    if not single(work):
-        page.text(
-            _FIRST - 1, 0,
-            "Several lots or methods: what is written off by month is the engine's, on After tax by month, and follows "
-            "the tax rate alone.",
-            "note",
-        )  # fmt: skip
-        return None
-    page.head(_FIRST - 1, _SCHEDULE, texts=0)
-    names, parts = work.names, sums(owned)
-    at = _FIRST + years()
-    bought = page.cell(at + 1, 1, parts["bought"].value)
-    header, rows = method_share_spans(page, _tables_row(work))
-    due, written, book = [], [], bought
-    for place in range(years()):
-        row = _FIRST + place
-        year = page.number(row, 0, float(place + 1), "count")
-        month = page.put(row, 1, year * 12.0, "count")
-        share = page.put(row, 2, looked_up(rows[place], header, names["depreciation_method"]), "share_2")
-        with_bonus = share * (1.0 - names["bonus_depreciation"])
-        with_bonus = page.put(row, 3, with_bonus + names["bonus_depreciation"] if place == 0 else with_bonus, "share_2")
-        usd = page.put(row, 4, when(month.at_most(names["horizon_months"]), bought * with_bonus, 0.0))
-        book = page.put(row, 5, book - usd)
-        saved = page.put(row, 6, names["tax_rate"] * usd)
-        page.put(row, 7, saved * (1.0 + names["discount_rate"]) ** (-month / 12.0))
-        due.append(month)
-        written.append(usd)
-    labels = ("purchase, USD", "sale, USD", "book value at the sale, USD", "gain or loss on the sale, USD",
-              "tax on it, USD")  # fmt: skip
-    for place, label in enumerate(labels, start=1):
-        page.text(at + place, 0, label)
-    page.put(at + 1, 1, parts["bought"])
-    sale = page.put(at + 2, 1, -parts["sold"])
-    left = page.put(at + 3, 1, bought - total(span(written)))
-    gain = page.put(at + 4, 1, sale - left)
-    page.put(at + 5, 1, names["tax_rate"] * gain)
-    return _Schedule(due=span(due), written=span(written), left=left)
-
-
-def _tables_row(work: Workbook) -> int:
-    return _FIRST + years() + 7 + len(work.flows) + 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Option:
-    """An option before tax, by month row."""
-
-    key: str
-    running: tuple[Figure, ...]
-    bought: tuple[Figure, ...]
-    sold: tuple[Figure, ...]
-
-
-def _options(work: Workbook) -> list[_Option]:
-    rows = range(work.rows)
-    return [
-        _Option(
-            key=flows.key,
-            running=tuple(flows.in_month(row, RUNNING) for row in rows),
-            bought=flows.of("bought"),
-            sold=flows.of("sold"),
-        )
-        for flows in work.flows.values()
-    ]
-
-
-def _one(work: Workbook, column: int, option: _Option, schedule: _Schedule | None) -> Taxed:
+def _one(work: Workbook, column: int, option: Flows, books: Books) -> Taxed:
     """Write one option's months; the owner's capital stands in columns of its own."""
     page, rate = work.page("After tax by month"), work.names["tax_rate"]
-    buys = bool(option.bought or option.sold)
+    buys = bool(option.of("bought") or option.of("sold"))
     titles = (_PAID[0], *(_CAPITAL if buys else ()), *_PAID[1:])
     page.text(_FIRST - 2, column, label_of(option.key), "bold")
     page.widths_at(column, *([18.0] * len(titles)))
     page.head(_FIRST - 1, titles, texts=0, column=column)
     cells: dict[str, list[Figure]] = {title: [] for title in titles}
     for row in range(work.rows):
-        here: list[Figure] = [option.running[row]]
+        here: list[Figure] = [option.in_month(row, RUNNING)]
         if buys:
-            here += [cells_of[row] if cells_of else figure(0.0) for cells_of in (option.bought, option.sold)]
-            here += _books(work, option.key, row, schedule)
+            here += [cells_of[row] if cells_of else figure(0.0) for cells_of in map(option.of, CAPITAL)]
+            here += [books.written[row], books.left[row]]
         at = _FIRST + row
         written = [page.put(at, column + place, usd) for place, usd in enumerate(here)]
         if buys:
             written.append(page.put(at, column + len(written), -(rate * (written[3] + written[4] + written[2]))))
         capital = added([written[1] + written[2] + written[5]]) if buys else figure(0.0)
+        capital = added([capital, option.in_month(row, ("financed",))]) if option.of("financed") else capital
         after = page.put(at, column + len(written), (1.0 - rate) * written[0] + capital)
         before = cells[_PAID[-1]]
         so_far = page.put(at, column + len(written) + 1, before[-1] + after if before else after)
@@ -230,24 +171,14 @@ def _one(work: Workbook, column: int, option: _Option, schedule: _Schedule | Non
         left=left,
         capital_tax=capital_tax,
         after=kept[_PAID[1]],
-        figures=_figures(work, kept),
+        figures=_figures(work, option, kept),
     )
 
 
-def _books(work: Workbook, key: str, row: int, schedule: _Schedule | None) -> list[Figure]:
-    """Return what is written off in a month, and what the books still show for what leaves in it."""
-    month, dated = work.months[row], work.lengths[row].above(0.0)
-    if schedule is not None:
-        last = both(month.equals(work.names["horizon_months"]), dated)
-        written = when(dated, total_where(schedule.written, schedule.due, month), 0.0)
-        return [written, when(last, schedule.left, 0.0)]
-    found = [entry for entry in work.found.taxed.months if entry.key == key and entry.month == month.value]
-    return [figure(sum(entry.written_off_usd for entry in found)), figure(sum(entry.left_usd for entry in found))]
-
-
-def _figures(work: Workbook, cells: dict[str, tuple[Figure, ...]]) -> dict[str, Figure]:
+def _figures(work: Workbook, option: Flows, cells: dict[str, Rows]) -> dict[str, Figure]:
     factors = span(work.factors)
     columns = [span(cells[title]) for title in (_PAID[0], *_CAPITAL[:2]) if title in cells]
+    columns += option.spans(("financed",))
     effect = _CAPITAL[4]
     after = span(cells[_PAID[1]])
     return {

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from clusterwright.outputs.sheets.annuity import payment
 from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.formula import Figure, added, figure, span
+from clusterwright.outputs.sheets.mixed import Mixed, gpu_hours_of, run_of
 from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
+from clusterwright.plan.hybrids import BASE
 
 _FIRST = 9
 _COLUMNS = (
@@ -14,11 +16,16 @@ _COLUMNS = (
 )  # fmt: skip
 #: What is paid whether the nodes work or not.
 _HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
-_NAMES = ("run", "gpu_hour", "levelised", "tokens", "pflop_hour")
 
 
-def write_units(work: Workbook, sheets: Mapping[str, CashSheet]) -> dict[str, dict[str, Figure]]:
-    """Write the sheet; return the cells of every option's figures, by key and name."""
+def write_units(work: Workbook, sheets: Mapping[str, CashSheet], mixes: Mapping[str, Mixed]) -> None:
+    """Write the sheet.
+
+    Args:
+        work: the workbook.
+        sheets: of the plan's options, by target.
+        mixes: by key.
+    """
     page, plan = work.page("Unit costs"), work.plan
     page.title(
         "What work costs",
@@ -35,37 +42,40 @@ def write_units(work: Workbook, sheets: Mapping[str, CashSheet]) -> dict[str, di
     years = work.names["horizon_months"] / 12.0
     annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
     page.head(_FIRST - 1, _COLUMNS)
-    found: dict[str, dict[str, Figure]] = {}
+    rows = {key: row for row, key in enumerate(work.flows, start=_FIRST)}
+    goodputs = {
+        key: page.number(rows[key], 1, offer.goodput, "share_input")
+        for key, offer in work.found.offers.items()
+        if key in rows
+    }
     for row, flows in enumerate(work.flows.values(), start=_FIRST):
         page.text(row, 0, flows.label)
-        if flows.cost.mixed or flows.key in work.not_live:
-            found[flows.key] = _from_engine(work, row, flows)
+        mixed = mixes.get(flows.key)
+        if flows.key in work.not_live or (flows.cost.mixed and mixed is None):
+            _from_engine(work, row, flows)
             continue
+        hours = flows.gpus * flows.days * 24.0
         option = option_of(plan, flows.cost)
         planned = option and option.target in sheets and flows.following is None
-        run = page.put(row, 2, sheets[option.target].run_figure() if option and planned else _run(work, flows))
-        offer = work.found.offers.get(flows.key)
-        if offer is not None:
-            goodput = page.number(row, 1, offer.goodput, "share_input")
-            levelised = _levelised(work, flows, annuity, goodput).or_else("none")
-        else:
-            levelised = Figure('"unknown"', "unknown")
-        figures = (
-            run,
-            run / (flows.gpus * flows.days * 24.0),
-            levelised,
-            run / tokens * 1e6,
-            run / (tokens * flop / 1e15 / 3600.0),
-        )
-        cells = [run] + [
-            page.put(row, 3 + place, usd.or_else("unknown"), "unit_usd") for place, usd in enumerate(figures[1:])
-        ]
-        found[flows.key] = dict(zip(_NAMES, cells, strict=True))
-    return found
+        counted = sheets[option.target].run_figure() if option and planned else _run(work, flows)
+        if mixed is not None:
+            hours, counted = gpu_hours_of(mixed), run_of(work, mixed, flows)
+            shares = [
+                share * goodputs[part.key.removesuffix(BASE)]
+                for part, share in zip(mixed.parts, mixed.work_shares, strict=True)
+            ]
+            goodputs[flows.key] = page.put(row, 1, added(shares), "share_2")
+        run = page.put(row, 2, counted)
+        levelised = Figure('"unknown"', "unknown")
+        if flows.key in goodputs:
+            levelised = _levelised(work, flows, annuity, hours * goodputs[flows.key]).or_else("none")
+        figures = (run / hours, levelised, run / tokens * 1e6, run / (tokens * flop / 1e15 / 3600.0))
+        for column, usd in enumerate(figures, start=3):
+            page.put(row, column, usd.or_else("unknown"), "unit_usd")
 
 
-def _from_engine(work: Workbook, row: int, flows: Flows) -> dict[str, Figure]:
-    """Write the engine's numbers of a mix, or of an option whose cash has amounts that no formula counts."""
+def _from_engine(work: Workbook, row: int, flows: Flows) -> None:
+    """Write the engine's numbers of an option whose cash has amounts that no formula counts."""
     page = work.page("Unit costs")
     unit = next(entry for entry in work.found.unit_costs if entry.key == flows.key)
     page.text(row, 1, "engine", "text_right")
@@ -73,8 +83,8 @@ def _from_engine(work: Workbook, row: int, flows: Flows) -> dict[str, Figure]:
         flows.cost.run_usd, flows.cost.usd_per_gpu_hour, unit.levelised_usd_per_gpu_hour,
         unit.usd_per_million_tokens, unit.usd_per_effective_pflop_hour,
     )  # fmt: skip
-    cells = [page.number(row, 2 + place, usd, "unit_usd" if place else "usd") for place, usd in enumerate(values)]
-    return dict(zip(_NAMES, cells, strict=True))
+    for column, usd in enumerate(values, start=2):
+        page.number(row, column, usd, "unit_usd" if column > 2 else "usd")  # noqa: PLR2004 - the first is of a run
 
 
 def _run(work: Workbook, flows: Flows) -> Figure:
@@ -92,10 +102,10 @@ def _run(work: Workbook, flows: Flows) -> Figure:
     return added(parts)
 
 
-def _levelised(work: Workbook, flows: Flows, annuity: Figure, goodput: Figure) -> Figure:
+def _levelised(work: Workbook, flows: Flows, annuity: Figure, useful: Figure) -> Figure:
+    """Return the levelised cost of a useful GPU-hour, of which a run has a number."""
     names = work.names
     capital = flows.worth(CAPITAL, span(work.factors))
     yearly = flows.sum_of(*RUNNING) / (names["horizon_months"] / 12.0)
     years = names["horizon_months"] / 12.0
-    hours = flows.gpus * flows.days * 24.0 * names["runs_in_horizon"] / years * goodput
-    return (capital * annuity + yearly) / hours
+    return (capital * annuity + yearly) / (useful * names["runs_in_horizon"] / years)

@@ -1,8 +1,10 @@
 """The sheets with charts: Breakeven (cash so far), Uncertainty (drawn numbers, tornado) and Heat map (live)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from clusterwright.outputs.sheets.cash import CashSheet
+from clusterwright.outputs.sheets.engine_rows import LEAST_USD
 from clusterwright.outputs.sheets.formula import Figure, largest, span, when
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import CAPITAL, Workbook, label_of
@@ -60,7 +62,9 @@ def _line_chart(work: Workbook, page: Page, sheets: Mapping[str, CashSheet], pla
         )
     chart.set_title({"name": "Cash paid so far", "name_font": {"size": 12}})
     chart.set_x_axis({"name": "month", "min": 0, "max": work.rows - 1, "major_gridlines": {"visible": False}})
-    chart.set_y_axis({"name": "million USD", "num_format": "#,##0.0,,", "min": 0})
+    page.label(place[0] + 1, place[1], "million USD")  # below the chart, which takes its axis' name from there
+    told: Any = [page.name, place[0] + 1, place[1]] if page.told else "million USD"
+    chart.set_y_axis({"name": told, "num_format": "#,##0.0,,", "min": 0})
     chart.set_legend({"position": "bottom"})
     chart.set_size({"width": 760, "height": 420})
     page.sheet.insert_chart(*place, chart)
@@ -123,7 +127,10 @@ def _tornado(work: Workbook, page: Page, rows: tuple[int, int]) -> None:
                 "gap": 40,
             }
         )
-    chart.set_title({"name": "What moves the saving of owning, million USD from the base", "name_font": {"size": 12}})
+    title = "What moves the saving of owning, million USD from the base"
+    page.label(rows[1] + 3, 0, title)  # below the chart, which takes its title from there
+    told: Any = [page.name, rows[1] + 3, 0] if page.told else title
+    chart.set_title({"name": told, "name_font": {"size": 12}})
     chart.set_x_axis({"num_format": "#,##0.0,,"})
     chart.set_y_axis({"reverse": True, "label_position": "low"})
     chart.set_legend({"position": "bottom"})
@@ -160,7 +167,9 @@ def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
         for name, flows in (("own", own), ("rented", rented))
     }
     committed = rented.worth(("committed",), factors) if rented.of("committed") else None
-    found = {}
+    pairs = [(factor, price) for factor in used for price in HEAT_FACTORS]
+    engine = {pair: cell.saving_usd for pair, cell in zip(pairs, work.found.heat, strict=True)}
+    found, fixed = {}, 0
     for row, factor in enumerate(used, start=_FIRST):
         share = page.number(row, 0, factor, "factor_input")
         busy = page.put(row, 1, work.names["utilisation"] * share, "share_1")
@@ -170,10 +179,21 @@ def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
             saved = rent - parts["own"][0] * share - parts["own"][1]
             if committed is not None:
                 saved += committed * (more - 1.0)
-                # How a contract is paid has no formula, so that nothing says what more of it costs.
-                saved = when(more.equals(1.0), saved, "unknown") if rented.key in work.not_live else saved
             saved = when(busy.above(1.0 + 1e-9), "unknown", saved)
-            found[factor, HEAT_FACTORS[column]] = page.put(row, 2 + column, saved)
+            usd = engine[factor, HEAT_FACTORS[column]]
+            live = isinstance(saved.value, float) and abs(saved.value - usd) < LEAST_USD
+            place = (row, 2 + column)
+            found[factor, HEAT_FACTORS[column]] = (
+                page.put(*place, saved) if live else page.number(*place, usd, "engine")
+            )
+            fixed += not live
     last = (_FIRST + len(used) - 1, 1 + len(HEAT_FACTORS))
+    if fixed:
+        page.text(
+            last[0] + 2, 0,
+            "In italics: numbers of the engine, which follow no input: at that utilisation other nodes are bought or "
+            "committed to while the work grows.",
+            "note",
+        )  # fmt: skip
     page.sheet.conditional_format(_FIRST, 2, *last, {"type": "3_color_scale"} | _PALE)
     return found
