@@ -51,8 +51,12 @@ def wrong_choices(found: Finances) -> list[str]:
     regret = {(entry.key, entry.right_key): entry.regret_usd for entry in found.regrets}
     columns = [("", "left"), *((f"{term_text(key)} ({percent(right[key])})", "") for key in ordered)]
     rows = [
-        [term_text(key), *("right" if key == other else money(regret[key, other]) for other in ordered)]
+        [term_text(key), *("right" if key == other else _cost(regret[key, other]) for other in ordered)]
         for key in ordered
     ]
     title = "What a choice (rows) costs more on average where another one turns out right (columns)"
     return ["", title, table(columns, rows)]
+
+
+def _cost(usd: float | None) -> str:
+    return "cannot do it" if usd is None else money(usd)

@@ -35,6 +35,10 @@ def returns_table(found: Finances) -> Table:
             ],
             "Money back": [_month(entry.payback_months) for entry in mine],
             "Money back, discounted": [_month(entry.discounted_payback_months) for entry in mine],
+            "Less cash so far, P10 to P90": [
+                f"{_month(entry.breakeven_months_p10)} to {_month(entry.breakeven_months_p90)}" for entry in mine
+            ],
+            "Never in": [percent(entry.probability_never) for entry in mine],
             "Breakeven utilisation": [
                 _NONE if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation) for entry in mine
             ],

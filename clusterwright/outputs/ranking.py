@@ -122,12 +122,16 @@ def wrong_choice_table(found: Finances) -> Table:
         rows=tuple(
             (
                 Cell(text=capital(term_text(key))),
-                *(Cell(text="–" if key == other else money(regret[key, other])) for other in ordered),
+                *(Cell(text="–" if key == other else _cost(regret[key, other])) for other in ordered),
             )
             for key in ordered
         ),
         numeric=frozenset(range(1, len(ordered) + 1)),
     )
+
+
+def _cost(usd: float | None) -> str:
+    return "cannot do it" if usd is None else money(usd)
 
 
 def tornado_chart(found: Finances) -> str:

@@ -53,6 +53,8 @@ def test_schema_refuses_unknown_keys() -> None:
     """An editor marks a key that is not there."""
     value = {"case": "x", "options": {"a": {"gpu": 1}}, "expected": {"a.total_usd": 1}}
     assert list(jsonschema.Draft202012Validator(json_schema()).iter_errors(value))
+    value = {"case": "x", "options": {"a": {"gpus": 1}}, "expected": {"a": {"total_usd": 1, "vs": {"b": {"c": None}}}}}
+    assert not list(jsonschema.Draft202012Validator(json_schema()).iter_errors(value))
     json.dumps(json_schema())
 
 
@@ -306,5 +308,22 @@ expected:
   AWS: {total_usd: 345600, vs: {lambda: {saving_usd: 906600}}}
   lambda.total_usd: 1.2522 M
   both: 1528680
+"""
+    assert _case(tmp_path, text).ok
+
+
+def test_ends_of_time(tmp_path: Path) -> None:
+    """What would be paid after the horizon is not; an option that costs nothing, and one that earns, count too."""
+    text = """case: ends
+horizon_months: 35.5
+options:
+  a:
+    costs:
+      - {name: too late, usd: 1, per: month, from_month: 40}
+      - {name: after the end, usd: 5, per: once, from_month: 36}
+      - {name: in time, usd: 7, per: once, from_month: 35}
+  b: {purchase: {usd: 100, resale_usd: 200}}
+  c: {monthly: {gpu: 0}}
+expected: {a.total_usd: 7, b.total_usd: -100, c.total_usd: 0, c.vs.a.saving_fraction: 1, a.vs.c.saving_fraction: null}
 """
     assert _case(tmp_path, text).ok

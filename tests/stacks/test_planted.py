@@ -3,12 +3,13 @@
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
 from .planted import ALL, LISTED, Planted
-from .projects import STACK, Case, has_stack, recorded, run, set_config, write
+from .projects import STACK, Case, has_stack, layers_of, recorded, run, set_config, write
 from .proof import problems
 from .records import Run
 
@@ -34,11 +35,12 @@ def _skip_if_missing(planted: Planted) -> None:
 
 
 def run_planted(batch: tuple[Planted, ...]) -> Run:
-    """Plant mistakes in one project and run it, or only the layer that they name."""
+    """Plant mistakes in one project and run it: all of it, what a setting reaches, or the layer that they name."""
     first = batch[0]
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         write(case_of(first, changes=bool(first.file)), project)
+        before = _configurations(project)
         for one in batch:
             if one.file:
                 path = project / one.file
@@ -46,12 +48,21 @@ def run_planted(batch: tuple[Planted, ...]) -> Run:
                 assert one.old in source, f"{one.mistake}: nothing to replace in {one.file}"
                 path.write_text(source.replace(one.old, one.new, 1))
             set_config(project, dict(one.config))
-        if not first.layer:
+        after = _configurations(project)
+        # What is below the first layer that a setting reaches runs as it does without the setting.
+        untouched = () if first.file else tuple(takewhile(lambda layer: after[layer] == before[layer], after))
+        if not first.layer and len(untouched) in (0, len(after)):
             return run(project)
         base = recorded(case_of(first, changes=False))
         assert base.error is None, base.error
-        changed = run(project, layers=[first.layer], stacks=base.stacks(STACK))
+        layers = [first.layer] if first.layer else list(after)[len(untouched) :]
+        changed = run(project, layers=layers, stacks=base.stacks(STACK))
     return Run(layers={**base.layers, **changed.layers})
+
+
+def _configurations(project: Path) -> dict[str, bytes]:
+    """Return the configuration of each layer of a project."""
+    return {layer: (project / layer / f"Pulumi.{STACK}.yaml").read_bytes() for layer in layers_of(project)}
 
 
 @pytest.mark.parametrize("planted", _IN_SETTINGS, ids=lambda one: f"{one.source}-{one.cloud}-{one.mistake}")

@@ -11,6 +11,7 @@ from clusterwright.tco.distributions import OptionBand
 from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.mixes import Mix, owned_and_rented
+from clusterwright.tco.node_price import NodePrices
 from clusterwright.tco.records import Candidate, Economics, Surcharge
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import Taxes, after_tax
@@ -107,9 +108,9 @@ def test_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None
         if entry.key not in ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
     ]
     columns = latin_hypercube(inputs, DRAWS, seed=5)
-    found = drawn(plain, columns, taxes=TAXES)
+    found = drawn(plain, columns, taxes=TAXES, breakevens=True)
     usd = {(cost.number, cost.key): cost for cost in found.costs}
-    steps, short = set(), set()
+    steps, short, months = set(), set(), []
     for number in range(DRAWS):
         draw = {key: float(column[number]) for key, column in columns.items() if key != "number"}
         anew = _ledger(book, draw, plain)
@@ -120,11 +121,39 @@ def test_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None
                 continue  # keep the price of their start: the next test
             assert usd[number, key].npv_usd == pytest.approx(entry.npv_before_tax_usd, rel=1e-9), (number, key)
             assert usd[number, key].npv_after_tax_usd == pytest.approx(entry.npv_after_tax_usd, rel=1e-9), (number, key)
+        breakeven = {(pair.owned_key, pair.rented_key): pair.months for pair in anew.breakevens()}
+        months.append(breakeven["onprem/one", "aws/committed"])
         rows = anew.cash_flow_rows("onprem/one")
         steps.add(tuple(row.month for row in rows if row.category == "compute" and row.usd > 0))
         short.add(sum(row.usd > 0 for row in anew.cash_flow_rows("aws/committed") if row.category == "commitment"))
     assert len(steps) > 2, "the draws buy at other times"
     assert len(short) > 2, "the draws fall short in other years"
+    band = next(
+        pair for pair in found.breakevens if (pair.owned_key, pair.rented_key) == ("onprem/one", "aws/committed")
+    )
+    never = [month for month in months if month is None]
+    assert band.probability_never == len(never) / DRAWS
+    reached = sorted(month for month in months if month is not None)
+    assert band.months_p10 == pytest.approx(_quantile(reached, 0.1))
+
+
+def _quantile(reached: list[float], share: float) -> float:
+    """Return a quantile of all draws, of which those that never get there are the last."""
+    return float(np.interp(share * (DRAWS - 1), np.arange(len(reached)), reached))
+
+
+@pytest.mark.parametrize("key", ["aws/rented", "aws/committed"])
+def test_price_of_nodes_that_breaks_even(book: PriceBook, key: str) -> None:
+    """At that price a fresh cash flow costs the same on both sides, with tiers of support and a committed spend."""
+    plain = _ledger(book)
+    usd = {cost.key: cost.horizon_usd for cost in plain.costs()}
+    # More than what is committed, so that the price matters.
+    wanted = max(usd["onprem/one"], 1.2 * SPEND * 44 / 12)
+    factor = NodePrices(plain).breakeven(key, wanted)
+    assert factor is not None
+    anew = {cost.key: cost.horizon_usd for cost in _ledger(book, {"cloud_price": factor}, plain).costs()}
+    assert anew[key] == pytest.approx(wanted, rel=1e-9)
+    assert NodePrices(plain).breakeven("aws/committed", 0.9 * SPEND * 44 / 12) is None, "the commitment alone is more"
 
 
 def test_commitments_of_a_draw(book: PriceBook) -> None:

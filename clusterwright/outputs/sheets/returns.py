@@ -113,8 +113,8 @@ def _figures(
     everything = [sum(found.values(), start=figure(0.0)) for found in (own_parts, parts)]
     left = everything[0] - (everything[1] - nodes["horizon"])
     share = when(left.above(-1e-12), left / nodes["horizon"], "none").or_else("none")
-    if flows.key in work.not_live:
-        # What no formula counts may follow the price of nodes, as a discount does: the engine's number.
+    if flows.key in work.not_live or _by_steps(work, flows.key):
+        # What no formula counts may follow the price of nodes, as a discount does, or by steps: the engine's number.
         factor = known.breakeven_rent_factor if known else None
         share = Figure('"none"', "none") if factor is None else figure(factor)
     return {
@@ -129,6 +129,17 @@ def _figures(
         "price": nodes["per_gpu_hour"],
         "breakeven_price": (nodes["per_gpu_hour"] * share).or_else("none"),
     }
+
+
+def _by_steps(work: Workbook, key: str) -> bool:
+    """Tell whether the cost of an option follows the price of its nodes by steps: tiers, a committed spend."""
+    candidate = next((entry for entry in work.found.ledger.candidates if entry.key == key), None)
+    if candidate is None:
+        return False
+    support, contract = candidate.support, candidate.contract
+    return (support is not None and (len(support.tiers) > 1 or support.minimum_usd > 0)) or (
+        contract is not None and contract.committed_usd_per_year > 0
+    )
 
 
 def _internal_rate(work: Workbook, saved: Span, changes: Figure, known: Return | None) -> Figure:
