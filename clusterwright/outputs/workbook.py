@@ -13,6 +13,7 @@ from clusterwright.outputs.sheets.bill import Bill, write_bill
 from clusterwright.outputs.sheets.by_option import write_by_option, write_calendar
 from clusterwright.outputs.sheets.cash import CashSheet, owner_cells, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.sheets.contract_months import write_contract_calendar
 from clusterwright.outputs.sheets.contracts import contracted, write_contracts
 from clusterwright.outputs.sheets.financing import write_financing
 from clusterwright.outputs.sheets.formula import Figure, figure
@@ -22,7 +23,7 @@ from clusterwright.outputs.sheets.options import write_options
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.profit import write_profit
 from clusterwright.outputs.sheets.register import write_assumptions, write_not_counted
-from clusterwright.outputs.sheets.rented import Rents, write_contract_calendar
+from clusterwright.outputs.sheets.rent_case import Rents
 from clusterwright.outputs.sheets.resale import Resale
 from clusterwright.outputs.sheets.returns import write_returns
 from clusterwright.outputs.sheets.shared import Workbook, option_of
@@ -103,11 +104,11 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
     resale = write_inputs(work)
     write_calendar(work)
     terms = write_contracts(work, options) if options else {}
-    if terms:
-        write_contract_calendar(work)
     bill = write_bill(work, terms)
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
     stages = write_stages(work, resale, _owner(work)) if staged(work) else None
+    if terms:
+        write_contract_calendar(work, stages)
     sheets: dict[str, CashSheet] = {
         option.target: write_cash(work, option, bill, stages, keys.get(option.target, option.target))
         for option in known

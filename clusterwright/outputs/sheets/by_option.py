@@ -7,7 +7,8 @@ from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.engine_rows import by_class
 from clusterwright.outputs.sheets.formula import Figure, figure, largest, rounded_up, smallest
 from clusterwright.outputs.sheets.mixed import Mixed, mixed_options, write_mixes
-from clusterwright.outputs.sheets.rented import Rents, rent_of
+from clusterwright.outputs.sheets.rent_case import Rents
+from clusterwright.outputs.sheets.rented import rent_of
 from clusterwright.outputs.sheets.shared import Class, Flows, Rows, Workbook, label_of, option_of
 from clusterwright.plan.hybrids import BASE
 from clusterwright.tco.records import CandidateCost

@@ -126,6 +126,26 @@ def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
     return Figure(f"SUMIFS({cells.text},{labels.text},{label.text})", math.fsum(chosen))
 
 
+def total_between(cells: Span, labels: Span, above: Figure, up_to: Figure | None = None) -> Figure:
+    """Return the sum of the cells beside which a number above a limit stands, and up to another one if it is given."""
+    end = math.inf if up_to is None else up_to.value
+    most = "" if up_to is None else f',{labels.text},"<="&{up_to.text}'
+
+    def add(least: float) -> float:
+        pairs = zip(cells.values, labels.values, strict=True)
+        return math.fsum(float(usd or 0.0) for usd, label in pairs if least < float(label or 0.0) <= float(end or 0.0))
+
+    return Figure(f'SUMIFS({cells.text},{labels.text},">"&{above.text}{most})', calculated(add, (above.value,)))
+
+
+def beyond(cells: Span, limit: Figure, weights: Span) -> Figure:
+    """Return the sum of how far each cell is above a limit, times its weight."""
+    pairs = list(zip(numbers(cells), numbers(weights), strict=True))
+    value = calculated(lambda least: math.fsum(max(0.0, one - least) * weight for one, weight in pairs), (limit.value,))
+    text = f"({limit.text})"
+    return Figure(f"SUMPRODUCT(({cells.text}>{text})*({cells.text}-{text})*{weights.text})", value)
+
+
 def product_sum(one: Span, other: Span) -> Figure:
     """Return SUMPRODUCT of two ranges."""
     pairs = zip(numbers(one), numbers(other), strict=True)

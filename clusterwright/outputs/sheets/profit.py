@@ -35,6 +35,7 @@ def write_profit(work: Workbook, taxed: Mapping[str, Taxed]) -> dict[str, Figure
     )
     page.widths(38, rest=18, columns=2 + years)
     page.sheet.freeze_panes(_FIRST, 1)
+    page.sheet.repeat_rows(_FIRST - 1)
     page.head(_FIRST - 1, ("", *(f"year {year}" for year in range(1, years + 1)), "horizon"))
     row = _FIRST
     found = {}

@@ -28,6 +28,13 @@ _SHEETS = {
     "Bill": "every line of every option",
     "Cash ...": "an option's cash by month and category",
     "Cash by option": "all options' cash by month; the two sheets after it hold savings and cash after tax by month",
+    "Books by month": "each purchase written off by class, and what the books show for what leaves",
+    "Depreciation": "the shares of every method; may be changed",
+    "Financing by month": "the schedules of loan and lease",
+    "Contracts": "discounts, terms, commitments, volumes and tiers; may be changed",
+    "Contracts by month": "what contracts pay in advance, by the month and at the end, charges and support",
+    "Mixes": "what is owned, and what is rented for the rest, by month",
+    "Stages": "growth and refresh: what is bought, stands and leaves in each month",
     "Not counted": "what the dollars leave out",
     "Checks": "identities of the books, each 0.00",
 }
@@ -45,7 +52,7 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
         checked: cell that says whether the books reconcile.
     """
     page, plan = work.page("Summary"), work.plan
-    page.widths(16, 46, 74, rest=18, columns=len(_COLUMNS))
+    page.widths(16, 34, 42, rest=16, columns=len(_COLUMNS))
     page.sheet.freeze_panes(_FIRST, 1)
     page.text(0, 0, plan.name, "title")
     page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
@@ -53,7 +60,8 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     for row, option in enumerate(plan.options, start=_FIRST):
         page.text(row, 0, NAME_OF_TARGET[option.target] + (" *" if option.target == plan.recommended else ""))
         page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
-        page.text(row, 2, layout_text(option.layout))
+        page.heighten(row, {2: layout_text(option.layout)})
+        page.text(row, 2, layout_text(option.layout), "wrapped")
         if option.target not in sheets:
             page.number(row, _FIRST_NUMBER, option.calendar_days, "number")
             for column in range(_FIRST_MONEY, _SHARE):
@@ -67,7 +75,8 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page.text(below + 1, 0, "Checks")
     page.put(below + 1, 1, checked, "left")
     page.text(below + 3, 0, "Sheets", "bold")
-    for row, (name, shown) in enumerate(_SHEETS.items(), start=below + 4):
+    there = [(name, shown) for name, shown in _SHEETS.items() if name in work.pages or name.endswith("...")]
+    for row, (name, shown) in enumerate(there, start=below + 4):
         page.text(row, 0, name)
         page.text(row, 1, shown)
 

@@ -102,7 +102,7 @@ def write_uncertainty(work: Workbook) -> None:
         row + 1, ("input", "at its P10, USD", "at its P90, USD", "P10 less base, USD", "P90 less base, USD", "source")
     )
     base = page.number(row, 6, found.base_saving_usd, "usd")
-    page.text(row, 5, "base, USD", "text_right")
+    page.label(row, 5, "base, USD", "text_right")
     for place, swing in enumerate(swings, start=row + 2):
         page.text(place, 0, swing.key.replace("_", " "))
         ends = [
