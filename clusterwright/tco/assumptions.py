@@ -182,8 +182,15 @@ def _neutral(had: Collection[str]) -> dict[str, float]:
     return found
 
 
-def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tuple[Parameter, ...]:
+def own_parameters(
+    candidate: Candidate, known: Mapping[str, Assumption], had: Collection[str] = ()
+) -> tuple[Parameter, ...]:
     """Return the parameters that hold for one candidate alone.
+
+    Args:
+        candidate: with its overrides and what is given for it.
+        known: the assumptions.
+        had: parameters that hold for all.
 
     Raises:
         InputError: an override names no parameter of the cash flow.
@@ -192,7 +199,13 @@ def own_parameters(candidate: Candidate, known: Mapping[str, Assumption]) -> tup
     units = {key: known[key].unit for key in _PARAMETERS} | optional | {"resale_fraction": "share of purchase"}
     given = dict(candidate.overrides)
     _check_names(given, units)
-    return tuple(_given(key, value, units[key]) for key, value in given.items())
+    found = {key: _given(key, value, units[key]) for key, value in given.items()}
+    found |= {entry.key: entry for entry in candidate.given}
+    neutral = _neutral({*had, *found}) if candidate.given else {}
+    return (
+        *found.values(),
+        *(_given(key, value, optional[key]) for key, value in neutral.items() if key not in had),
+    )
 
 
 def resale_curve(known: Mapping[str, Assumption], curve: ResaleCurve | None = None) -> Callable[[float], float]:

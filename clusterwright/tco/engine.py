@@ -88,6 +88,7 @@ class Ledger:
         book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
+        own_parameters: those that hold for one candidate alone, by its key.
         work_shares: of each mix, by key, the share of the work of the horizon by candidate.
     """
 
@@ -112,6 +113,8 @@ class Ledger:
         self.lines: dict[str, tuple[PricedLine, ...]] = {
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
+        had = {parameter.key for parameter in self.parameters}
+        self.own_parameters = {entry.key: own_parameters(entry, known, had) for entry in self.candidates}
         self._made: set[str] = set()
         self._connection = of_its_own()
         self._fill(known, scenarios)
@@ -202,7 +205,7 @@ class Ledger:
                 *(
                     row
                     for candidate in self.candidates
-                    for parameter in own_parameters(candidate, known)
+                    for parameter in self.own_parameters[candidate.key]
                     for row in parameter_rows(parameter, scenarios, candidate.key)
                 ),
             ],
