@@ -6,7 +6,8 @@ from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.causes import Cause, Causes, Effect
 from clusterwright.plan.differences import Change, Differences, TargetChange
-from clusterwright.plan.words import NAME_OF_TARGET, money, small_money, told_lines
+from clusterwright.plan.money import money, small_money, told_lines
+from clusterwright.plan.words import NAME_OF_TARGET
 from clusterwright.units import percent
 
 _MOST = 8

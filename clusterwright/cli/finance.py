@@ -16,11 +16,13 @@ from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, Return, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, small_money, told_lines
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import money, percent, small_money, term_text, told_lines
+from clusterwright.plan.words import term_text
 from clusterwright.pricing.book import PriceBook
+from clusterwright.units import percent
 
 _SHOWN_SWINGS = 8
 #: Of the record of costs, what is printed of each option as JSON.

@@ -2,19 +2,11 @@
 
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, money_span, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    answer_lines,
-    days_text,
-    money,
-    money_span,
-    percent,
-    told_unit,
-    told_value,
-    uncapital,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, uncapital
 from clusterwright.tco.records import Parameter, PricedLine
+from clusterwright.units import percent
 
 #: So many of the dearest assumed prices are named; the report has all.
 _MOST = 6

@@ -6,23 +6,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, money_alike, money_span, told, told_code, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    data_text,
-    days_text,
-    layout_text,
-    money,
-    money_alike,
-    money_span,
-    percent,
-    told,
-    told_code,
-    told_unit,
-    told_value,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, data_text, days_text, layout_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
+from clusterwright.units import percent
 
 _CENTS_BELOW, _DIGITS_BELOW = 1e4, 10.0
 _NONE = "–"

@@ -1,8 +1,10 @@
 """What was drawn, in sentences: for the terminal and for the report."""
 
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.money import money
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.words import term_text
+from clusterwright.units import percent
 
 _FEW, _PERCENT = 2, 0.01
 

@@ -16,22 +16,13 @@ from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import Currency, money, money_alike, told_in
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import (
-    Currency,
-    answer_lines,
-    capital,
-    cluster_text,
-    days_text,
-    money,
-    money_alike,
-    percent,
-    term_text,
-    told_in,
-)
+from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
+from clusterwright.units import percent
 
 HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"
 
