@@ -33,7 +33,7 @@ def _value(change: Change, which: str) -> str:
     if change.unit in ("days", "months"):
         return f"{value:,.2f}"
     if change.unit == "share":
-        return f"{value * 100:.1f} %"
+        return percent(value, digits=1)
     return f"{value:,.6g}"
 
 

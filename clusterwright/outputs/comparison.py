@@ -91,7 +91,7 @@ def _assumptions(plan: Plan) -> list[str]:
 
 def _value(entry: Parameter, value: float) -> str:
     """Return a value as people write it: shares as percent, money in the currency that is told."""
-    return f"{100 * value:.4g} %" if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
+    return percent(value, digits=None) if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
 
 
 def _unit(entry: Parameter) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from clusterwright.outputs.heat_map import heat_map
-from clusterwright.outputs.report_tables import Cell, Table, by_column
+from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
-from clusterwright.outputs.report_tables import Cell, Table, by_column
+from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
@@ -137,6 +137,7 @@ def tornado_chart(found: Finances) -> str:
         ranges=[_range(entry.key, (entry.saving_usd_low, entry.saving_usd_high)) for entry in swings],
         base=told(found.base_saving_usd) / _MILLION,
         unit=f"million {told_code()} saved by owning, present value",
+        more_is_gain=True,
     )
 
 

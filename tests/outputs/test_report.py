@@ -11,6 +11,7 @@ import pytest
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
+from clusterwright.outputs.html_table import plain
 from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.chance_words import chance_sentences
@@ -107,7 +108,7 @@ def test_every_price_names_its_day_and_source(shipped_plan: Plan, html: str) -> 
         for line in option.lines:
             assert line.unit_usd is not None
             start = f"{line.line.item} {line.line.note}".strip()
-            price = f" {report_tables.plain(line.unit_usd)} "
+            price = f" {plain(line.unit_usd)} "
             numbers = [
                 found[1]
                 for row in rows
