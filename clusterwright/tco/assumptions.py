@@ -270,12 +270,18 @@ def _resale(
         )  # fmt: skip
     points = [_parameter(key, given, known) for _, key in _RESALE_POINTS]
     months = [month for month, _ in _RESALE_POINTS]
+
+    def at_age(end: str) -> float:
+        return resale_fraction(
+            age_months, {month: getattr(point, end) for month, point in zip(months, points, strict=True)}
+        )
+
     nearest = min(zip(months, points, strict=True), key=lambda point: abs(point[0] - age_months))[1]
     return Parameter(
         key="resale_fraction",
-        value=resale_fraction(age_months, dict(zip(months, (point.value for point in points), strict=True))),
-        low=resale_fraction(age_months, dict(zip(months, (point.low for point in points), strict=True))),
-        high=resale_fraction(age_months, dict(zip(months, (point.high for point in points), strict=True))),
+        value=at_age("value"),
+        low=at_age("low"),
+        high=at_age("high"),
         unit="share of purchase",
         basis=nearest.basis,
         reason=f"after {age_months:g} months, by a straight line between the points; {nearest.reason}",
