@@ -203,7 +203,7 @@ def percent(share: float | None, *, digits: int | None = 0, signed: bool = False
     """
     if share is None:
         return "unknown"
-    return f"{100 * share:{'+' if signed else ''},{',.4g' if digits is None else f',.{digits}f'}} %"
+    return f"{100 * share:{'+' if signed else ''},{'.4g' if digits is None else f'.{digits}f'}} %"
 
 
 def _significant(value: float, digits: int) -> str:
