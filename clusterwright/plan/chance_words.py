@@ -15,12 +15,20 @@ def chance_sentences(found: Finances) -> list[str]:
         f"{found.draws:,} draws of the assumptions (Latin hypercube, seed {found.seed}).",
         "Dearest tenth: the mean of the dearest 10 % of them (conditional value at risk).",
         *_price_paths(found),
-        *(
-            f"{term_text(entry.key)} cannot do the work of {_share(entry.probability_too_slow)} of the draws, which "
-            "its figures leave out."
-            for entry in found.drawn
-            if entry.probability_too_slow
-        ),
+        *_too_slow(found),
+    ]
+
+
+def _too_slow(found: Finances) -> list[str]:
+    """Return a sentence for each share of the draws that left options out, whose names stand together."""
+    by_share: dict[str, list[str]] = {}
+    for entry in found.drawn:
+        if entry.probability_too_slow:
+            by_share.setdefault(_share(entry.probability_too_slow), []).append(term_text(entry.key))
+    return [
+        f"{'; '.join(names)} cannot do the work of {share} of the draws, which "
+        f"{'its' if len(names) == 1 else 'their'} figures leave out."
+        for share, names in by_share.items()
     ]
 
 
