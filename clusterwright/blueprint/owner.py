@@ -48,7 +48,7 @@ def _number(value: Any, kind: units.Kind, name: str) -> float:  # noqa: ANN401 -
     )
 
 
-def _band(kind: units.Kind, least: float, most: float) -> BeforeValidator:
+def number_between(kind: units.Kind, least: float, most: float) -> BeforeValidator:
     """Read a number or `{low, base, high}`, each from `least` to `most`."""
 
     def read(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - YAML holds anything
@@ -87,9 +87,9 @@ def _band(kind: units.Kind, least: float, most: float) -> BeforeValidator:
 
 
 #: A share from 0 to 1; USD; a plain number.
-Share = Annotated[Band, _band(units.FRACTION, 0.0, 1.0)]
-Usd = Annotated[Band, _band(units.MONEY, 0.0, 1e12)]
-Number = Annotated[Band, _band(units.COUNT, 0.0, 1e9)]
+Share = Annotated[Band, number_between(units.FRACTION, 0.0, 1.0)]
+Usd = Annotated[Band, number_between(units.MONEY, 0.0, 1e12)]
+Number = Annotated[Band, number_between(units.COUNT, 0.0, 1e9)]
 _Time = Annotated[Duration, Field(ge=0, le=40 * _YEAR_S)]
 
 
@@ -137,6 +137,11 @@ class Owner(Section):
         "straight_line_20", description="how the building is written off for the tax"
     )
     building_upkeep_fraction_per_year: Share | None = Field(None, description="of the building's cost, each year")
+    building_insurance_fraction_per_year: Share | None = Field(None, description="of the building's cost, each year")
+    building_tax_fraction_per_year: Share | None = Field(
+        None, description="property tax of the building, share of its cost, each year"
+    )
+    building_staff_fte: Number | None = Field(None, description="full-time posts that the building takes")
     installation_fraction: Share | None = Field(None, description="of the equipment, at the start")
     spares_fraction: Share | None = Field(None, description="of the equipment, at the start")
     freight_fraction: Share | None = Field(None, description="freight and its insurance, share of the equipment")
@@ -203,6 +208,8 @@ class Owner(Section):
             ("gpu_failures_per_year", "gpu_replacement_usd"),
             ("gpu_replacement_usd", "gpu_failures_per_year"),
             ("building_usd_per_kw", "building_upkeep_fraction_per_year"),
+            ("building_usd_per_kw", "building_insurance_fraction_per_year"),
+            ("building_usd_per_kw", "building_tax_fraction_per_year"),
         ):
             if getattr(self, given) is not None and getattr(self, wanted) is None:
                 raise PydanticCustomError(

@@ -53,6 +53,32 @@ def _share(band: Band) -> ResaleShare:
     )
 
 
+def housed(
+    section: TcoSection, book: PriceBook, *, as_of: dt.date, horizon_months: float
+) -> dict[str, tuple[Parameter, ...]]:
+    """Return, by name of each place of `tco.housing`, the parameters that are other ones than those of `tco.owner`.
+
+    Args:
+        section: `tco` of the blueprint.
+        book: for tariffs and licences.
+        as_of: day whose prices hold.
+        horizon_months: as in `parameters_of`.
+
+    Raises:
+        InputError: a tariff or a licence is unknown on that day.
+    """
+
+    def of(owner: Owner) -> tuple[Parameter, ...]:
+        used = section.model_copy(update={"owner": owner})
+        return parameters_of(used, book, as_of=as_of, horizon_months=horizon_months, power_price_given=False)
+
+    common = of(section.owner)
+    return {
+        name: tuple(entry for entry in of(place.over(section.owner)) if entry not in common)
+        for name, place in section.housing.items()
+    }
+
+
 def parameters_of(
     section: TcoSection, book: PriceBook, *, as_of: dt.date, horizon_months: float, power_price_given: bool
 ) -> tuple[Parameter, ...]:
