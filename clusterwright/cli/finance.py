@@ -13,14 +13,17 @@ from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.text_table import table
 from clusterwright.errors import InputError
-from clusterwright.plan.finances import Finances, Return, finances
+from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, small_money_alike, told_lines
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
+from clusterwright.plan.returns import Return
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import money, percent, small_money_alike, term_text, told_lines
+from clusterwright.plan.words import term_text
 from clusterwright.pricing.book import PriceBook
+from clusterwright.units import percent
 
 _SHOWN_SWINGS = 8
 #: Of the record of costs, what is printed of each option as JSON.

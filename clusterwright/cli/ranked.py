@@ -7,8 +7,10 @@ from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.chance_words import not_called
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text, told, told_code
+from clusterwright.plan.words import term_text
+from clusterwright.units import percent
 
 _SHORT = 12
 

@@ -1,8 +1,10 @@
 """What was drawn, in sentences: for the terminal and for the report."""
 
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.money import money
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.words import term_text
+from clusterwright.units import percent
 
 _FEW, _PERCENT = 2, 0.01
 
@@ -68,7 +70,7 @@ def _price_paths(found: Finances) -> list[str]:
     drift = (
         "without drift"
         if paths.drift == "none"
-        else f"with its drift of {100 * (paths.drift_per_year or 0):+.0f} % a year"
+        else f"with its drift of {percent(paths.drift_per_year or 0.0, signed=True)} a year"
     )
     mean = f"{percent(paths.mean_level_p10)} to {percent(paths.mean_level_p90)} of today's price"
     blocks = f"{paths.block_months}-month blocks of the price history of {whose}"
