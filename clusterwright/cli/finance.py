@@ -13,6 +13,7 @@ from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.text_table import table
 from clusterwright.errors import InputError
+from clusterwright.plan.chance_words import owning_words
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
@@ -121,11 +122,10 @@ def _text(plan: Plan, found: Finances) -> str:
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
         lines += ["", *_taxed(found, found.taxed)]
     lines += chance.wrong_choices(found)
-    if found.returns:
-        lines += ["", "Owning as an investment, against", _returns(found.returns)]
-    for key in dict.fromkeys(entry.owned_key for entry in found.hybrid_returns):
-        mixed = [entry for entry in found.hybrid_returns if entry.owned_key == key]
-        lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed)]
+    for key in dict.fromkeys(entry.owned_key for entry in (*found.returns, *found.hybrid_returns)):
+        of_key = [entry for entry in (*found.returns, *found.hybrid_returns) if entry.owned_key == key]
+        what = "Owning" if {entry.owned_key for entry in found.returns} == {key} else f"{term_text(key)}:"
+        lines += ["", f"{what} as an investment, against", _returns(of_key)]
     if found.swings:
         lines += ["", *_sensitivity(found)]
     return "\n".join(lines)
@@ -280,7 +280,8 @@ def _sensitivity(found: Finances) -> list[str]:
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
     heat = [[percent(share), *(money(saving[share, price]) for price in prices)] for share in used]
     return [
-        f"What owning saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
+        f"What {owning_words(found)} saves against {against} in present value: {money(found.base_saving_usd)}; "
+        "one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
         "The same by utilisation (rows) and price of nodes rented by use (columns, of today's)"

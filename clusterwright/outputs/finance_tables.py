@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from clusterwright.outputs.heat_map import heat_map
 from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.carbon import thousands
+from clusterwright.plan.chance_words import owning_words
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
@@ -16,11 +17,14 @@ _NONE = "none"
 
 
 def returns_table(found: Finances) -> Table:
-    """Return what owning brings against each rented option, as an investment; empty where nothing is owned."""
-    mine = found.returns
+    """Return what owning brings against each rented option, as an investment; empty where nothing is owned.
+
+    Of several places to own in, it is the one that the other charts compare.
+    """
+    mine = [entry for entry in found.returns if entry.owned_key == found.compared]
     return by_column(
         {
-            "Owning against": [capital(term_text(entry.rented_key)) for entry in mine],
+            f"{capital(owning_words(found))} against": [capital(term_text(entry.rented_key)) for entry in mine],
             "Present value saved": money_alike(entry.npv_usd for entry in mine),
             "Internal rate of return": [
                 _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year" for entry in mine

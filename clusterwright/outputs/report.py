@@ -13,7 +13,7 @@ from clusterwright.outputs import cluster_charts, finance_tables, ranking, repor
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.accounts import asked_keys
-from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
+from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence, owning_words
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
@@ -216,8 +216,8 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)}, with one input "
-            "at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
+            f"What {owning_words(found)} saves in present value against {term_text(found.compared_with)}, with one "
+            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
             f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
         ),
     )
@@ -231,8 +231,8 @@ def _heat(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)} by the share of the horizon "
-            "that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
+            f"What {owning_words(found)} saves in present value against {term_text(found.compared_with)} by the share "
+            "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
             f"does. All other inputs at their base, prices as of {plan.as_of}." + (f" Note: {note}." if note else "")
         ),
     )

@@ -62,7 +62,7 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
-    known = {entry.rented_key: entry for entry in work.found.returns}
+    known = {entry.rented_key: entry for entry in work.found.returns if entry.owned_key == own.key}
     found = {}
     for place, flows in enumerate(work.rented):
         spans = _by_month(work, by_month, own, flows, 1 + place * len(_BY_MONTH))
