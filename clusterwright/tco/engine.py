@@ -234,7 +234,7 @@ class Ledger:
                 horizon_months=self.economics.horizon_months,
                 busy_fraction=busy[candidate.key] if candidate.owned and candidate.expands else 0.0,
                 nodes=max(1, candidate.nodes),
-                resale=resale_curve(known, self.economics.resale),
+                resale=resale_curve(self.economics, known),
             )
             for candidate in self.candidates
         }
