@@ -6,7 +6,9 @@ from clusterwright.cli.text_table import table
 from clusterwright.outputs.ranking import LEAST_RIGHT
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import Finances
-from clusterwright.plan.words import money, percent, term_text
+from clusterwright.plan.money import money
+from clusterwright.plan.words import term_text
+from clusterwright.units import percent
 
 _WIDTH = 110
 

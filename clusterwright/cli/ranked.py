@@ -6,8 +6,10 @@ from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import money, percent, term_text, told, told_code
+from clusterwright.plan.words import term_text
+from clusterwright.units import percent
 
 _SHORT = 12
 

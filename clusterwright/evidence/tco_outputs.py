@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from itertools import permutations
+from itertools import permutations, product
 
 from clusterwright.evidence.tco_candidates import candidates
 from clusterwright.evidence.tco_case import Option, TcoCase
@@ -17,6 +17,7 @@ from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.taxes import AfterTax, Taxes, after_tax
 
 _ALMOST = 1e-9
+_BY_CATEGORY = ("total.", "monthly.", "yearly.")
 #: What is paid at the start without a method to write it off is written off in its first year.
 _AT_ONCE = (1.0,)
 
@@ -58,6 +59,10 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
             told, why = pair(case, horizon_months, paid[mine], paid[theirs], breakevens[mine, theirs])
             found |= _prefixed(f"{mine}.vs.{theirs}", told)
             reasons |= {f"{mine}.vs.{theirs}.{name}": reason for name, reason in why.items()}
+    # What one option pays and another one does not is a figure of both.
+    of_category = {figure for name in found for figure in [name.partition(".")[2]] if figure.startswith(_BY_CATEGORY)}
+    for name, figure in product(case.options, sorted(of_category)):
+        found.setdefault(f"{name}.{figure}", 0.0)
     for mine, theirs in permutations(totals, 2):
         saving = totals[theirs] - totals[mine]
         found[f"{mine}.vs.{theirs}.saving_usd"] = saving

@@ -26,11 +26,7 @@ _PARAMETERS = (
     "staff_fte_per_gpu",
     "staff_usd_per_fte_year",
 )
-_RESALE_POINTS = (
-    (36.0, "resale_fraction_36_months"),
-    (60.0, "resale_fraction_60_months"),
-    (84.0, "resale_fraction_84_months"),
-)
+_RESALE_POINTS = tuple((float(months), f"resale_fraction_{months}_months") for months in (36, 60, 84))
 
 
 @cache
@@ -249,14 +245,15 @@ def _resale(
             key="resale_fraction", value=share.base, low=share.high, high=share.low, unit="share of purchase",
             basis="given", reason=f"after {age_months:g} months, by the curve that is given", source="blueprint",
         )  # fmt: skip
-    points = [_parameter(key, given, known) for _, key in _RESALE_POINTS]
-    months = [month for month, _ in _RESALE_POINTS]
-    nearest = min(zip(months, points, strict=True), key=lambda point: abs(point[0] - age_months))[1]
+    points = {month: _parameter(key, given, known) for month, key in _RESALE_POINTS}
+    at_age = {
+        end: resale_fraction(age_months, {month: getattr(point, end) for month, point in points.items()})
+        for end in ("value", "low", "high")
+    }
+    nearest = points[min(points, key=lambda month: abs(month - age_months))]
     return Parameter(
         key="resale_fraction",
-        value=resale_fraction(age_months, dict(zip(months, (point.value for point in points), strict=True))),
-        low=resale_fraction(age_months, dict(zip(months, (point.low for point in points), strict=True))),
-        high=resale_fraction(age_months, dict(zip(months, (point.high for point in points), strict=True))),
+        **at_age,
         unit="share of purchase",
         basis=nearest.basis,
         reason=f"after {age_months:g} months, by a straight line between the points; {nearest.reason}",

@@ -1,6 +1,7 @@
 """What an owner pays besides the bill, as data: `tco/owner_costs.csv`, which `owner_flow.sql` counts with."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

@@ -20,7 +20,7 @@ from clusterwright.outputs.sheets.formula import (
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import RUNNING, Flows, Workbook, bill_label
 from clusterwright.outputs.sheets.stages import staged
-from clusterwright.plan.finances import Return
+from clusterwright.plan.returns import Return
 
 _FIRST = 4
 _COLUMNS = (
