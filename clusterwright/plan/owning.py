@@ -10,7 +10,8 @@ from clusterwright.blueprint.owner import Band, Owner
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceInForce
-from clusterwright.tco.assumptions import assumptions, optional_parameters
+from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.owner_costs import optional_parameters
 from clusterwright.tco.records import Assumption
 from clusterwright.tco.resale import ResaleCurve, ResaleShare
 from clusterwright.tco.stages import Pace

@@ -17,8 +17,8 @@ from clusterwright.plan.owning import housed, parameters_of, resale_of
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.assumptions import assumptions, optional_parameters
-from clusterwright.tco.owner_costs import owner_costs
+from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.owner_costs import optional_parameters, owner_costs
 from clusterwright.tco.values import Parameter
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
