@@ -217,8 +217,9 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
         svg=svg,
         caption=(
             f"What {owning_words(found)} saves in present value against {term_text(found.compared_with)}, with one "
-            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
-            f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
+            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, "
+            f"orange the one that saves more; the upright line is {money(found.base_saving_usd)}. "
+            f"Prices as of {plan.as_of}."
         ),
     )
 
@@ -232,8 +233,9 @@ def _heat(plan: Plan, found: Finances) -> Chart:
         svg=svg,
         caption=(
             f"What {owning_words(found)} saves in present value against {term_text(found.compared_with)} by the share "
-            "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
-            f"does. All other inputs at their base, prices as of {plan.as_of}." + (f" Note: {note}." if note else "")
+            "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; "
+            f"orange: renting does. All other inputs at their base, prices as of {plan.as_of}."
+            + (f" Note: {note}." if note else "")
         ),
     )
 
