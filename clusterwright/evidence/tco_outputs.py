@@ -47,6 +47,8 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
             paid[name] = Paid(key=name, cost=cost, flows=flows, after_tax=taxed.get(name))
             found |= _prefixed(name, _option(case, option, cost, horizon_months))
             found |= _prefixed(name, _years(flows))
+            if option.gpus_per_server is None:
+                reasons[f"{name}.servers"] = "gpus_per_server is not given"
             if name in taxed:
                 found[f"{name}.after_tax_usd"] = taxed[name].after_tax_usd
                 found[f"{name}.npv_after_tax_usd"] = taxed[name].npv_after_tax_usd
@@ -67,6 +69,8 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
         saving = totals[theirs] - totals[mine]
         found[f"{mine}.vs.{theirs}.saving_usd"] = saving
         found[f"{mine}.vs.{theirs}.saving_fraction"] = saving / totals[theirs] if totals[theirs] else None
+        if not totals[theirs]:
+            reasons[f"{mine}.vs.{theirs}.saving_fraction"] = f"{theirs} costs nothing"
     return found, reasons
 
 

@@ -140,9 +140,9 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     elif kind == "missing":
         message, advice = f"{shown} is missing", _description(path)
     elif kind in _SECTIONS:
-        known = [] if kind == "dict_type" else _known_below(path)
+        names = f"names, and what belongs to each: {_description(path)}"
         message = f"{shown} is a section of keys{seen or ', not a list'}"
-        advice = f"known here: {', '.join(known)}" if known else "names, and what belongs to each"
+        advice = names if kind == "dict_type" else f"known here: {', '.join(_known_below(path))}"
     elif kind in ("value_error", "quantity"):
         message = f"{shown}: {text}" if path else text
     else:

@@ -85,6 +85,7 @@ def test_schema_refuses_unknown_keys() -> None:
         ("usd_per: {euro: 1}\n", "string should match pattern", "5:11"),
         ("tax_rate: 21 %\n", "needs the depreciation of what own buys", "3:28"),
         ("discount_rate: {equity: 1}\n", "did you mean 'cost_of_equity'?", "5:17"),
+        ("values: 5\n", "names, and what belongs to each: numbers that derived", "5:9"),
         ("tolerance: 1\n", "known here: absolute, relative", "5:12"),
     ],
 )  # fmt: skip
@@ -149,6 +150,19 @@ def test_unknown_figure_is_told(tmp_path: Path) -> None:
     shorter = PLAIN.replace("rent: {gpus: 8,", "rent: {gpus: 8, horizon_months: 12,")
     told = _told(tmp_path, shorter + "expected: {own.vs.rent.payback_month: 10}\n")
     assert "two options of different horizons" in told
+
+
+def test_what_is_none_says_why(tmp_path: Path) -> None:
+    """Every figure that is none has a reason, a derived one too."""
+    text = PLAIN.replace("usd_per_month: 100", "usd_per_month: 0") + "derived: {no: own.vs.rent.saving_fraction * 2}\n"
+    checked = _case(
+        tmp_path, text + "expected: {own: {servers: null, vs: {rent: {saving_fraction: null}}}, no: null}\n"
+    )
+    assert [each.reason for each in checked.outputs.values()] == [
+        "a figure it is derived from is none",
+        "gpus_per_server is not given",
+        "rent costs nothing",
+    ]
 
 
 def test_category_of_another_option_is_nothing(tmp_path: Path) -> None:
