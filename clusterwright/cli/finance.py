@@ -16,6 +16,7 @@ from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, Return, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.owning_words import owning_text, several_owned
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.taxed import Taxed
@@ -118,8 +119,10 @@ def _text(plan: Plan, found: Finances) -> str:
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
         lines += ["", *_taxed(found, found.taxed)]
     lines += chance.wrong_choices(found)
-    if found.returns:
-        lines += ["", "Owning as an investment, against", _returns(found.returns)]
+    for key in dict.fromkeys(entry.owned_key for entry in found.returns):
+        mine = [entry for entry in found.returns if entry.owned_key == key]
+        where = f": {term_text(key)}" if several_owned(found) else ""
+        lines += ["", f"Owning as an investment{where}, against", _returns(mine)]
     for key in dict.fromkeys(entry.owned_key for entry in found.hybrid_returns):
         mixed = [entry for entry in found.hybrid_returns if entry.owned_key == key]
         lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed)]
@@ -283,7 +286,7 @@ def _sensitivity(found: Finances) -> list[str]:
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
     heat = [[percent(share), *(money(saving[share, price]) for price in prices)] for share in used]
     return [
-        f"What owning saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
+        f"What {owning_text(found)} saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
         "The same by utilisation (rows) and price of nodes rented by use (columns, of today's)"

@@ -17,6 +17,7 @@ from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
+from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
@@ -223,7 +224,7 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)}, with one input "
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)}, with one input "
             "at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
             f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
         ),
@@ -238,9 +239,10 @@ def _heat(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)} by the share of the horizon "
-            "that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
-            f"does. All other inputs at their base, prices as of {plan.as_of}." + (f" Note: {note}." if note else "")
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)} by the share "
+            "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; "
+            f"orange: renting does. All other inputs at their base, prices as of {plan.as_of}."
+            + (f" Note: {note}." if note else "")
         ),
     )
 

@@ -118,7 +118,8 @@ class Finances:
         drawn: every option over all draws; regrets: what each costs where another one was right.
         swings: of owning against the cheapest rented option, widest first; heat: the same over two inputs.
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
-        compared_with: the rented option of swings and heat, empty if there is none.
+        owned_key: the option that owns in swings and heat, the cheapest that is bought; compared_with: the rented one.
+            Both are empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key; ledger: which counted them.
@@ -137,6 +138,7 @@ class Finances:
     swings: tuple[Swing, ...]
     heat: tuple[HeatCell, ...]
     base_saving_usd: float | None
+    owned_key: str
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
@@ -180,7 +182,8 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     owned = [cost for cost in costs if cost.owned]
     pairs = [(mine.mixed, entry) for mine, entry in _returns(ledger, owned, rented, chance.drawn.breakevens)]
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
-    swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
+    mine = next((cost.key for cost in owned if not cost.mixed), "") if against else ""
+    swings, heat, base = _sensitivity(ledger, chance.inputs, mine, against) if mine else ((), (), None)
     rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
@@ -195,6 +198,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         swings=swings,
         heat=heat,
         base_saving_usd=base,
+        owned_key=mine,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=_unit_costs(plan, ledger, costs, _goodputs((*found, *mixes.bases), ledger)),
@@ -322,9 +326,8 @@ def _return(  # noqa: PLR0917 - one per question
 
 
 def _sensitivity(
-    ledger: Ledger, inputs: Sequence[UncertainInput], rented_key: str
+    ledger: Ledger, inputs: Sequence[UncertainInput], owned_key: str, rented_key: str
 ) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
-    owned_key = next(candidate.key for candidate in ledger.candidates if candidate.owned)
     saved = savings(ledger, one_at_a_time(inputs), owned_key, rented_key)
     swings = [
         Swing(
