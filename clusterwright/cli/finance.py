@@ -275,7 +275,7 @@ def _band(entry: Return) -> str:
 
 
 def _sensitivity(found: Finances) -> list[str]:
-    against = term_text(found.compared_with)
+    saves = f"What {owning_text(found)} saves against {term_text(found.compared_with)}"
     swings = [
         [input_words(entry.key), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
         for entry in found.swings[:_SHOWN_SWINGS]
@@ -286,7 +286,7 @@ def _sensitivity(found: Finances) -> list[str]:
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
     heat = [[percent(share), *(money(saving[share, price]) for price in prices)] for share in used]
     return [
-        f"What {owning_text(found)} saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
+        f"{saves} in present value: {money(found.base_saving_usd)}; one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
         "The same by utilisation (rows) and price of nodes rented by use (columns, of today's)"
