@@ -3,7 +3,7 @@
 from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.formula import Figure, added, either, figure, smallest, span, when
 from clusterwright.outputs.sheets.shared import ALL, Flows, Workbook
-from clusterwright.plan.words import percent
+from clusterwright.units import percent
 
 _FIRST = 4
 _COLUMNS = (

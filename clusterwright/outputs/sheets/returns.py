@@ -20,8 +20,8 @@ from clusterwright.outputs.sheets.formula import (
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import RUNNING, Flows, Workbook, bill_label
 from clusterwright.outputs.sheets.stages import staged
-from clusterwright.plan.finances import Return
 from clusterwright.plan.owning_words import owning_text
+from clusterwright.plan.returns import Return
 from clusterwright.plan.words import capital
 
 _FIRST = 4
