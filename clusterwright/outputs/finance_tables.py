@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from clusterwright.outputs.heat_map import heat_map
 from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.carbon import thousands
-from clusterwright.plan.chance_words import owning_words
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
+from clusterwright.plan.owning_words import several_owned
+from clusterwright.plan.returns import Return
 from clusterwright.plan.words import capital, depreciation_text, term_text
 from clusterwright.tco.financing import Financed
 from clusterwright.units import percent
@@ -17,14 +18,11 @@ _NONE = "none"
 
 
 def returns_table(found: Finances) -> Table:
-    """Return what owning brings against each rented option, as an investment; empty where nothing is owned.
-
-    Of several places to own in, it is the one that the other charts compare.
-    """
-    mine = [entry for entry in found.returns if entry.owned_key == found.compared]
+    """Return what owning brings against each rented option, as an investment; empty where nothing is owned."""
+    mine, several = found.returns, several_owned(found)
     return by_column(
         {
-            f"{capital(owning_words(found))} against": [capital(term_text(entry.rented_key)) for entry in mine],
+            "Owning against": [capital(term_text(entry.rented_key)) for entry in mine],
             "Present value saved": money_alike(entry.npv_usd for entry in mine),
             "Internal rate of return": [
                 _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year" for entry in mine
@@ -43,8 +41,12 @@ def returns_table(found: Finances) -> Table:
                 for entry in mine
             ],
         },
-        details=[entry.reason if entry.irr_per_year is None or entry.payback_months is None else "" for entry in mine],
+        details=["; ".join(filter(None, (several * term_text(entry.owned_key), _why_none(entry)))) for entry in mine],
     )
+
+
+def _why_none(entry: Return) -> str:
+    return entry.reason if entry.irr_per_year is None or entry.payback_months is None else ""
 
 
 def unit_cost_table(found: Finances) -> Table:

@@ -13,11 +13,12 @@ from clusterwright.outputs import cluster_charts, finance_tables, ranking, repor
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.accounts import asked_keys
-from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence, owning_words
+from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.money import money, told_lines
+from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, offload_text, term_text
 from clusterwright.pricing.book import PriceBook
@@ -216,7 +217,7 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What {owning_words(found)} saves in present value against {term_text(found.compared_with)}, with one "
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)}, with one "
             "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, "
             f"orange the one that saves more; the upright line is {money(found.base_saving_usd)}. "
             f"Prices as of {plan.as_of}."
@@ -232,7 +233,7 @@ def _heat(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What {owning_words(found)} saves in present value against {term_text(found.compared_with)} by the share "
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)} by the share "
             "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; "
             f"orange: renting does. All other inputs at their base, prices as of {plan.as_of}."
             + (f" Note: {note}." if note else "")

@@ -30,12 +30,6 @@ def not_called(found: Finances) -> str:
     return ", or ".join((of_rented,) * (False in owned) + (of_owned,) * (True in owned))
 
 
-def owning_words(found: Finances) -> str:
-    """Return what owning is called beside what it saves: with the place, where there are several."""
-    several = len({entry.owned_key for entry in found.returns}) > 1
-    return f"owning ({term_text(found.compared)})" if several else "owning"
-
-
 def _too_slow(found: Finances) -> list[str]:
     """Return a sentence for each share of the draws that left options out, whose names stand together."""
     by_share: dict[str, list[str]] = {}

@@ -10,15 +10,12 @@ import pytest
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import InputError
-from clusterwright.outputs.finance_tables import returns_table
-from clusterwright.plan.chance_words import owning_words
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import economics_of_plan
-from clusterwright.plan.words import term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
 from clusterwright.tco.engine import Ledger
@@ -153,12 +150,6 @@ def test_places_and_ways_to_pay_are_options_side_by_side(shipped_plan: Plan) -> 
     keys = {cost.key for cost in found.costs if cost.owned}
     assert keys == {f"onprem/{place}{way}" for place in places for way in ("", "/finance_lease")}
     assert "colocation_usd_per_kw_month@onprem/room" in {entry.key for entry in found.inputs}
-    mine, theirs = _cost(found, found.compared), _cost(found, found.compared_with)
-    assert found.base_saving_usd == pytest.approx((theirs.npv_usd or 0.0) - (mine.npv_usd or 0.0))
-    assert owning_words(found) == f"owning ({term_text(found.compared)})"
-    assert {entry.owned_key for entry in found.returns} == {f"onprem/{place}" for place in places}
-    shown = [row[0].text for row in returns_table(found).rows]
-    assert len(shown) == len(set(shown)) == len(found.returns) / len(places)
     kwh = {entry.key: entry.kwh for entry in found.carbon}
     assert kwh["onprem/room"] == kwh["onprem/room/finance_lease"]
     assert (kwh["onprem/own_building"] or 0.0) * 1.3 == pytest.approx((kwh["onprem/room"] or 0.0) * 1.2)
