@@ -188,13 +188,22 @@ def text(value: float | None, kind: Kind, *, digits: int = 3) -> str:
     return f"{_significant(value, digits)} {kind.base}".rstrip()
 
 
-def percent(share: float | None, *, digits: int = 0, signed: bool = False) -> str:
+def percent(share: float | None, *, digits: int | None = 0, signed: bool = False) -> str:
     """Return a share (0 to 1) as percent with a space before the sign, as SI has it; `unknown` for None.
+
+    Args:
+        share: of anything.
+        digits: after the point; None for those that it has, four at most.
+        signed: with a plus sign where it is above 0.
 
     >>> percent(0.414), percent(-0.0125, digits=1, signed=True), percent(12.5), percent(None)
     ('41 %', '-1.2 %', '1,250 %', 'unknown')
+    >>> percent(0.02, digits=None), percent(0.0725, digits=None), percent(1 / 3, digits=None)
+    ('2 %', '7.25 %', '33.33 %')
     """
-    return "unknown" if share is None else f"{100 * share:{'+' if signed else ''},.{digits}f} %"
+    if share is None:
+        return "unknown"
+    return f"{100 * share:{'+' if signed else ''},{'.4g' if digits is None else f'.{digits}f'}} %"
 
 
 def _significant(value: float, digits: int) -> str:

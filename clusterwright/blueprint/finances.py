@@ -10,6 +10,7 @@ from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
 from clusterwright.blueprint.currency import CurrencySection
 from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Identifier, Section
+from clusterwright.blueprint.housing import Housing
 from clusterwright.blueprint.owner import Owner
 from clusterwright.blueprint.quantities import Duration, Fraction
 from clusterwright.blueprint.uncertain import PricePath, UncertainBand
@@ -100,6 +101,11 @@ class TcoSection(Section):
     )
     carbon: Carbon = Field(default_factory=Carbon, description="carbon of electricity and of making the equipment")
     owner: Owner = Field(default_factory=Owner, description="what owning costs besides the bill")
+    housing: dict[Identifier, Housing] = Field(
+        default_factory=dict,
+        description="places where what is bought may stand, each an option: by name, what differs from tco.owner, for "
+        "example {colocation: {}, own_building: {building_usd_per_kw: 12000}}",
+    )
     deposit: Annotated[Fraction, Field(ge=0, le=1)] = Field(
         1.0, description="share of the purchase paid at the order, the rest at delivery"
     )
@@ -136,6 +142,8 @@ class TcoSection(Section):
         listed_once(self.financing, "financing", "way")
         if not isinstance(self.other_providers, str):
             listed_once(self.other_providers, "other_providers", "provider")
+        for name, place in self.housing.items():
+            place.over(self.owner).refuse_parts(f"housing.{name}.")
         bonus = self.bonus_depreciation
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(

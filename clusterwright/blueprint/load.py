@@ -3,10 +3,11 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -240,16 +241,24 @@ def _what_stands_here(path: KeyPath) -> str:
 
 
 def _section(path: KeyPath) -> list[type[BaseModel]]:
-    """Return the schema classes that a path's parent may be (several for the workload's kinds)."""
+    """Return the schema classes that a path's parent may be (several for the workload's kinds).
+
+    Places in a list, and names that the user gives to sections (of `tco.housing`), lead to the same classes.
+    """
     sections: list[type[BaseModel]] = [Blueprint]
+    names_follow = False
     for part in path[:-1]:
-        sections = [
-            child
-            for section in sections
-            if part in section.model_fields
-            for child in _models(section.model_fields[str(part)].annotation)
-        ]
+        if isinstance(part, int) or names_follow:
+            names_follow = False
+            continue
+        annotations = [field.annotation for section in sections if (field := section.model_fields.get(part))]
+        sections = [child for annotation in annotations for child in _models(annotation)]
+        names_follow = any(_maps_names(annotation) for annotation in annotations)
     return sections
+
+
+def _maps_names(annotation: Any) -> bool:  # noqa: ANN401 - typing forms
+    return get_origin(annotation) in {dict, Mapping} or any(_maps_names(argument) for argument in get_args(annotation))
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - typing forms

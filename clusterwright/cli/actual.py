@@ -12,8 +12,9 @@ from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.actual import compare
 from clusterwright.plan.actual_records import Actual, Comparison, Variance
 from clusterwright.plan.charges import charges
+from clusterwright.plan.money import money
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import money, on_target
+from clusterwright.plan.words import on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import COSTS, read_focus
 from clusterwright.units import percent

@@ -241,8 +241,8 @@ def compare(
     from clusterwright.outputs.comparison import comparison_markdown
     from clusterwright.outputs.markdown import cell
     from clusterwright.plan.finances import finances
+    from clusterwright.plan.money import told_lines
     from clusterwright.plan.report_currency import told_as_asked, with_currency
-    from clusterwright.plan.words import told_lines
     from clusterwright.pricing.book import PriceBook
     from clusterwright.tco.uncertainty import SEED
 

@@ -53,8 +53,9 @@ def _compare() -> Any:  # noqa: ANN401
 
 
 def _finance() -> Any:  # noqa: ANN401
-    from clusterwright.plan.finances import Finances, UnitCost
+    from clusterwright.plan.finances import Finances
     from clusterwright.plan.record import Plan
+    from clusterwright.plan.unit_costs import UnitCost
     from clusterwright.tco.records import CandidateCost
 
     found, plan, cost = get_type_hints(Finances), get_type_hints(Plan), get_type_hints(CandidateCost)

@@ -29,6 +29,7 @@ def carbon_lines(found: Sequence[Emissions]) -> list[str]:
     return [
         table(columns, rows),
         "  grid: mean of the grid; market: by contracts and certificates; a run bears grid and embodied share",
-        "  rented: GPU nodes alone, at the nameplate of a system with that accelerator; owned: everything in the racks",
+        "  rented: GPU nodes alone, at the nameplate of a system with that accelerator",
+        "  (what controllers and storage draw is unknown); owned: everything in the racks",
         *(f"  {remark}" for remark in remarks),
     ]

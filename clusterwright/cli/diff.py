@@ -13,9 +13,9 @@ from clusterwright.cli.diff_text import markdown_text, plain_text
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.plan.causes import Causes, causes
 from clusterwright.plan.differences import differences
+from clusterwright.plan.money import told_in
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import report_currency, with_currency
-from clusterwright.plan.words import told_in
 
 
 def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:

@@ -6,7 +6,8 @@ from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.causes import Cause, Causes, Effect
 from clusterwright.plan.differences import Change, Differences, TargetChange
-from clusterwright.plan.words import NAME_OF_TARGET, money, small_money, told_lines
+from clusterwright.plan.money import money, small_money, told_lines
+from clusterwright.plan.words import NAME_OF_TARGET
 from clusterwright.units import percent
 
 _MOST = 8
@@ -32,7 +33,7 @@ def _value(change: Change, which: str) -> str:
     if change.unit in ("days", "months"):
         return f"{value:,.2f}"
     if change.unit == "share":
-        return f"{value * 100:.1f} %"
+        return percent(value, digits=1)
     return f"{value:,.6g}"
 
 

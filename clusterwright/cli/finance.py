@@ -13,14 +13,17 @@ from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
 from clusterwright.cli.text_table import table
 from clusterwright.errors import InputError
-from clusterwright.plan.finances import Finances, Return, finances
+from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, small_money_alike, told_lines
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
+from clusterwright.plan.returns import Return
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import money, percent, small_money, term_text, told_lines
+from clusterwright.plan.words import term_text
 from clusterwright.pricing.book import PriceBook
+from clusterwright.units import percent
 
 _SHOWN_SWINGS = 8
 #: Of the record of costs, what is printed of each option as JSON.
@@ -158,12 +161,7 @@ def _notes(found: Finances) -> list[str]:
         offer = found.offers.get(cost.key)
         if offer is not None and offer.note:
             of_note.setdefault(offer.note, []).append(term_text(cost.key))
-    if not of_note:
-        return []
-    return [
-        "  – is not called the cheapest: only a part of it is priced, or nobody can count on it all the time.",
-        *(f"  {'; '.join(names)}: {note}." for note, names in of_note.items()),
-    ]
+    return [f"  {'; '.join(names)}: {note}." for note, names in of_note.items()]
 
 
 def _taxed(of: Finances, found: Taxed) -> list[str]:
@@ -215,17 +213,15 @@ def _work(found: Finances) -> str:
         ("What work costs", "left"), ("this run", ""), ("GPU-hour", ""), ("useful GPU-hour, levelised", ""),
         ("million tokens", ""), ("effective PFLOP-hour", ""),
     ]  # fmt: skip
-    rows = [
-        [
-            term_text(cost.key),
-            money(cost.run_usd),
-            small_money(cost.usd_per_gpu_hour),
-            small_money(unit.levelised_usd_per_gpu_hour),
-            small_money(unit.usd_per_million_tokens),
-            small_money(unit.usd_per_effective_pflop_hour),
-        ]
-        for cost, unit in zip(found.costs, found.unit_costs, strict=True)
-    ]
+    rows = zip(
+        [term_text(cost.key) for cost in found.costs],
+        [money(cost.run_usd) for cost in found.costs],
+        small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
+        small_money_alike(unit.levelised_usd_per_gpu_hour for unit in found.unit_costs),
+        small_money_alike(unit.usd_per_million_tokens for unit in found.unit_costs),
+        small_money_alike(unit.usd_per_effective_pflop_hour for unit in found.unit_costs),
+        strict=True,
+    )
     return table(columns, rows)
 
 
@@ -235,6 +231,7 @@ def _returns(found: Sequence[Return]) -> str:
         ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""),
         ("per GPU-hour", ""), ("", "left"),
     ]  # fmt: skip
+    prices = small_money_alike(entry.breakeven_usd_per_gpu_hour for entry in found)
     rows = [
         [
             term_text(entry.rented_key),
@@ -246,10 +243,10 @@ def _returns(found: Sequence[Return]) -> str:
             percent(entry.probability_never),
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
             "none" if entry.breakeven_rent_factor is None else percent(entry.breakeven_rent_factor),
-            "none" if entry.breakeven_usd_per_gpu_hour is None else small_money(entry.breakeven_usd_per_gpu_hour),
+            "none" if entry.breakeven_usd_per_gpu_hour is None else price,
             entry.reason,
         ]
-        for entry in found
+        for entry, price in zip(found, prices, strict=True)
     ]
     note = (
         "  less so far: the month from which owning has cost less, resale left out; never in: share of the draws\n"

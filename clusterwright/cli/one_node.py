@@ -31,8 +31,7 @@ def _document(found: OneNode) -> str:
     rows = [asdict(row) for row in found.rows]
     for row in rows:
         row["months"] = {
-            way: {f"{100 * used:.0f} %": months for used, months in by_use.items()}
-            for way, by_use in row["months"].items()
+            way: {percent(used): months for used, months in by_use.items()} for way, by_use in row["months"].items()
         }
     return json.dumps(
         {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.cli.price_queries import More, answer
 from clusterwright.errors import InputError, MissingFactError
+from clusterwright.units import percent
 
 if TYPE_CHECKING:
     from clusterwright.pricing.book import PriceBook
@@ -82,8 +83,8 @@ def _owning(server: str, given: dict[str, float | None], utilisation: float) -> 
         ]
         told.append(
             f"  running: {terms.load_fraction:g} of nameplate at PUE {terms.pue:g} and {terms.usd_per_kwh:g} USD/kWh,"
-            f" room {terms.usd_per_kw_month:g} USD per kW-month, {100 * terms.yearly_share:g} % of the price a year;"
-            f" {terms.hours_per_month:g} hours a month, {100 * utilisation:g} % used"
+            f" room {terms.usd_per_kw_month:g} USD per kW-month, {percent(terms.yearly_share, digits=None)} of the"
+            f" price a year; {terms.hours_per_month:g} hours a month, {percent(utilisation, digits=None)} used"
         )
         told.append("  not counted: network and storage beside the server, staff, tax, resale; see plan and report")
         return {

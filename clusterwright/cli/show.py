@@ -10,6 +10,7 @@ from typing import Any
 
 from clusterwright.cli.text_table import bold, table
 from clusterwright.plan.explained import Explanation
+from clusterwright.plan.money import money, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
@@ -17,15 +18,11 @@ from clusterwright.plan.words import (
     days_text,
     hardware_lines,
     layout_text,
-    money,
     offload_text,
     own_facts_lines,
-    percent,
-    told,
-    told_code,
-    told_lines,
     uncapital,
 )
+from clusterwright.units import percent
 
 #: Of each option, what `compare --json` prints.
 COMPARED = (

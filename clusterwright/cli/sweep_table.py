@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from clusterwright.cli.text_table import table
+from clusterwright.plan.money import money
 from clusterwright.plan.sweep_records import NotSized, Scenario, Sweep, SweptPoint
-from clusterwright.plan.words import days_text, money, percent
-from clusterwright.units import SECONDS_PER_DAY
+from clusterwright.plan.words import days_text
+from clusterwright.units import SECONDS_PER_DAY, percent
 
 _COLUMNS = (
     ("Node type", "left"), ("where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""),

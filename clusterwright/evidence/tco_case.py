@@ -33,8 +33,8 @@ from clusterwright.evidence.tco_sections import (
     Rent,
     Support,
 )
-from clusterwright.tco.engine import MOST_MONTHS
 from clusterwright.tco.finance import weighted_cost_of_capital
+from clusterwright.tco.limits import MOST_MONTHS
 
 Used = Annotated[Fraction, Field(gt=0, le=1)]
 #: One for all years, or one for each; the last one holds on.
@@ -175,13 +175,6 @@ class TcoCase(Section):
     expected: Annotated[dict[str, Number | Expected | None], Field(min_length=1)] = Field(
         description="published figures by name; docs/tco-cases.md lists the names"
     )
-
-    @model_validator(mode="after")
-    def _written_off(self) -> "TcoCase":
-        without = [name for name, option in self.options.items() if option.purchase and not option.depreciation]
-        if self.tax_rate and without:
-            raise ValueError(f"tax_rate needs the depreciation of what {', '.join(without)} buys")
-        return self
 
     @property
     def rate(self) -> float:

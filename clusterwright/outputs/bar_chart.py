@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from html import escape
 
 from clusterwright.outputs.charts import (
+    GAIN,
     INK,
-    PALETTE,
+    LOSS,
     WIDTH,
     Axis,
     Bar,
@@ -130,7 +131,7 @@ def _legend(bars: Sequence[Bar], limit_name: str) -> tuple[list[str], float]:
     return parts, row + 30
 
 
-def range_chart(*, title: str, ranges: Sequence[Range], base: float, unit: str) -> str:
+def range_chart(*, title: str, ranges: Sequence[Range], base: float, unit: str, more_is_gain: bool = False) -> str:
     """Return an SVG of how far a result moves from its base with each input at its ends, the widest range on top.
 
     Args:
@@ -138,6 +139,7 @@ def range_chart(*, title: str, ranges: Sequence[Range], base: float, unit: str) 
         ranges: what the result becomes, one row each, in the order given.
         base: the result with every input at its base.
         unit: of the result, printed under the scale.
+        more_is_gain: the result is good the larger it is, as a saving; else the smaller it is, as a cost.
     """
     left = 20.0 + max(text_width(entry.label, bold=True) for entry in ranges)
     inner = left + 8 + max(text_width(entry.low_text, size=11) for entry in ranges)
@@ -159,11 +161,9 @@ def range_chart(*, title: str, ranges: Sequence[Range], base: float, unit: str) 
     for index, entry in enumerate(ranges):
         y0 = top + index * row + 5
         parts.append(text(left - 10, y0 + 14, entry.label, anchor="end", bold=True))
-        for value, words, colour in (
-            (entry.low, entry.low_text, PALETTE[0]),
-            (entry.high, entry.high_text, PALETTE[1]),
-        ):
+        for value, words in ((entry.low, entry.low_text), (entry.high, entry.high_text)):
             start, end = sorted((at(base), at(value)))
+            colour = GAIN if (value > base) == more_is_gain else LOSS
             parts.append(
                 f'<rect x="{start:.1f}" y="{y0:.1f}" width="{end - start:.1f}" height="20" fill="{colour}">'
                 f"<title>{escape(f'{entry.label} {words}: {value:,.4g} {unit}')}</title></rect>"

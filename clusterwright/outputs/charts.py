@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html import escape
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+#: Gain is blue, loss orange, in every chart: told apart by colour-blind readers.
+GAIN, LOSS = PALETTE[:2]
 GREY = "#8A94A0"
 INK = "#1f2933"
 GRID = "#e4e7eb"

@@ -2,19 +2,11 @@
 
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, money_span, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    answer_lines,
-    days_text,
-    money,
-    money_span,
-    percent,
-    told_unit,
-    told_value,
-    uncapital,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, uncapital
 from clusterwright.tco.records import Parameter, PricedLine
+from clusterwright.units import percent
 
 #: So many of the dearest assumed prices are named; the report has all.
 _MOST = 6
@@ -99,7 +91,7 @@ def _assumptions(plan: Plan) -> list[str]:
 
 def _value(entry: Parameter, value: float) -> str:
     """Return a value as people write it: shares as percent, money in the currency that is told."""
-    return f"{100 * value:.4g} %" if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
+    return percent(value, digits=None) if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
 
 
 def _unit(entry: Parameter) -> str:

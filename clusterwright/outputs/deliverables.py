@@ -101,7 +101,7 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     from clusterwright.outputs.ranking import counted, ranked  # noqa: PLC0415
     from clusterwright.outputs.report import report_html  # noqa: PLC0415
     from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
-    from clusterwright.plan.words import currency_told  # noqa: PLC0415
+    from clusterwright.plan.money import currency_told  # noqa: PLC0415
     from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
     found = ranked(plan, PriceBook.open())

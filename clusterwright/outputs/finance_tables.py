@@ -3,22 +3,14 @@
 from collections.abc import Iterable
 
 from clusterwright.outputs.heat_map import heat_map
-from clusterwright.outputs.report_tables import Cell, Table, by_column
+from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words
-from clusterwright.plan.words import (
-    capital,
-    depreciation_text,
-    money,
-    money_alike,
-    percent,
-    small_money_alike,
-    term_text,
-    told,
-    told_code,
-)
+from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
+from clusterwright.plan.words import capital, depreciation_text, term_text
 from clusterwright.tco.financing import Financed
+from clusterwright.units import percent
 
 _NONE = "none"
 

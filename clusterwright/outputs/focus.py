@@ -14,9 +14,10 @@ from clusterwright.outputs.focus_columns import VERSION, columns, problems
 from clusterwright.outputs.tables import safe
 from clusterwright.plan.charges import Charge, charges
 from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.money import currency_told, told, told_code
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import NAME_OF_PROVIDER, currency_told, told, told_code
+from clusterwright.plan.words import NAME_OF_PROVIDER
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.engine import Ledger
@@ -50,7 +51,7 @@ def focus_rows(
 ) -> tuple[Row, ...]:
     """Return the charges of a plan, of its contracts and mixes as FOCUS rows; an option with an unknown price has none.
 
-    They are billed in the currency of `words.told_in` and priced in USD.
+    They are billed in the currency of `money.told_in` and priced in USD.
 
     Args:
         plan: the decision.

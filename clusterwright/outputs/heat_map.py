@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from html import escape
 
-from clusterwright.outputs.charts import FONT, INK, WIDTH, opened, text, text_width
+from clusterwright.outputs.charts import FONT, GAIN, INK, LOSS, WIDTH, opened, text, text_width
 
 _CELL_HEIGHT, _TOP, _BELOW = 38.0, 30.0, 48.0
-#: Gain is blue, loss orange: the same two colours as in the other charts, told apart by colour-blind readers.
-_GAIN, _LOSS = (0, 114, 178), (213, 94, 0)
 _STRONGEST = 0.75  # share of the full colour that the largest amount gets, so that black stays readable
 
 
@@ -62,9 +60,9 @@ def heat_map(
 def _colour(share: float) -> str:
     """Return white at 0, towards blue at 1 and towards orange at -1.
 
-    >>> _colour(0.0)
-    '#ffffff'
+    >>> _colour(0.0), _colour(1.0)
+    ('#ffffff', '#4095c5')
     """
-    full = _GAIN if share > 0 else _LOSS
+    full = bytes.fromhex((GAIN if share > 0 else LOSS).removeprefix("#"))
     strength = min(abs(share), 1.0) * _STRONGEST
     return "#" + "".join(f"{round(255 + (part - 255) * strength):02x}" for part in full)

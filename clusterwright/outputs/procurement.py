@@ -3,6 +3,7 @@
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.spares import KINDS, WEEK_S, Spares, kind_of_part
+from clusterwright.units import percent
 
 
 def procurement(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> str:
@@ -30,8 +31,8 @@ def procurement(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> st
         "| kind | in use | spares | share | basis | lead time |",
         "|---|---:|---:|---:|---|---:|",
         *(
-            f"| {kind} | {bought[kind] - spare[kind]:,} | {spare[kind]:,} | {spares.share(kind) * 100:.3g} % | "
-            f"{_basis(spares, kind)} | {_weeks(leads.seconds(kind))} |"
+            f"| {kind} | {bought[kind] - spare[kind]:,} | {spare[kind]:,} | "
+            f"{percent(spares.share(kind), digits=None)} | {_basis(spares, kind)} | {_weeks(leads.seconds(kind))} |"
             for kind in KINDS
             if bought[kind]
         ),
@@ -48,7 +49,7 @@ def procurement(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> st
 
 def spares_in_words(spares: Spares) -> str:
     """Return such as `2 % of transceivers, 2 % of cables`, or that there are none."""
-    kept = [f"{spares.share(kind) * 100:.3g} % of {kind}" for kind in KINDS if spares.share(kind)]
+    kept = [f"{percent(spares.share(kind), digits=None)} of {kind}" for kind in KINDS if spares.share(kind)]
     return ", ".join(kept) if kept else "none"
 
 

@@ -10,18 +10,11 @@ from clusterwright.outputs.project_files import log_in
 from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
 from clusterwright.outputs.stack_fill_ins import FillIn
 from clusterwright.outputs.templates import render
+from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    cluster_text,
-    days_band_text,
-    layout_text,
-    money,
-    percent,
-    told,
-    told_code,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, cluster_text, days_band_text, layout_text
 from clusterwright.tco.records import PricedLine
+from clusterwright.units import percent
 
 _FOUNDATION = "network, keys, roles, bucket, parallel file system, budget, alerts, logs"
 #: What each layer holds, by scheduler.

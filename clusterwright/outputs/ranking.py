@@ -4,26 +4,19 @@ from collections.abc import Sequence
 
 from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
-from clusterwright.outputs.report_tables import Cell, Table, by_column
+from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import (
-    capital,
-    money,
-    money_alike,
-    percent,
-    small_money_alike,
-    term_text,
-    told,
-    told_code,
-)
+from clusterwright.plan.words import capital, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.uncertainty import SEED
+from clusterwright.units import percent
 
 #: As many as `compare --finance` takes by default, so that both print the same.
 DRAWS = 10_000
@@ -144,6 +137,7 @@ def tornado_chart(found: Finances) -> str:
         ranges=[_range(entry.key, (entry.saving_usd_low, entry.saving_usd_high)) for entry in swings],
         base=told(found.base_saving_usd) / _MILLION,
         unit=f"million {told_code()} saved by owning, present value",
+        more_is_gain=True,
     )
 
 

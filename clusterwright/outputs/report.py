@@ -17,21 +17,14 @@ from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
+from clusterwright.plan.money import money, told_lines
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    answer_lines,
-    capital,
-    money,
-    offload_text,
-    percent,
-    term_text,
-    told_lines,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, offload_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Breakeven
+from clusterwright.units import percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +36,7 @@ class Chart:
 
 
 def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | None = None) -> str:
-    """Return the report as one HTML document, its money in the currency of `words.told_in`.
+    """Return the report as one HTML document, its money in the currency of `money.told_in`.
 
     Args:
         plan: the decision.

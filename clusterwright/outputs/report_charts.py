@@ -19,8 +19,9 @@ from clusterwright.outputs.charts import (
 )
 from clusterwright.outputs.line_chart import line_chart
 from clusterwright.outputs.sensitivity import Sensitivity
+from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import NAME_OF_TARGET, money, told, told_code
+from clusterwright.plan.words import NAME_OF_TARGET
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CategoryCost, CumulativePoint
 

@@ -2,67 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from clusterwright.outputs.html_table import Cell, Table, plain
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import money, money_alike, money_span, told, told_code, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import (
-    NAME_OF_TARGET,
-    data_text,
-    days_text,
-    layout_text,
-    money,
-    money_alike,
-    money_span,
-    percent,
-    told,
-    told_code,
-    told_unit,
-    told_value,
-)
+from clusterwright.plan.words import NAME_OF_TARGET, data_text, days_text, layout_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
+from clusterwright.units import percent
 
-_CENTS_BELOW, _DIGITS_BELOW = 1e4, 10.0
 _NONE = "–"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cell:
-    """What stands in a cell: a text, a second line in small type, and the numbers of its sources."""
-
-    text: str
-    detail: str = ""
-    sources: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
-    """A table: column titles, rows, which columns are numbers (aligned right), and which rows are sums.
-
-    Attributes:
-        narrow: columns whose text stays on one line.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    numeric: frozenset[int] = frozenset()
-    narrow: frozenset[int] = frozenset()
-    sums: frozenset[int] = frozenset()
-
-
-def by_column(columns: Mapping[str, Sequence[str]], details: Sequence[str] = ()) -> Table:
-    """Return a table of texts by column: the first are names, the others numbers.
-
-    Args:
-        columns: texts by title, from top to bottom.
-        details: in small type under the names, none if empty.
-    """
-    rows = [tuple(Cell(text=text) for text in row) for row in zip(*columns.values(), strict=True)]
-    if details:
-        rows = [(replace(row[0], detail=detail), *row[1:]) for row, detail in zip(rows, details, strict=True)]
-    return Table(columns=tuple(columns), rows=tuple(rows), numeric=frozenset(range(1, len(columns))))
 
 
 @dataclass(slots=True)
@@ -83,17 +35,6 @@ def heading(option: Option) -> str:
     """Return the name of an option's target as a heading."""
     name = NAME_OF_TARGET[option.target]
     return name[:1].upper() + name[1:]
-
-
-def plain(value: float) -> str:
-    """Return a number as people write it: cents where it is a price, no powers of ten.
-
-    >>> plain(0.0448), plain(55.04), plain(350.0), plain(329562.6), plain(0.0)
-    ('0.0448', '55.04', '350', '329,563', '0')
-    """
-    if value == round(value) or abs(value) >= _CENTS_BELOW:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if abs(value) < _DIGITS_BELOW else f"{value:,.2f}"
 
 
 def comparison(plan: Plan, sources: Sources) -> Table:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.plan.input_words import input_words
-from clusterwright.plan.words import percent, told_unit, told_value
+from clusterwright.plan.money import told_unit, told_value
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import Candidate, Economics, Parameter
+from clusterwright.units import percent
 
 _LARGEST = 10
 _UTILISATION_STEP = 0.1

@@ -1,6 +1,7 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
 from clusterwright.outputs.markdown import cell
+from clusterwright.plan.money import money, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
@@ -11,13 +12,9 @@ from clusterwright.plan.words import (
     days_band_text,
     days_text,
     layout_text,
-    money,
     offload_text,
-    percent,
-    told,
-    told_code,
-    told_lines,
 )
+from clusterwright.units import percent
 
 
 def readme(plan: Plan) -> str:

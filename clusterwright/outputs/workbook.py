@@ -33,8 +33,8 @@ from clusterwright.outputs.sheets.tax import write_tax
 from clusterwright.outputs.sheets.units import write_units
 from clusterwright.outputs.sheets.views import write_breakeven, write_heat_map, write_uncertainty
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.money import Currency
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.records import Candidate
 

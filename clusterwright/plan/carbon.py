@@ -1,7 +1,7 @@
 """Energy and carbon of every option: kWh x intensity of the grid, and the share of making the equipment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from clusterwright.blueprint.finances import TcoSection
@@ -69,10 +69,8 @@ def emissions(
     _check(plan.tco, plan)
     owned = {row["key"]: row["kwh"] for row in ledger.query("tco/sql/owner_energy.sql", {})}
     regions = {option.target: option.region for option in plan.options}
-    return tuple(
-        _unknown(cost.key, "of mixes: see their parts")
-        if cost.mixed
-        else _emissions(
+    plain = {
+        cost.key: _emissions(
             plan,
             ledger,
             cost,
@@ -84,7 +82,17 @@ def emissions(
             ),
         )
         for cost in costs
-    )
+        if not cost.mixed
+    }
+    return tuple(plain.get(cost.key) or _of_mix(ledger, cost.key, plain) for cost in costs)
+
+
+def _of_mix(ledger: Ledger, key: str, plain: Mapping[str, Emissions]) -> Emissions:
+    """Return what a mix emits: what its only part does, such as what is bought with a loan."""
+    part, *others = ledger.work_shares[key]
+    if others or part not in plain:
+        return _unknown(key, "of mixes: see their parts")
+    return replace(plain[part], key=key)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

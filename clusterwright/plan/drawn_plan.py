@@ -18,6 +18,7 @@ from clusterwright.tco.price_paths import MarketHistory, PathDraws, PathRule, dr
 from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.taxes import Taxes
 from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
+from clusterwright.tco.values import Parameter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,6 +123,12 @@ def drawn_plan(
     )
 
 
+def _of_one(ledger: Ledger) -> Iterator[Parameter]:
+    """Yield the uncertain parameters of single candidates, named as the cash flow names them: `key@candidate`."""
+    for key, entries in ledger.own_parameters.items():
+        yield from (replace(entry, key=f"{entry.key}@{key}") for entry in entries if entry.low != entry.high)
+
+
 def plan_inputs(
     plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], accelerators: Mapping[str, str]
 ) -> tuple[UncertainInput, ...]:
@@ -134,7 +141,7 @@ def plan_inputs(
             (bought.capex_usd_high or bought.capex_usd) / bought.capex_usd,
         )
     return uncertain_inputs(
-        ledger.parameters,
+        (*ledger.parameters, *_of_one(ledger)),
         utilisation=ledger.economics.utilisation,
         purchase_band=band,
         run_times=tuple(_run_times(plan, ledger, accelerators)),

@@ -1,8 +1,8 @@
 """Explanations of choices: the hardware that a target left open, and what the blueprint holds of size and layout."""
 
 from clusterwright.plan.explained import Explanation, Input
+from clusterwright.plan.money import money
 from clusterwright.plan.record import Hardware, Option
-from clusterwright.plan.words import money
 
 
 def held(option: Option, part: str) -> tuple[Input, ...]:

@@ -4,12 +4,13 @@ import math
 from collections import defaultdict
 
 from clusterwright.plan.explained import Explanation, Input, exact, total
+from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import money, percent, told, told_code
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
+from clusterwright.units import percent
 
 _SOURCES = ("docs/tco.md; tco/sql",)
 _MONTHS_PER_YEAR = 12

@@ -10,9 +10,11 @@ from clusterwright.plan.explain_memory import memory_numbers
 from clusterwright.plan.explain_offload import offload_numbers
 from clusterwright.plan.explain_traffic import traffic_numbers
 from clusterwright.plan.explained import Explanation, Input, total
+from clusterwright.plan.money import money
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import days_text, layout_text, money, percent
+from clusterwright.plan.words import days_text, layout_text
 from clusterwright.sizing.records import StageMemory
+from clusterwright.units import percent
 from clusterwright.workload import transformer
 
 _SIZING = "clusterwright/sizing"

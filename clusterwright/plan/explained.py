@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clusterwright.plan.words import told
+from clusterwright.plan.money import told
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class Explanation:
 
 
 def exact(usd: float) -> str:
-    """Return USD to the cent, in the currency of `words.told_in`, for arithmetic that is to be done again.
+    """Return USD to the cent, in the currency of `money.told_in`, for arithmetic that is to be done again.
 
     >>> exact(2_641.92), exact(-0.5)
     ('2,641.92', '-0.50')

@@ -1,109 +1,26 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 
 from clusterwright.plan.carbon import Emissions, emissions
-from clusterwright.plan.contracted import Offer, node_usd_per_gpu_hour
-from clusterwright.plan.drawn_plan import PricePaths, drawn_plan, savings
+from clusterwright.plan.contracted import Offer
+from clusterwright.plan.drawn_plan import PricePaths, drawn_plan
 from clusterwright.plan.hybrids import Mixed, mixed
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan
+from clusterwright.plan.returns import Return, owning_returns
+from clusterwright.plan.sensitivities import HeatCell, Swing, sensitivities
 from clusterwright.plan.taxed import Taxed, taxed, taxes_of
+from clusterwright.plan.unit_costs import UnitCost, unit_costs
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco import returns
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
-from clusterwright.tco.drawn_breakevens import DrawnBreakeven
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import capital_recovery_factor
-from clusterwright.tco.levelised import Levelisation
-from clusterwright.tco.node_price import NodePrices
-from clusterwright.tco.records import Breakeven, CandidateCost, CashFlowRow
-from clusterwright.tco.uncertainty import grid, one_at_a_time
-
-OWNED = "onprem"
-HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Return:
-    """What owning brings against one rented option, as an investment: the money that is not paid in rent.
-
-    Attributes:
-        owned_key, rented_key: the two options.
-        npv_usd: present value of the savings, resale included.
-        irr_per_year: internal rate of return, None if there is none or several; `reason` says why.
-        payback_months, discounted_payback_months: when the money is back, resale left out of neither.
-        breakeven_months, breakeven_utilisation: as in `tco.records.Breakeven`.
-        breakeven_months_p10, breakeven_months_p50, breakeven_months_p90: over the draws; None where that share of them
-            does not get there within the horizon.
-        probability_never: share of the draws in which owning does not become cheaper within the horizon.
-        breakeven_usd_per_gpu_hour: that price of a rented GPU and hour at which both cost the same, None as below.
-        breakeven_rent_factor: share of the rented option's price of GPU nodes at which both cost the same, None where
-            its other costs alone are above.
-    """
-
-    owned_key: str
-    rented_key: str
-    npv_usd: float
-    irr_per_year: float | None
-    payback_months: float | None
-    discounted_payback_months: float | None
-    breakeven_months: float | None
-    breakeven_months_p10: float | None
-    breakeven_months_p50: float | None
-    breakeven_months_p90: float | None
-    probability_never: float | None
-    breakeven_utilisation: float | None
-    breakeven_usd_per_gpu_hour: float | None
-    breakeven_rent_factor: float | None
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Swing:
-    """What one uncertain input alone does to the present value that owning saves, at its P10 and P90, in USD."""
-
-    key: str
-    saving_usd_low: float
-    saving_usd_high: float
-    source: str
-
-    @property
-    def width_usd(self) -> float:
-        """How far the two ends are apart."""
-        return abs(self.saving_usd_high - self.saving_usd_low)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeatCell:
-    """What owning saves in present value at factors on utilisation and on the cloud price."""
-
-    utilisation: float
-    cloud_price: float
-    saving_usd: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UnitCost:
-    """What work costs on one option, in USD.
-
-    Attributes:
-        key: of the option.
-        usd_per_million_tokens: trained, of one run.
-        usd_per_effective_pflop_hour: of the model FLOPs of one run, which are those that training keeps.
-        levelised_usd_per_gpu_hour: of a useful GPU-hour (hours worked x goodput), with the purchases charged as an
-            annuity over the horizon.
-    """
-
-    key: str
-    usd_per_million_tokens: float | None
-    usd_per_effective_pflop_hour: float | None
-    levelised_usd_per_gpu_hour: float | None
+from clusterwright.tco.records import CandidateCost, CashFlowRow
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,9 +95,9 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
-    pairs = [(mine.mixed, entry) for mine, entry in _returns(ledger, owned, rented, chance.drawn.breakevens)]
+    pairs = [(mine.mixed, entry) for mine, entry in owning_returns(ledger, owned, rented, chance.drawn.breakevens)]
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
-    swings, heat, base = _sensitivity(ledger, chance.inputs, against) if against else ((), (), None)
+    swings, heat, base = sensitivities(ledger, chance.inputs, against) if against else ((), (), None)
     rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
@@ -197,7 +114,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         base_saving_usd=base,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
-        unit_costs=_unit_costs(plan, ledger, costs, _goodputs((*found, *mixes.bases), ledger)),
+        unit_costs=unit_costs(plan, ledger, costs, (*found, *mixes.bases)),
         carbon=carbon,
         rows={cost.key: rows.get(cost.key, ()) for cost in costs},
         ledger=ledger,
@@ -234,114 +151,3 @@ def _known(ledger: Ledger) -> list[CandidateCost]:
     return sorted(
         (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
     )
-
-
-def _goodputs(found: Sequence[Offer], ledger: Ledger) -> dict[str, float]:
-    """Return the productive share of the hours of every option; of a mix by the shares of its work."""
-    by_key = {offer.candidate.key: offer.goodput for offer in found}
-    return by_key | {
-        key: sum(by_key[part] * share for part, share in shares.items()) for key, shares in ledger.work_shares.items()
-    }
-
-
-def _unit_costs(
-    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], goodputs: Mapping[str, float]
-) -> tuple[UnitCost, ...]:
-    economics = ledger.economics
-    charge = capital_recovery_factor(economics.discount_rate, economics.horizon_months / 12.0)
-    levelised = ledger.levelised(
-        {
-            cost.key: Levelisation(
-                fixed_charge_rate=charge,
-                useful_gpu_hours_per_year=cost.gpu_hours_per_run
-                * cost.runs_in_horizon
-                / (economics.horizon_months / 12.0)
-                * goodputs[cost.key],
-            )
-            for cost in costs
-        }
-    )
-    flops = plan.workload.flop_per_token * plan.workload.tokens
-    return tuple(
-        UnitCost(
-            key=cost.key,
-            usd_per_million_tokens=None if cost.run_usd is None else cost.run_usd / plan.workload.tokens * 1e6,
-            usd_per_effective_pflop_hour=None if cost.run_usd is None else cost.run_usd / (flops / 1e15 / 3600.0),
-            levelised_usd_per_gpu_hour=levelised[cost.key].usd_per_useful_gpu_hour if cost.key in levelised else None,
-        )
-        for cost in costs
-    )
-
-
-def _returns(
-    ledger: Ledger,
-    owned: Sequence[CandidateCost],
-    rented: Sequence[CandidateCost],
-    breakevens: Sequence[DrawnBreakeven],
-) -> Iterator[tuple[CandidateCost, Return]]:
-    """Yield what owning brings, of every owned option against every rented one."""
-    prices = NodePrices(ledger)
-    pairs = {(pair.owned_key, pair.rented_key): pair for pair in ledger.breakevens()}
-    bands = {(pair.owned_key, pair.rented_key): pair for pair in breakevens}
-    for mine in owned:
-        for theirs in rented:
-            pair = (mine.key, theirs.key)
-            factor = prices.breakeven(theirs.key, mine.horizon_usd or 0.0)
-            yield mine, _return(ledger, mine, theirs, pairs.get(pair), bands.get(pair), factor)
-
-
-def _return(  # noqa: PLR0917 - one per question
-    ledger: Ledger,
-    mine: CandidateCost,
-    theirs: CandidateCost,
-    breakeven: Breakeven | None,
-    band: DrawnBreakeven | None,
-    factor: float | None,
-) -> Return:
-    flows = ledger.net_flow(mine.key, theirs.key)
-    rates = returns.internal_rates(flows)
-    rate = ledger.economics.discount_rate
-    listed = node_usd_per_gpu_hour(ledger, theirs)
-    return Return(
-        owned_key=mine.key,
-        rented_key=theirs.key,
-        npv_usd=returns.present_value(flows, rate),
-        irr_per_year=rates.per_year,
-        payback_months=returns.payback_month(flows),
-        discounted_payback_months=returns.payback_month(flows, rate),
-        breakeven_months=breakeven.months if breakeven else None,
-        breakeven_months_p10=band.months_p10 if band else None,
-        breakeven_months_p50=band.months_p50 if band else None,
-        breakeven_months_p90=band.months_p90 if band else None,
-        probability_never=band.probability_never if band else None,
-        breakeven_utilisation=breakeven.utilisation if breakeven else None,
-        breakeven_usd_per_gpu_hour=None if factor is None or listed is None else factor * listed,
-        breakeven_rent_factor=factor,
-        reason="; ".join(filter(None, (rates.reason, breakeven.reason if breakeven else ""))),
-    )
-
-
-def _sensitivity(
-    ledger: Ledger, inputs: Sequence[UncertainInput], rented_key: str
-) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
-    owned_key = next(candidate.key for candidate in ledger.candidates if candidate.owned)
-    saved = savings(ledger, one_at_a_time(inputs), owned_key, rented_key)
-    swings = [
-        Swing(
-            key=entry.key,
-            saving_usd_low=saved[1 + 2 * place],
-            saving_usd_high=saved[2 + 2 * place],
-            source=entry.source,
-        )
-        for place, entry in enumerate(inputs)
-    ]
-    highest = 1.0 / ledger.economics.utilisation
-    utilisations = [factor for factor in HEAT_FACTORS if factor <= highest + 1e-9]
-    factors = grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS))
-    cells = savings(ledger, factors, owned_key, rented_key)
-    pairs = [(used, price) for used in utilisations for price in HEAT_FACTORS]
-    heat = tuple(
-        HeatCell(utilisation=used * ledger.economics.utilisation, cloud_price=price, saving_usd=saving)
-        for (used, price), saving in zip(pairs, cells, strict=True)
-    )
-    return tuple(sorted(swings, key=lambda swing: (-swing.width_usd, swing.key))), heat, saved[0]

@@ -4,15 +4,22 @@ import csv
 from functools import cache
 
 from clusterwright.assets import root
+from clusterwright.plan.words import term_text
 
 
 def input_words(key: str) -> str:
     """Return the name of an input in words (`tco/input_words.csv`), its key as words where it has none.
 
+    An input of one option alone (`key@option`) names the option.
+
     >>> input_words("colocation_usd_per_kw_month"), input_words("of_tomorrow")
     ('colocation space', 'of tomorrow')
+    >>> input_words("pue_of_tomorrow@onprem/own_building")
+    'pue of tomorrow (on premises, own building)'
     """
-    return _words().get(key, key.replace("_", " "))
+    name, _, option = key.partition("@")
+    words = _words().get(name, name.replace("_", " "))
+    return f"{words} ({term_text(option)})" if option else words
 
 
 @cache

@@ -1,17 +1,19 @@
 """Every way to do a plan's work: each target and hardware under each term and contract, and priced providers."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.catalog.price_only import PriceOnlyProduct, price_only_products
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.plan.contracted import Offer, contract_key, contracted, with_extras
+from clusterwright.plan.owning import housed
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS, PriceRequest
 from clusterwright.tco.records import Candidate
+from clusterwright.tco.values import Parameter
 from clusterwright.units import percent
 
 #: Stands in a key between a target and hardware that is not the target's first choice.
@@ -57,11 +59,12 @@ def offers(plan: Plan, book: PriceBook) -> tuple[Offer, ...]:
         InputError: a contract is with a cloud that is no target, or has no price; with its place in the blueprint.
     """
     day = dt.date.fromisoformat(plan.as_of)
+    places = housed(plan.tco, book, as_of=day, horizon_months=plan.economics.horizon_months)
     sizes = list(_sizes(plan))
     found: list[Offer] = []
     for size in sizes:
         if size.owned:
-            found.append(_offer(size, _candidate(size, size.key, None)))
+            found += _owned(size, places if size.chosen else {})
             continue
         found += [
             _rented(size, f"{size.key}/{term}", term) for term in TERMS if term != "purchase" and _had(size, term)
@@ -148,6 +151,14 @@ def _offer(size: _Sized, candidate: Candidate, note: str = "") -> Offer:
         accelerator=size.accelerator,
         note=note,
     )
+
+
+def _owned(size: _Sized, places: Mapping[str, tuple[Parameter, ...]]) -> list[Offer]:
+    """Return a size that is bought, in each of the places where it may stand."""
+    plain = _candidate(size, size.key, None)
+    return [_offer(size, replace(plain, key=f"{size.key}/{name}", given=given)) for name, given in places.items()] or [
+        _offer(size, plain)
+    ]
 
 
 def _rented(size: _Sized, key: str, term: str) -> Offer:

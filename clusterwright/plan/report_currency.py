@@ -1,7 +1,7 @@
 """The currency in which a plan's money is told: its dated rate.
 
 Everything is counted in USD. Whoever prints or writes for people does so within `told_as_asked`, and makes every amount
-with `words.money` and its like; JSON keeps USD, as its names say, with the rate beside it.
+with `money.money` and its like; JSON keeps USD, as its names say, with the rate beside it.
 """
 
 import datetime as dt
@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import Any
 
 from clusterwright.errors import InputError, MissingFactError
+from clusterwright.plan.money import Currency, told_in
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 
 _PATH = ("tco", "currency")

@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.tco.contracts import TERM_MONTHS
+from clusterwright.tco.records import Candidate, Economics
 from clusterwright.tco.stages import Pace
 
 if TYPE_CHECKING:
@@ -29,6 +32,15 @@ class CommitmentLot:
     key: str
     start_month: float
     nodes: float
+
+
+def committed_months(candidate: Candidate, economics: Economics) -> float | None:
+    """Return the length of the terms that a candidate commits to in months, None where it commits to none."""
+    term = candidate.term or economics.term
+    if candidate.owned or term not in COMMITTED_TERMS:
+        return None
+    agreed = None if candidate.contract is None else candidate.contract.period_months
+    return agreed or TERM_MONTHS[term]
 
 
 def commitment_starts(*, horizon_months: float, period_months: float) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from clusterwright.tco.commitments import committed_nodes
+from clusterwright.tco.commitments import committed_months, committed_nodes
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.mixes import Mix, owned_share
 from clusterwright.tco.records import Candidate
@@ -36,7 +36,7 @@ class Works:
         keys = [candidate.key for candidate in ledger.candidates]
         self.run_times = {key: draws.get(f"{RUN_TIME}/{key}", every) for key in keys}
         self.over_base = {key: utilisation * time for key, time in self.run_times.items()}
-        self.busy = {key: share * self.over_base[key] for key, share in ledger.busy_fractions().items()}
+        self.busy = {key: share * self.over_base[key] for key, share in ledger.busy_fractions.items()}
 
 
 def owners_fit(ledger: Ledger, works: Works) -> "dict[str, NDArray[np.bool_]]":
@@ -81,7 +81,7 @@ def _lots(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Colu
 
 
 def _commitments(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Column]":
-    months = ledger.committed_months(candidate)
+    months = committed_months(candidate, ledger.economics)
     if months is None:
         return {}
     nodes = committed_nodes(
@@ -90,7 +90,7 @@ def _commitments(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[st
         busy_fraction=works.busy[candidate.key],
         period_months=months,
     )
-    none, first = 0.0 * works.busy[candidate.key], max(1.0, ledger.busy_fractions()[candidate.key])
+    none, first = 0.0 * works.busy[candidate.key], max(1.0, ledger.busy_fractions[candidate.key])
     return {f"commitment/{candidate.key}/{start:.0f}": number / first + none for start, number in nodes.items()}
 
 

@@ -4,21 +4,20 @@ import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import ClusterwrightError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.connection import of_its_own
-from clusterwright.pricing.records import COMMITTED_TERMS, TERMS
 from clusterwright.pricing.statements import files, statement, words
-from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
-from clusterwright.tco.commitments import CommitmentLot, commitment_lots
-from clusterwright.tco.contracts import TERM_MONTHS
+from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
 from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.levelised import Levelisation, LevelisedCost
+from clusterwright.tco.limits import check
 from clusterwright.tco.mixes import Mix
 from clusterwright.tco.owner_costs import owner_costs
+from clusterwright.tco.paced import pace_tables
 from clusterwright.tco.priced_lines import price_lines
 from clusterwright.tco.records import (
     Assumption,
@@ -33,12 +32,10 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
-from clusterwright.tco.stages import Event, Stage, lots, together
 
 Row = dict[str, Any]
 
-#: Longest horizon: the life of a building.
-MOST_MONTHS = 600
+_BUSY = "tco/sql/candidate_busy.sql"
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
@@ -88,6 +85,8 @@ class Ledger:
         book: documented prices; as_of: day whose prices were used.
         parameters: economic values that were used, with where they come from.
         lines: the priced bill of each candidate, by key.
+        own_parameters: those that hold for one candidate alone, by its key.
+        busy_fractions: share of the hours that the work of the first year takes on each candidate, by key.
         work_shares: of each mix, by key, the share of the work of the horizon by candidate.
     """
 
@@ -99,7 +98,7 @@ class Ledger:
         mixes: Sequence[Mix] = (),
         scenarios: Sequence[str] = SCENARIOS,
     ) -> None:
-        _check(candidates, economics, mixes)
+        check(candidates, economics, mixes)
         known = assumptions()
         skus = {line.sku for candidate in candidates for line in candidate.bill.lines}
         self.economics = economics
@@ -112,6 +111,9 @@ class Ledger:
         self.lines: dict[str, tuple[PricedLine, ...]] = {
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
+        had = {parameter.key for parameter in self.parameters}
+        self.own_parameters = {entry.key: own_parameters(entry, known, had) for entry in self.candidates}
+        self.busy_fractions: dict[str, float] = {}
         self._made: set[str] = set()
         self._connection = of_its_own()
         self._fill(known, scenarios)
@@ -202,7 +204,7 @@ class Ledger:
                 *(
                     row
                     for candidate in self.candidates
-                    for parameter in own_parameters(candidate, known)
+                    for parameter in self.own_parameters[candidate.key]
                     for row in parameter_rows(parameter, scenarios, candidate.key)
                 ),
             ],
@@ -219,56 +221,10 @@ class Ledger:
         for name in TABLES:
             self._create(name)
             if name == "period":
-                self._pace(known)
-
-    def _pace(self, known: Mapping[str, Assumption]) -> None:
-        """Put what stands in each month, what is bought and sold when, and what is committed, beside the work."""
-        busy = self.busy_fractions()
-        found = {
-            candidate.key: lots(
-                candidate.key,
-                self.economics.pace if candidate.owned else replace(self.economics.pace, refresh_months=None),
-                horizon_months=self.economics.horizon_months,
-                busy_fraction=busy[candidate.key] if candidate.owned and candidate.expands else 0.0,
-                nodes=max(1, candidate.nodes),
-                resale=resale_curve(known, self.economics.resale),
-            )
-            for candidate in self.candidates
-        }
-        of_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for of_key in found.values() for lot in of_key]
-        whole = [together(key, of_key) for key, of_key in found.items()]
-        for name, rows in (
-            ("lot_stage", [_columns_of(row) | size for lot, size in of_lots for row in lot.stages]),
-            ("lot_event", [_columns_of(row) | size for lot, size in of_lots for row in lot.events]),
-            ("stage", [_columns_of(row) for stages_of, _ in whole for row in stages_of]),
-            ("event", [_columns_of(row) for _, events in whole for row in events]),
-            ("commitment_lot", [_columns_of(row) for entry in self.candidates for row in self._committed(entry, busy)]),
-        ):
-            self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
-
-    def busy_fractions(self) -> dict[str, float]:
-        """Return the share of the hours that the work of the first year takes on each candidate, by key."""
-        return {row["key"]: row["busy_fraction"] for row in self._rows("tco/sql/candidate_busy.sql")}
-
-    def committed_months(self, candidate: Candidate) -> float | None:
-        """Return the length of the terms that a candidate commits to in months, None where it commits to none."""
-        term = candidate.term or self.economics.term
-        if candidate.owned or term not in COMMITTED_TERMS:
-            return None
-        agreed = None if candidate.contract is None else candidate.contract.period_months
-        return agreed or TERM_MONTHS[term]
-
-    def _committed(self, candidate: Candidate, busy: Mapping[str, float]) -> tuple[CommitmentLot, ...]:
-        months = self.committed_months(candidate)
-        if months is None:
-            return ()
-        return commitment_lots(
-            candidate.key,
-            self.economics.pace,
-            horizon_months=self.economics.horizon_months,
-            busy_fraction=busy[candidate.key],
-            period_months=months,
-        )
+                self.busy_fractions = {row["key"]: row["busy_fraction"] for row in self._rows(_BUSY)}
+                paced_tables = pace_tables(self.candidates, self.economics, self.busy_fractions, known)
+                for paced, rows in paced_tables.items():
+                    self.create(paced, f"tco/sql/stg_{paced}.sql", {"rows": rows})
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one.
@@ -319,33 +275,3 @@ class Ledger:
         cursor = self._connection.execute(self._answerable(path), self._used(path, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _columns_of(record: Stage | Event | CommitmentLot) -> Row:
-    return {name: getattr(record, name) for name in record.__slots__}
-
-
-def _check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence[Mix]) -> None:
-    keys = [*(candidate.key for candidate in candidates), *(mix.key for mix in mixes)]
-    if len(set(keys)) < len(keys):
-        raise InputError("two candidates have the same key", help="give each its own")
-    for candidate in candidates:
-        if not candidate.calendar_days > 0:
-            raise InputError(f"{candidate.key}: a run takes more than 0 days", help="give the calendar days of a run")
-        if candidate.utilisation is not None and not 0 < candidate.utilisation <= 1:
-            raise InputError(
-                f"{candidate.key}: utilisation is {candidate.utilisation}", help="it must be above 0 and at most 1"
-            )
-        if candidate.term is not None and candidate.term not in TERMS:
-            raise InputError(f"{candidate.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
-    if economics.term not in TERMS:
-        raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
-    for name, allowed, fits in (
-        ("horizon_months", f"above 0 and at most {MOST_MONTHS}", 0 < economics.horizon_months <= MOST_MONTHS),
-        ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
-        ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
-        ("hours_per_month", "above 0", economics.hours_per_month > 0),
-        ("reference_days", "above 0", economics.reference_days is None or economics.reference_days > 0),
-    ):
-        if not fits:
-            raise InputError(f"{name} is {getattr(economics, name)}", help=f"it must be {allowed}")

@@ -65,6 +65,7 @@ class Candidate:
         utilisation: share of the horizon that it works; None takes that of the economics.
         term: how its compute nodes are paid; None takes the term of the economics.
         overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
+        given: the same with band and source, which win over overrides.
         surcharges: running costs that are shares of others.
         contract: how its compute nodes are paid; None by the month, at list price.
         charges: amounts beside the bill; support: plan of the provider's support, None for none.
@@ -84,6 +85,7 @@ class Candidate:
     utilisation: float | None = None
     term: str | None = None
     overrides: tuple[tuple[str, float], ...] = ()
+    given: tuple[Parameter, ...] = ()
     surcharges: tuple[Surcharge, ...] = ()
     contract: Contract | None = None
     charges: tuple[Charge, ...] = ()

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from clusterwright.units import percent
+
 #: (month, USD): paid or received at the end of that month; 0 is today.
 Flow = tuple[float, float]
 #: Where internal rates are looked for: growth factors per month. One change of sign has one rate, however far away;
@@ -63,7 +65,7 @@ def internal_rates(flows: Sequence[Flow]) -> InternalRates:
         if (here <= 0) != (there <= 0)
     ]
     if not found:
-        looked = f"from {100 * (least - 1):,.7g} % to {100 * (most - 1):,.0f} %"
+        looked = f"from {percent(least - 1, digits=None)} to {percent(most - 1, digits=None)}"
         return InternalRates(per_month=(), reason=f"no rate {looked} a month makes the flows worth nothing")
     rates = tuple(growth - 1.0 for growth in found)
     return InternalRates(per_month=rates, reason="" if len(rates) == 1 else "the flows change sign more than once")

@@ -17,7 +17,13 @@ left join event
             cash_flow.month_end = event.month_end or (event.month_end = 0 and cash_flow.month_end = mix.delivery_months)
         )
 where
-    (cash_flow.capex_or_opex = 'capex' and cash_flow.category <> 'resale' and event.key is null)
+    (
+        cash_flow.capex_or_opex = 'capex'
+        and cash_flow.category <> 'resale'
+        -- Capacity that only draws buy has rows of 0 USD.
+        and cash_flow.usd <> 0
+        and event.key is null
+    )
     or (
         cash_flow.capex_or_opex = 'opex'
         and cash_flow.month_end <= 0

@@ -3,11 +3,15 @@
 with
 rate as (
     select
-        max(value) filter (where key = 'pue') as pue,
-        max(value) filter (where key = 'load_power_fraction') as load_power_fraction,
-        max(value) filter (where key = 'idle_power_fraction') as idle_power_fraction
-    from parameter
-    where scenario = 'base' and candidate_key = ''
+        work.key,
+        arg_max(parameter.value, parameter.candidate_key) filter (where parameter.key = 'pue') as pue,
+        arg_max(parameter.value, parameter.candidate_key) filter (where parameter.key = 'load_power_fraction')
+            as load_power_fraction,
+        arg_max(parameter.value, parameter.candidate_key) filter (where parameter.key = 'idle_power_fraction')
+            as idle_power_fraction
+    from work
+    inner join parameter on parameter.scenario = 'base' and parameter.candidate_key in ('', work.key)
+    group by work.key
 )
 
 select
@@ -26,7 +30,7 @@ select
 from work
 inner join stage on work.key = stage.key
 inner join period on stage.month_end = period.month_end
-cross join rate
+inner join rate on work.key = rate.key
 where work.owned and work.it_power_w is not null
 group by work.key
 order by work.key

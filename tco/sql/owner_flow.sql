@@ -1,7 +1,7 @@
 -- One row is one term of one cost of owning in one month: driver x multiplier x the product of the term's parameters.
 -- What is counted, by what and when is data: `tco/owner_costs.csv`. A term of which a parameter has no value is not
--- counted; its last parameter is its source. `inputs` are what the amount is proportional to; of what is bought to
--- grow, `usd_each` is for one unit of the capacity `scaled_by`.
+-- counted; its last parameter is its source. `inputs` are what the amount is proportional to, `key@candidate` where a
+-- candidate has a value of its own; of what is bought to grow, `usd_each` is for one unit of the capacity `scaled_by`.
 with
 owner_parameter as (
     select
@@ -12,7 +12,8 @@ owner_parameter as (
         parameter.basis,
         parameter.source,
         parameter.price_date,
-        parameter.confidence
+        parameter.confidence,
+        if(parameter.candidate_key = '', parameter.key, parameter.key || '@' || work.key) as input_key
     from work
     inner join parameter on parameter.candidate_key in ('', work.key)
     where work.owned and work.priced
@@ -36,6 +37,7 @@ rate as (
         owner_parameter.owner_key,
         term_parameter.number,
         list_aggregate(list(owner_parameter.value order by term_parameter.place), 'product') as amount,
+        list(owner_parameter.input_key order by term_parameter.place) as inputs,
         arg_max(owner_parameter.basis, term_parameter.place) as basis,
         arg_max(owner_parameter.source, term_parameter.place) as source,
         arg_max(owner_parameter.price_date, term_parameter.place) as price_date,
@@ -134,7 +136,7 @@ select
     rate.price_date,
     rate.confidence,
     list_sort(
-        owner_cost.parameters
+        rate.inputs
         || if(owner_cost.driver = 'equipment_usd', ['purchase_price'], [])
         || if(owner_cost.fixed_or_variable = 'variable', ['run_time', 'utilisation'], [])
     ) as inputs,

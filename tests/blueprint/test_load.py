@@ -64,6 +64,15 @@ def test_every_mistake_is_shown_at_once_with_its_place(tmp_path: Path) -> None:
     assert text.count("error") == 5
 
 
+def test_keys_in_lists_and_under_names_of_the_user_have_help(tmp_path: Path) -> None:
+    """A key of a list's item, or of a section that the user names, is held against what stands there."""
+    text = _errors(
+        tmp_path, GOOD + "tco:\n  housing: {basement: {buildin_usd: 3}}\n  financing: [{kind: loan, months: 36}]\n"
+    )
+    assert "did you mean 'building_usd_per_kw'?" in text
+    assert "known here: kind, rate, residual, share, term" in text
+
+
 @pytest.mark.parametrize(("typed", "meant"), [("bf61", "bf16"), ("mxpf8", "mxfp8"), ("quick", None)])
 def test_a_misspelt_choice_names_the_nearest(tmp_path: Path, typed: str, meant: str | None) -> None:
     """Of a closed list of words all are named, and the one that is meant; none where no one is close."""

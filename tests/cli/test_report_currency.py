@@ -9,7 +9,7 @@ from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import answer, finance, price_store
-from clusterwright.plan import words
+from clusterwright.plan.money import money
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"
@@ -55,7 +55,7 @@ def test_text_has_no_dollar_left(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer.explain(BLUEPRINT, "run_usd", "aws", [GIVEN, *FEW], as_json=False) == 0
     text = capsys.readouterr().out
     assert not [mark for mark in ("$", "USD") if mark in text]
-    assert words.money(1.0) == "$1.00"
+    assert money(1.0) == "$1.00"
 
 
 def test_a_stored_rate_is_the_newest_up_to_the_prices(capsys: pytest.CaptureFixture[str], store: Path) -> None:

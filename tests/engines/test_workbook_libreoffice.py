@@ -19,9 +19,9 @@ from clusterwright import assets
 from clusterwright.cli.answer import plan_of
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.money import Currency
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost

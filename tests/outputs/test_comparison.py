@@ -5,7 +5,7 @@ import dataclasses
 from clusterwright import assets
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.outputs.comparison import comparison_markdown
-from clusterwright.plan.words import money
+from clusterwright.plan.money import money
 
 
 def test_comparison() -> None:

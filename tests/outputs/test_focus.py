@@ -20,9 +20,9 @@ from clusterwright.outputs.focus_columns import columns, problems
 from clusterwright.plan.accounts import accounts
 from clusterwright.plan.charges import charges_of
 from clusterwright.plan.finances import finances
+from clusterwright.plan.money import Currency, told_in
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
-from clusterwright.plan.words import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Contract
 from clusterwright.tco.engine import Ledger

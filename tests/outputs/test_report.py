@@ -11,27 +11,19 @@ import pytest
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
+from clusterwright.outputs.html_table import plain
 from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.money import Currency, money, money_alike, told_in
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import (
-    Currency,
-    answer_lines,
-    capital,
-    cluster_text,
-    days_text,
-    money,
-    money_alike,
-    percent,
-    term_text,
-    told_in,
-)
+from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
+from clusterwright.units import percent
 
 HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"
 
@@ -116,7 +108,7 @@ def test_every_price_names_its_day_and_source(shipped_plan: Plan, html: str) -> 
         for line in option.lines:
             assert line.unit_usd is not None
             start = f"{line.line.item} {line.line.note}".strip()
-            price = f" {report_tables.plain(line.unit_usd)} "
+            price = f" {plain(line.unit_usd)} "
             numbers = [
                 found[1]
                 for row in rows
@@ -395,8 +387,8 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
     assert mine.run_usd is not None
     assert mine.horizon_usd is not None
     compared = next(row for row in rows if row and row[0].startswith("On premises cheapest"))
-    assert compared[4].startswith(f"EUR {mine.run_usd / 1.25:,.0f}")
-    assert compared[5].startswith(f"EUR {mine.horizon_usd / 1.25e6:,.2f} M")
+    assert compared[4].startswith(f"€{mine.run_usd / 1.25:,.0f}")
+    assert compared[5].startswith(f"€{mine.horizon_usd / 1.25e6:,.2f} M")
     yearly = next(row for row in rows if row and row[0] == "resale")
     assert yearly[-1] == f"{sum(r.usd for r in found.rows['onprem'] if r.category == 'resale') / 1.25:,.0f}"
 

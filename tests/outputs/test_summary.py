@@ -13,8 +13,9 @@ from clusterwright.errors import Finding
 from clusterwright.outputs.deliverables import everything
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
+from clusterwright.plan.money import money
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import NAME_OF_TARGET, money
+from clusterwright.plan.words import NAME_OF_TARGET
 
 
 @cache

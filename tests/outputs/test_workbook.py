@@ -11,9 +11,9 @@ from xlsxwriter.worksheet import Worksheet
 from clusterwright.outputs.sheets.plain import FUNCTIONS, PlainWorksheet
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import finances
+from clusterwright.plan.money import Currency
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import Currency
 from clusterwright.pricing.book import PriceBook
 
 CENT = 0.005

@@ -3,18 +3,22 @@
 import dataclasses
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
+from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import economics_of_plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
+from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
 from tests.pricing.quotes import quote, read
 
@@ -125,6 +129,45 @@ def test_what_clouds_charge_beside_the_bill(shipped_plan: Plan) -> None:
     assert by["goodput_loss"] == pytest.approx(0.02 * nodes)
     assert by["support_plan"] == pytest.approx(0.05 * ((plain.horizon_usd or 0.0) + 36 * 921.6 + 100_000.0))
     assert _cost(charged, "onprem").npv_usd == pytest.approx(_cost(without, "onprem").npv_usd)
+
+
+def test_places_and_ways_to_pay_are_options_side_by_side(shipped_plan: Plan) -> None:
+    """Each place costs what a plan whose tco.owner says so costs; loans and leases of each stand beside it."""
+    building = {"building_usd_per_kw": 12_000, "building_tax_fraction_per_year": 0.01, "building_staff_fte": 2}
+    places: dict[str, dict[str, Any]] = {
+        "own_building": building | {"pue": 1.2},
+        "room": {"colocation_usd_per_kw_month": {"low": 5, "base": 9}, "demand_ratchet_fraction": 0.95},
+        "meter": {"demand_reserved_kw": 300, "warranty": "0 days", "wind_down": "0 days", "ai_enterprise": "perpetual"},
+    }
+    owner: dict[str, Any] = {
+        "insurance_fraction_per_year": 0.01, "demand_usd_per_kw_month": 12, "demand_power_fraction": 0.9,
+        "warranty": "3 years", "wind_down": "2 months", "ai_enterprise": "subscription",
+    }  # fmt: skip
+    section = TcoSection.model_validate(
+        {"owner": owner, "housing": places, "financing": [{"kind": "buy"}, {"kind": "finance_lease", "rate": 0.08}]}
+    )
+    found = finances(dataclasses.replace(shipped_plan, tco=section), PriceBook.open(), draws=5, seed=1)
+    keys = {cost.key for cost in found.costs if cost.owned}
+    assert keys == {f"onprem/{place}{way}" for place in places for way in ("", "/finance_lease")}
+    assert "colocation_usd_per_kw_month@onprem/room" in {entry.key for entry in found.inputs}
+    kwh = {entry.key: entry.kwh for entry in found.carbon}
+    assert kwh["onprem/room"] == kwh["onprem/room/finance_lease"]
+    assert (kwh["onprem/own_building"] or 0.0) * 1.3 == pytest.approx((kwh["onprem/room"] or 0.0) * 1.2)
+    for name, pue, gone in (("own_building", 1.2, ""), ("room", 1.3, ""), ("meter", 1.3, "demand_power_fraction")):
+        values = {key: value for key, value in (owner | places[name]).items() if key not in ("pue", gone)}
+        alone = TcoSection.model_validate({"owner": values})
+        plan = dataclasses.replace(
+            shipped_plan, tco=alone, economics=dataclasses.replace(shipped_plan.economics, pue=pue)
+        )
+        ledger = Ledger(
+            [offer.candidate for offer in offers(plan, PriceBook.open())],
+            dataclasses.replace(economics_of_plan(plan, PriceBook.open()), reference_days=None),
+            PriceBook.open(),
+        )
+        wanted = next(cost for cost in ledger.costs() if cost.key == "onprem")
+        cost = _cost(found, f"onprem/{name}")
+        for figure in ("horizon_usd", "npv_usd", "npv_usd_low", "npv_usd_high", "capex_usd", "run_usd"):
+            assert getattr(cost, figure) == pytest.approx(getattr(wanted, figure)), (name, figure)
 
 
 def test_hybrids(shipped_plan: Plan) -> None:

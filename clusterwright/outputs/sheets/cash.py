@@ -132,7 +132,7 @@ def write_cash(
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
-    compared = not sheet and _as_planned(work, option)
+    compared = key in work.found.rows and _as_planned(work, option)
     rest = by_class(work, key, [month.value for month in months], kinds, rows) if compared else {}
     if rest:
         work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())

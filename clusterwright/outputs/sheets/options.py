@@ -3,7 +3,7 @@
 from clusterwright.outputs.sheets.by_option import sums
 from clusterwright.outputs.sheets.formula import Figure, added, either, figure, smallest, span, when
 from clusterwright.outputs.sheets.shared import ALL, Flows, Workbook
-from clusterwright.plan.words import percent
+from clusterwright.units import percent
 
 _FIRST = 4
 _COLUMNS = (
@@ -41,7 +41,9 @@ def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
     cells = [entry["npv"] for entry in found.values()]
     for row, cell in enumerate(cells, start=_FIRST):
         page.put(row, 10, (cell - smallest(span(cells))).or_else("unknown"))
-    for row, (key, usd) in enumerate(work.not_live.items(), start=_FIRST + len(cells) + 1):
+    # The plan's own cluster has a sheet of its own also where only its places are options.
+    not_live = {key: usd for key, usd in work.not_live.items() if key in work.flows}
+    for row, (key, usd) in enumerate(not_live.items(), start=_FIRST + len(cells) + 1):
         page.text(
             row, 0,
             f"{work.flows[key].label}: {usd:,.2f} USD are numbers of the engine and follow no input.",

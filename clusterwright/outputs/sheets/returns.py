@@ -1,5 +1,7 @@
 """The sheets Returns: what owning brings against each rented option, as an investment, in live formulas."""
 
+import math
+
 from clusterwright.outputs.sheets.annuity import rate_of_return
 from clusterwright.outputs.sheets.bill import Bill
 from clusterwright.outputs.sheets.by_option import sums
@@ -18,7 +20,7 @@ from clusterwright.outputs.sheets.formula import (
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import RUNNING, Flows, Workbook, bill_label
 from clusterwright.outputs.sheets.stages import staged
-from clusterwright.plan.finances import Return
+from clusterwright.plan.returns import Return
 
 _FIRST = 4
 _COLUMNS = (
@@ -113,9 +115,11 @@ def _figures(
     everything = [sum(found.values(), start=figure(0.0)) for found in (own_parts, parts)]
     left = everything[0] - (everything[1] - nodes["horizon"])
     share = when(left.above(-1e-12), left / nodes["horizon"], "none").or_else("none")
-    if flows.key in work.not_live or _by_steps(work, flows.key):
+    factor = known.breakeven_rent_factor if known else None
+    counted = share.value if isinstance(share.value, float) else None
+    same = counted == factor or (counted is not None and factor is not None and math.isclose(counted, factor))
+    if not same or flows.key in work.not_live or _by_steps(work, flows.key):
         # What no formula counts may follow the price of nodes, as a discount does, or by steps: the engine's number.
-        factor = known.breakeven_rent_factor if known else None
         share = Figure('"none"', "none") if factor is None else figure(factor)
     return {
         "npv": product_sum(saved, span(work.factors)),

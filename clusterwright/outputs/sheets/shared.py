@@ -8,8 +8,9 @@ from typing import Any, Literal
 from clusterwright.outputs.sheets.formula import Figure, Span, added, product_sum, span, total
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.plan.finances import Finances
+from clusterwright.plan.money import Currency
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import Currency, term_text
+from clusterwright.plan.words import term_text
 from clusterwright.tco.records import CandidateCost
 
 #: `used`: running costs by the hour worked; `committed`: of nodes paid whether used or not; `standing`: paid as long as

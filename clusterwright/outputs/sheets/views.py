@@ -8,7 +8,8 @@ from clusterwright.outputs.sheets.engine_rows import LEAST_USD
 from clusterwright.outputs.sheets.formula import Figure, largest, span, when
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import CAPITAL, Workbook, label_of
-from clusterwright.plan.finances import HEAT_FACTORS
+from clusterwright.plan.input_words import input_words
+from clusterwright.plan.sensitivities import HEAT_FACTORS
 from clusterwright.plan.words import NAME_OF_TARGET
 
 _FIRST = 4
@@ -104,7 +105,7 @@ def write_uncertainty(work: Workbook) -> None:
     base = page.number(row, 6, found.base_saving_usd, "usd")
     page.label(row, 5, "base, USD", "text_right")
     for place, swing in enumerate(swings, start=row + 2):
-        page.text(place, 0, swing.key.replace("_", " "))
+        page.text(place, 0, input_words(swing.key))
         ends = [
             page.number(place, column, usd, "usd")
             for column, usd in ((1, swing.saving_usd_low), (2, swing.saving_usd_high))
