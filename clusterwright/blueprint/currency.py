@@ -14,7 +14,7 @@ class CurrencySection(Section):
     """A currency with its rate; its code alone, such as `EUR`, takes the newest stored rate up to the as-of day."""
 
     code: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = Field(description="three letters (ISO 4217), for example EUR")
-    usd: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = Field(
+    usd: Annotated[float, Field(ge=1e-9, le=1e6, allow_inf_nan=False)] | None = Field(
         None, description="USD for one unit of it, for example 1.08; the newest stored rate by default"
     )
     day: Day | None = Field(None, description="day of that rate")

@@ -142,6 +142,8 @@ class TcoSection(Section):
         listed_once(self.financing, "financing", "way")
         if not isinstance(self.other_providers, str):
             listed_once(self.other_providers, "other_providers", "provider")
+        for name, place in self.housing.items():
+            place.over(self.owner).refuse_parts(f"housing.{name}.")
         bonus = self.bonus_depreciation
         if isinstance(bonus, float) and not 0 <= bonus <= 1:
             raise PydanticCustomError(

@@ -37,9 +37,15 @@ class Housing(Owner):
             )
         return self
 
+    @model_validator(mode="after")
+    def _whole(self) -> "Housing":
+        return self  # What a value is counted with may stand under tco.owner: the section tco looks at both.
+
     def over(self, owner: Owner) -> "Housing":
-        """Return the values of an owner, those of this place in the place of his."""
+        """Return the values of an owner, those of this place, and what they exclude, in the place of his."""
+        own = {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
         given = {name: getattr(owner, name) for name in owner.model_fields_set}
-        if self.power_price_usd_per_kwh is not None:
-            given.pop("tariff", None)
-        return self.model_copy(update=given | {name: getattr(self, name) for name in self.model_fields_set})
+        both = self.model_copy(update=given | own)
+        pairs = (*both.rivals(), ("tariff", "power_price_usd_per_kwh"))
+        gone = {other for pair in pairs for one, other in (pair, pair[::-1]) if one in own and other not in own}
+        return both.model_copy(update={name: type(self).model_fields[name].get_default() for name in gone})

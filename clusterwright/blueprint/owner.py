@@ -15,6 +15,17 @@ from clusterwright.errors import UnitError
 
 _YEAR_S = 8760 * 3600.0
 _ENDS = ("low", "base", "high")
+#: What is counted with another value: the one that is needed, and what needs it.
+_WANTED = (
+    ("demand_usd_per_kw_month", "demand_reserved_kw"),
+    ("demand_usd_per_kw_month", "demand_power_fraction"),
+    ("demand_usd_per_kw_month", "demand_ratchet_fraction"),
+    ("gpu_failures_per_year", "gpu_replacement_usd"),
+    ("gpu_replacement_usd", "gpu_failures_per_year"),
+    ("building_usd_per_kw", "building_upkeep_fraction_per_year"),
+    ("building_usd_per_kw", "building_insurance_fraction_per_year"),
+    ("building_usd_per_kw", "building_tax_fraction_per_year"),
+)
 
 
 class Band(Section):
@@ -179,15 +190,7 @@ class Owner(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Owner":
-        software = "software_usd_per_gpu" if self.ai_enterprise == "perpetual" else "software_usd_per_gpu_year"
-        for one, other in (
-            ("ai_enterprise", software),
-            ("demand_reserved_kw", "demand_power_fraction"),
-            ("demand_reserved_kw", "demand_ratchet_fraction"),
-            ("resale_fraction", "resale_decay"),
-            ("resale_fraction", "resale_by_age"),
-            ("resale_decay", "resale_by_age"),
-        ):
+        for one, other in self.rivals():
             if getattr(self, one) not in (None, []) and getattr(self, other) not in (None, []):
                 raise PydanticCustomError(
                     "choice",
@@ -201,20 +204,38 @@ class Owner(Section):
                 "ages of resale_by_age are not in order",
                 {"at": "resale_by_age", "help": "write each age once, the youngest first"},
             )
-        for wanted, given in (
-            ("demand_usd_per_kw_month", "demand_reserved_kw"),
-            ("demand_usd_per_kw_month", "demand_power_fraction"),
-            ("demand_usd_per_kw_month", "demand_ratchet_fraction"),
-            ("gpu_failures_per_year", "gpu_replacement_usd"),
-            ("gpu_replacement_usd", "gpu_failures_per_year"),
-            ("building_usd_per_kw", "building_upkeep_fraction_per_year"),
-            ("building_usd_per_kw", "building_insurance_fraction_per_year"),
-            ("building_usd_per_kw", "building_tax_fraction_per_year"),
-        ):
+        return self
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Owner":
+        self.refuse_parts()
+        return self
+
+    def rivals(self) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of keys that exclude each other."""
+        software = "software_usd_per_gpu" if self.ai_enterprise == "perpetual" else "software_usd_per_gpu_year"
+        return (
+            ("ai_enterprise", software),
+            ("demand_reserved_kw", "demand_power_fraction"),
+            ("demand_reserved_kw", "demand_ratchet_fraction"),
+            ("resale_fraction", "resale_decay"),
+            ("resale_fraction", "resale_by_age"),
+            ("resale_decay", "resale_by_age"),
+        )
+
+    def refuse_parts(self, above: str = "") -> None:
+        """Refuse a value without the one that it is counted with.
+
+        Args:
+            above: path of this section, with a point at its end, from where mistakes are placed.
+
+        Raises:
+            PydanticCustomError: names both.
+        """
+        for wanted, given in _WANTED:
             if getattr(self, given) is not None and getattr(self, wanted) is None:
                 raise PydanticCustomError(
                     "choice",
                     "{given} is counted with {wanted}, which is missing",
-                    {"given": given, "wanted": wanted, "at": given, "help": f"add {wanted}, or remove {given}"},
+                    {"given": given, "wanted": wanted, "at": above + given, "help": f"add {wanted}, or remove {given}"},
                 )
-        return self

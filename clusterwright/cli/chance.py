@@ -29,6 +29,7 @@ def after_tax(found: Finances) -> list[str]:
         ("cheapest in", ""), ("regret", ""),
     ]  # fmt: skip
     ordered = sorted(found.drawn, key=lambda entry: (entry.npv_after_tax_usd_p50 or 0.0, entry.key))
+    competing = {cost.key for cost in found.costs if cost.competes}
     rows = [
         [
             term_text(entry.key),
@@ -36,8 +37,8 @@ def after_tax(found: Finances) -> list[str]:
             money(entry.npv_after_tax_usd_p50),
             money(entry.npv_after_tax_usd_p90),
             money(entry.npv_after_tax_usd_dearest_tenth),
-            percent(entry.probability_cheapest_after_tax),
-            money(entry.regret_after_tax_usd),
+            percent(entry.probability_cheapest_after_tax) if entry.key in competing else "–",
+            money(entry.regret_after_tax_usd) if entry.key in competing else "–",
         ]
         for entry in ordered
     ]

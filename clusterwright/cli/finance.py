@@ -161,12 +161,7 @@ def _notes(found: Finances) -> list[str]:
         offer = found.offers.get(cost.key)
         if offer is not None and offer.note:
             of_note.setdefault(offer.note, []).append(term_text(cost.key))
-    if not of_note:
-        return []
-    return [
-        "  – is not called the cheapest: only a part of it is priced, or nobody can count on it all the time.",
-        *(f"  {'; '.join(names)}: {note}." for note, names in of_note.items()),
-    ]
+    return [f"  {'; '.join(names)}: {note}." for note, names in of_note.items()]
 
 
 def _taxed(of: Finances, found: Taxed) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.text_table import table
 from clusterwright.outputs.markdown import markdown_table
+from clusterwright.plan.chance_words import not_called
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Plan
@@ -74,9 +75,8 @@ def _legend(found: Finances) -> str:
         "  best first: by NPV, the present value of what is paid; "
         f"best in: share of {found.draws:,} draws of the assumptions in which it costs least"
     )
-    if any(not cost.competes for cost in found.costs):
-        legend += "; –: GPU prices alone, or spot nodes that nobody asked for"
-    return legend
+    why = not_called(found)
+    return f"{legend}; –: {why}" if why else legend
 
 
 def ranking_document(found: Finances) -> list[dict[str, Any]]:

@@ -176,13 +176,6 @@ class TcoCase(Section):
         description="published figures by name; docs/tco-cases.md lists the names"
     )
 
-    @model_validator(mode="after")
-    def _written_off(self) -> "TcoCase":
-        without = [name for name, option in self.options.items() if option.purchase and not option.depreciation]
-        if self.tax_rate and without:
-            raise ValueError(f"tax_rate needs the depreciation of what {', '.join(without)} buys")
-        return self
-
     @property
     def rate(self) -> float:
         """The discount rate a year."""

@@ -75,6 +75,7 @@ def check_case(path: Path, book: PriceBook | None = None) -> CheckedCase:
         raise problem(document, ("options", *error.path), error.message, error.help) from None
     computed |= case.values
     wrong = _derive(case, document, computed)
+    reasons |= {name: "a figure it is derived from is none" for name in case.derived if computed.get(name, 0) is None}
     outputs = {}
     for name, given in case.expected.items():
         if name in case.derived and name not in computed:

@@ -106,8 +106,14 @@ def known(name: str, figures: Mapping[str, float | None]) -> float | None:
     """
     if name in figures:
         return figures[name]
+    raise InputError(f"there is no figure {name!r}", help=_nearest(name, figures))
+
+
+def _nearest(name: str, figures: Mapping[str, float | None]) -> str:
+    within = name.rpartition(".")[0]
+    if within in figures:
+        return "a figure is a number, null, or {value: …, absolute: …, relative: …}"
+    if f"{within}.saving_usd" in figures and f"{within}.breakeven_months" not in figures:
+        return "two options of different horizons have saving_usd and saving_fraction alone"
     close = get_close_matches(name, figures, n=1)
-    raise InputError(
-        f"there is no figure {name!r}",
-        help=f"did you mean {close[0]!r}?" if close else "clusterwright validate tco CASE --all lists them",
-    )
+    return f"did you mean {close[0]!r}?" if close else "clusterwright validate tco CASE --all lists them"

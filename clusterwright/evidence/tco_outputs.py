@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from itertools import permutations
+from itertools import permutations, product
 
 from clusterwright.evidence.tco_candidates import candidates
 from clusterwright.evidence.tco_case import Option, TcoCase
@@ -17,6 +17,7 @@ from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.taxes import AfterTax, Taxes, after_tax
 
 _ALMOST = 1e-9
+_BY_CATEGORY = ("total.", "monthly.", "yearly.")
 #: What is paid at the start without a method to write it off is written off in its first year.
 _AT_ONCE = (1.0,)
 
@@ -46,6 +47,8 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
             paid[name] = Paid(key=name, cost=cost, flows=flows, after_tax=taxed.get(name))
             found |= _prefixed(name, _option(case, option, cost, horizon_months))
             found |= _prefixed(name, _years(flows))
+            if option.gpus_per_server is None:
+                reasons[f"{name}.servers"] = "gpus_per_server is not given"
             if name in taxed:
                 found[f"{name}.after_tax_usd"] = taxed[name].after_tax_usd
                 found[f"{name}.npv_after_tax_usd"] = taxed[name].npv_after_tax_usd
@@ -58,10 +61,16 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
             told, why = pair(case, horizon_months, paid[mine], paid[theirs], breakevens[mine, theirs])
             found |= _prefixed(f"{mine}.vs.{theirs}", told)
             reasons |= {f"{mine}.vs.{theirs}.{name}": reason for name, reason in why.items()}
+    # What one option pays and another one does not is a figure of both.
+    of_category = {figure for name in found for figure in [name.partition(".")[2]] if figure.startswith(_BY_CATEGORY)}
+    for name, figure in product(case.options, sorted(of_category)):
+        found.setdefault(f"{name}.{figure}", 0.0)
     for mine, theirs in permutations(totals, 2):
         saving = totals[theirs] - totals[mine]
         found[f"{mine}.vs.{theirs}.saving_usd"] = saving
         found[f"{mine}.vs.{theirs}.saving_fraction"] = saving / totals[theirs] if totals[theirs] else None
+        if not totals[theirs]:
+            reasons[f"{mine}.vs.{theirs}.saving_fraction"] = f"{theirs} costs nothing"
     return found, reasons
 
 

@@ -47,7 +47,7 @@ def pair(
     }
     if mine.after_tax and theirs.after_tax:
         found["npv_after_tax_saving_usd"] = theirs.after_tax.npv_after_tax_usd - mine.after_tax.npv_after_tax_usd
-    not_back = f"the money is not back within {horizon_months:g} months"
+    not_back = f"the money is not back within the horizon of {horizon_months:g} months"
     why = {
         "irr_per_year": rates.reason,
         "discounted_payback_months": "the discounted money is not back within the horizon",

@@ -1,10 +1,11 @@
 """From a case file to a checked case: positions, "did you mean", every mistake at once."""
 
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from clusterwright.blueprint.document import Document, parse
 from clusterwright.blueprint.load import position
@@ -12,9 +13,12 @@ from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.errors import InputError
 from clusterwright.evidence.tco_case import Expected, TcoCase
+from clusterwright.evidence.tco_faults import faults
+from clusterwright.evidence.tco_fields import Positive
 from clusterwright.evidence.tco_sections import CapitalCost, GoodputLoss, Support
 
-_MAX_BYTES, _MOST_RATE = 1_000_000, 1e9
+_MAX_BYTES = 1_000_000
+_RATE: TypeAdapter[float] = TypeAdapter(Positive)
 #: Names of the forms that a value may have, which pydantic puts into its locations.
 _FORMS = tuple(form.__name__ for form in (Support, GoodputLoss, Expected, CapitalCost))
 #: Errors of pydantic that say: here stands a section, or a list.
@@ -50,15 +54,20 @@ def read_case(path: Path) -> tuple[TcoCase, Document]:
     if not isinstance(document.value, dict):
         raise InputError(f"{path} holds a {type(document.value).__name__}, not a case", help=_HELP)
     _flatten(document, ("expected",), document.value.get("expected"))
-    problems = document.problems
-    case = None
-    try:
-        case = TcoCase.model_validate(document.value, context={"usd_per": _rates(document.value)})
-    except ValidationError as error:
-        problems += tuple(_problem(item, document) for item in _telling(error))
+    case, problems = _case(document)
+    problems = (*document.problems, *problems)
     if problems or case is None:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return case, document
+
+
+def _case(document: Document) -> tuple[TcoCase | None, tuple[Problem, ...]]:
+    """Return the case of a document, if its values are those of one, and what is wrong with it."""
+    try:
+        case = TcoCase.model_validate(document.value, context={"usd_per": _rates(document.value)})
+    except ValidationError as error:
+        return None, tuple(_problem(item, document) for item in _telling(error))
+    return case, tuple(problem_at(document, place, fault) for place, fault in faults(case))
 
 
 def _flatten(document: Document, path: KeyPath, section: Any) -> None:  # noqa: ANN401 - YAML holds anything
@@ -78,9 +87,11 @@ def _flatten(document: Document, path: KeyPath, section: Any) -> None:  # noqa: 
 
 def _rates(value: dict[str, Any]) -> dict[str, float]:
     """Return the rates of currencies that amounts of the case may be in; wrong ones are told by the schema."""
-    given = value.get("usd_per")
-    rates = given.items() if isinstance(given, dict) else ()
-    return {str(code): float(rate) for code, rate in rates if isinstance(rate, int | float) and 0 < rate < _MOST_RATE}
+    given, rates = value.get("usd_per"), {}
+    for code, rate in given.items() if isinstance(given, dict) else ():
+        with suppress(ValidationError):
+            rates[str(code)] = _RATE.validate_python(rate)
+    return rates
 
 
 def problem_at(document: Document, path: KeyPath, error: InputError) -> Problem:
@@ -127,10 +138,11 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     if kind == "extra_forbidden":
         message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
     elif kind == "missing":
-        message = f"{shown} is missing"
+        message, advice = f"{shown} is missing", _description(path)
     elif kind in _SECTIONS:
-        what = f"{', '.join(_known_below(path))}" or "names and what belongs to each"
-        message, advice = f"{shown} is a section of keys{seen or ', not a list'}", f"known here: {what}"
+        names = f"names, and what belongs to each: {_description(path)}"
+        message = f"{shown} is a section of keys{seen or ', not a list'}"
+        advice = names if kind == "dict_type" else f"known here: {', '.join(_known_below(path))}"
     elif kind in ("value_error", "quantity"):
         message = f"{shown}: {text}" if path else text
     else:
@@ -156,6 +168,15 @@ def _known_below(path: KeyPath) -> list[str]:
     for part in path:
         models = [step for model in models for step in _step(model, part)]
     return sorted({name for model in models for name in model.model_fields})
+
+
+def _description(path: KeyPath) -> str | None:
+    """Return what the schema says about a key that is not given."""
+    models: list[Any] = [TcoCase]
+    for part in path[:-1]:
+        models = [step for model in models for step in _step(model, part)]
+    found = (model.model_fields[path[-1]].description for model in models if path[-1] in model.model_fields)
+    return next(found, None)
 
 
 def _step(model: Any, part: str | int) -> list[Any]:  # noqa: ANN401 - typing forms

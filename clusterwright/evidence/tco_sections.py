@@ -131,7 +131,7 @@ class Annuity(Section):
 class Cost(Section):
     """One more cost."""
 
-    name: Annotated[str, Field(min_length=1, max_length=80)] = Field(description="for people")
+    name: Annotated[str, Field(min_length=1, max_length=80)] = Field(description="what it is, for people")
     usd: Amount = Field(description="USD per what `per` says; per purchase also a share, such as 2 %")
     per: Per = Field(description="for example month, gpu_hour, gpu_used_hour, server_year, kw_month, once")
     quantity: Amount = Field(1.0, description="how many of it: TB, full-time staff, GPU-hours of a run, …")

@@ -16,7 +16,18 @@ def chance_sentences(found: Finances) -> list[str]:
         "Dearest tenth: the mean of the dearest 10 % of them (conditional value at risk).",
         *_price_paths(found),
         *_too_slow(found),
+        *([f"– is not called the cheapest: {why}."] if (why := not_called(found)) else []),
     ]
+
+
+def not_called(found: Finances) -> str:
+    """Return why options with a dash are never called the cheapest; empty where every option may be."""
+    owned = [cost.owned and not cost.mixed for cost in found.costs if not cost.competes]
+    of_rented, of_owned = (
+        "only a part of it is priced, or nobody can count on it all the time",
+        "it cannot be there before its delivery",
+    )
+    return ", or ".join((of_rented,) * (False in owned) + (of_owned,) * (True in owned))
 
 
 def _too_slow(found: Finances) -> list[str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 _MILLION = 1e6
 _WHOLE_DOLLARS = 1e4
+#: Signs that belong to one currency alone stand for its code.
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,13 +41,13 @@ def told_in(currency: Currency | None) -> Iterator[None]:
 
 
 def money(usd: float | None) -> str:
-    """Return USD as text, in the currency of `told_in`: `$2.14 M`, `$12,345`, `unknown`, `EUR 11,431`.
+    """Return USD as text, in the currency of `told_in`: `$2.14 M`, `$12,345`, `unknown`, `€11,431`.
 
     >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5)
     ('$2.14 M', '$12,345', 'unknown', '$1,500 M', '-$2.50')
     >>> with told_in(Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB")):
     ...     money(12_345.4), money(-2_140_000)
-    ('EUR 11,431', '-EUR 1.98 M')
+    ('€11,431', '-€1.98 M')
     """
     if usd is None:
         return "unknown"
@@ -151,5 +153,4 @@ def told_value(value: float, unit: str) -> float:
 
 
 def _sign() -> str:
-    code = told_code()
-    return "$" if code == "USD" else f"{code} "
+    return _SIGNS.get(code := told_code(), f"{code} ")

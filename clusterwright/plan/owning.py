@@ -1,15 +1,18 @@
 """The owner's side of a blueprint as parameters of the cash flow: given values, tariffs, licences."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 
+from clusterwright import units
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.owner import Band, Owner
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceInForce
-from clusterwright.tco.assumptions import assumptions, optional_parameters
+from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.owner_costs import optional_parameters
+from clusterwright.tco.records import Assumption
 from clusterwright.tco.resale import ResaleCurve, ResaleShare
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.values import Parameter
@@ -17,6 +20,7 @@ from clusterwright.tco.values import Parameter
 _MONTH_S = 730 * 3600.0
 _YEAR_S = 8760 * 3600.0
 _ELECTRICITY = "electricity/"
+_IDLE, _LOAD = "idle_power_fraction", "load_power_fraction"
 #: What lowers the cost when it rises.
 _INCOME = ("resale_fraction", "building_value_fraction")
 
@@ -68,15 +72,32 @@ def housed(
         InputError: a tariff or a licence is unknown on that day.
     """
 
-    def of(owner: Owner) -> tuple[Parameter, ...]:
+    def of(owner: Owner) -> dict[str, Parameter]:
         used = section.model_copy(update={"owner": owner})
-        return parameters_of(used, book, as_of=as_of, horizon_months=horizon_months, power_price_given=False)
+        found = parameters_of(used, book, as_of=as_of, horizon_months=horizon_months, power_price_given=False)
+        return {entry.key: entry for entry in found}
 
     common = of(section.owner)
-    return {
-        name: tuple(entry for entry in of(place.over(section.owner)) if entry not in common)
-        for name, place in section.housing.items()
-    }
+    found = {}
+    for name, place in section.housing.items():
+        try:
+            own = of(place.over(section.owner))
+        except InputError as error:
+            error.path = ("tco", "housing", name, *error.path[2:])
+            raise
+        found[name] = (
+            *(entry for entry in own.values() if common.get(entry.key) != entry),
+            *(_given(key, Band(base=0.0), "not counted in this place") for key in _left_out(common, own)),
+        )
+    return found
+
+
+def _left_out(common: Collection[str], own: Collection[str]) -> Iterator[str]:
+    """Yield what is counted elsewhere and not in a place: it is not given there, or another value takes its place."""
+    for key, entry in optional_parameters().items():
+        instead = entry.not_with in own and entry.not_with not in common
+        if key not in own and (key in common or instead):
+            yield key
 
 
 def parameters_of(
@@ -92,10 +113,12 @@ def parameters_of(
         power_price_given: whether the blueprint says what a kWh costs.
 
     Raises:
-        InputError: a tariff or a licence is unknown on that day, or the price of electricity is given twice.
+        InputError: a tariff or a licence is unknown on that day, the price of electricity is given twice, or equipment
+            draws more while it waits than while it works.
     """
     owner = section.owner
     found = {key: _given(key, band) for key, band in _bands(owner)}
+    _check_draw(found)
     if owner.demand_usd_per_kw_month is not None and owner.demand_ratchet_fraction is not None:
         found["demand_power_fraction"] = _demand(owner)
     if owner.warranty:
@@ -139,6 +162,24 @@ def _unit(key: str) -> str:
     if key in optional:
         return optional[key].unit
     return assumptions()[key].unit if key in assumptions() else "share of purchase"
+
+
+def _check_draw(given: Mapping[str, Parameter]) -> None:
+    """Refuse equipment that draws more while it waits than while it works, at any end of the two bands."""
+    named = [key for key in (_IDLE, _LOAD) if key in given]
+    idle, load = (_ends(given.get(key) or assumptions()[key]) for key in (_IDLE, _LOAD))
+    for waiting, working in zip(idle, load, strict=True):
+        if named and waiting > working:
+            raise InputError(
+                f"equipment that waits draws {units.percent(waiting)} of nameplate, "
+                f"more than the {units.percent(working)} while it works",
+                help=f"give {_IDLE} and {_LOAD}: low, base and high of the first are at most those of the second",
+                path=("tco", "owner", named[0]),
+            )
+
+
+def _ends(entry: Parameter | Assumption) -> tuple[float, float, float]:
+    return entry.low, entry.base if isinstance(entry, Assumption) else entry.value, entry.high
 
 
 def _demand(owner: Owner) -> Parameter:

@@ -2,14 +2,13 @@
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from clusterwright.assets import root
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.tco.owner_costs import owner_costs
+from clusterwright.tco.owner_costs import optional_parameters, owner_costs
 from clusterwright.tco.records import Assumption, Candidate, Economics, Parameter
 from clusterwright.tco.resale import ResaleCurve, line
 from clusterwright.tco.stages import Pace
@@ -80,38 +79,6 @@ def _assumption(row: dict[str, str], place: Path) -> Assumption:
     return read
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OptionalParameter:
-    """A parameter without an assumption: no amount unless it is given.
-
-    Attributes:
-        unit: of its value.
-        neutral: value where it only modifies a cost that is given, else None.
-        not_with: parameter that takes its place, or empty.
-    """
-
-    unit: str
-    neutral: float | None
-    not_with: str
-
-
-@cache
-def optional_parameters() -> Mapping[str, OptionalParameter]:
-    """Return the parameters without an assumption, `tco/owner_parameters.csv`, by key.
-
-    A cost of `tco/owner_costs.csv` is counted when all its parameters have a value.
-    """
-    with (root() / "tco" / "owner_parameters.csv").open(encoding="utf-8", newline="") as lines:
-        return {
-            row["key"]: OptionalParameter(
-                unit=row["unit"],
-                neutral=float(row["neutral"]) if row["neutral"] else None,
-                not_with=row["not_with"],
-            )
-            for row in csv.DictReader(lines)
-        }
-
-
 def parameters(
     economics: Economics, known: Mapping[str, Assumption], skus: Collection[str] = ()
 ) -> tuple[Parameter, ...]:
@@ -146,8 +113,12 @@ def parameters(
         *(_given(key, value, optional[key].unit) for key, value in neutral.items()),
         found["resale_fraction"]
         if "resale_fraction" in found and "resale_fraction" not in given
-        else _resale(economics.pace.newest_age(economics.horizon_months), given, known, economics.resale),
+        else _resale(_sale_age(economics, known), given, known, economics.resale),
     )  # fmt: skip
+
+
+def _sale_age(economics: Economics, known: Mapping[str, Assumption]) -> float:
+    return economics.pace.reference_age(economics.horizon_months, resale_curve(economics, known))
 
 
 def _paced(pace: Pace) -> tuple[Parameter, ...]:
@@ -204,12 +175,22 @@ def own_parameters(
     )
 
 
-def resale_curve(known: Mapping[str, Assumption], curve: ResaleCurve | None = None) -> Callable[[float], float]:
-    """Return the share of the price that equipment brings by age in months, at base values; of the curve, if given."""
-    if curve is not None:
-        return lambda months: curve.at(months).base
+def resale_curve(economics: Economics, known: Mapping[str, Assumption]) -> Callable[[float], float]:
+    """Return the share of the price that equipment brings by age in months, at base values.
+
+    It is the curve that is given, else the assumed one. Where the share at the end is given and the curve has nothing
+    left to be in proportion to, every age brings the same.
+    """
+    curve = economics.resale
     points = dict(resale_points(known))
-    return lambda months: resale_fraction(months, points)
+
+    def share(months: float) -> float:
+        return resale_fraction(months, points) if curve is None else curve.at(months).base
+
+    given = "resale_fraction" in {*dict(economics.overrides), *(entry.key for entry in economics.given)}
+    if given and not share(economics.pace.newest_age(economics.horizon_months)):
+        return lambda _: 1.0
+    return share
 
 
 def resale_points(known: Mapping[str, Assumption]) -> tuple[tuple[float, float], ...]:

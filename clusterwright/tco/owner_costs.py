@@ -1,6 +1,7 @@
-"""What an owner pays besides the bill, as data: `tco/owner_costs.csv`. `owner_flow.sql` counts with it."""
+"""What an owner pays besides the bill, as data: `tco/owner_costs.csv`, which `owner_flow.sql` counts with."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -86,3 +87,35 @@ def _read(number: int, row: dict[str, str], place: Path) -> OwnerCost:
             f"{place.name}: row {number + 1} names no category, item or parameter", help="correct the row"
         )
     return term
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionalParameter:
+    """A parameter without an assumption: no amount unless it is given.
+
+    Attributes:
+        unit: of its value.
+        neutral: value where it only modifies a cost that is given, else None.
+        not_with: parameter that takes its place, or empty.
+    """
+
+    unit: str
+    neutral: float | None
+    not_with: str
+
+
+@cache
+def optional_parameters() -> Mapping[str, OptionalParameter]:
+    """Return the parameters without an assumption, `tco/owner_parameters.csv`, by key.
+
+    A cost of `tco/owner_costs.csv` is counted when all its parameters have a value.
+    """
+    with (root() / "tco" / "owner_parameters.csv").open(encoding="utf-8", newline="") as lines:
+        return {
+            row["key"]: OptionalParameter(
+                unit=row["unit"],
+                neutral=float(row["neutral"]) if row["neutral"] else None,
+                not_with=row["not_with"],
+            )
+            for row in csv.DictReader(lines)
+        }

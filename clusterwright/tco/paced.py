@@ -48,7 +48,7 @@ def _lots(
         horizon_months=economics.horizon_months,
         busy_fraction=busy_fraction if candidate.owned and candidate.expands else 0.0,
         nodes=max(1, candidate.nodes),
-        resale=resale_curve(known, economics.resale),
+        resale=resale_curve(economics, known),
     )
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.errors import InputError
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -61,6 +59,20 @@ class Pace:
             return horizon_months
         return horizon_months - self.refresh_months * (math.ceil(horizon_months / self.refresh_months) - 1)
 
+    def reference_age(self, horizon_months: float, resale: Callable[[float], float]) -> float:
+        """Return the age in months whose resale the parameter `resale_fraction` is; other ages are in proportion.
+
+        That of the newest replacement of the first purchase, at the end of the horizon; where that is worth nothing,
+        of what was added last and is worth something.
+
+        >>> Pace(growth_per_year=0.2).reference_age(90, lambda months: max(0.0, 1 - months / 84))
+        6.0
+        """
+        years = range(math.ceil(horizon_months / _YEAR) - 1, 0, -1) if self.growth_per_year > 0 else ()
+        newest = self.newest_age(horizon_months)
+        ages = (newest, *(self.newest_age(horizon_months - _YEAR * year) for year in years), self.refresh_months)
+        return next((age for age in ages if age and resale(age)), newest)
+
 
 #: Nothing grows and nothing is replaced.
 CONSTANT = Pace()
@@ -85,8 +97,8 @@ class Event:
         bought: price of what is bought, over that of the first purchase.
         added: capacity that was not there before.
         removed: capacity that is taken out; removed_bought: what that was bought for.
-        sold: what that was bought for, each part times its resale by age over the resale of the newest equipment at
-            the end of the horizon.
+        sold: what that was bought for, each part times its resale by age over that at `Pace.reference_age`; as it,
+            where nothing is worth anything at base values.
     """
 
     key: str
@@ -164,9 +176,6 @@ def lots(
         busy_fraction: share of the hours worked in the first year.
         nodes: of the first purchase.
         resale: share of the price by age in months.
-
-    Raises:
-        InputError: the newest equipment is worth nothing at the end, and other equipment is not.
     """
     sizes = lot_sizes(pace, horizon_months=horizon_months, busy_fraction=busy_fraction, nodes=nodes)
     return tuple(
@@ -178,7 +187,7 @@ def lots(
 def _lot(
     key: str, pace: Pace, first: float, size: float, *, horizon_months: float, resale: Callable[[float], float]
 ) -> Lot:
-    newest = resale(pace.newest_age(horizon_months))
+    reference = resale(pace.reference_age(horizon_months, resale))
     life = pace.refresh_months or math.inf
     bought_month, price = first, pace.price(first)
     found: list[Stage] = []
@@ -190,7 +199,7 @@ def _lot(
         found.append(Stage(key=key, month_end=month, work=work, capacity=1.0, equipment=price))
         last = month == horizon_months
         if last or month - bought_month >= life - _ROUNDING:
-            sold = _sold(price, resale(month - bought_month), newest)
+            sold = price * (resale(month - bought_month) / reference if reference else 1.0)
             again = 0.0 if last else pace.price(month)
             events.append(
                 Event(
@@ -254,18 +263,3 @@ def together(key: str, found: Sequence[Lot]) -> tuple[list[Stage], list[Event]]:
             for month, rows in sorted(dates.items())
         ],
     )
-
-
-def _sold(bought: float, resale: float, newest: float) -> float:
-    """Return a sale over the resale of the newest equipment; as it, where both are worth nothing.
-
-    Raises:
-        InputError: the newest is worth nothing and this is not, so that it has no value over it.
-    """
-    if resale and not newest:
-        raise InputError(
-            "resale is 0 % for what is oldest at the end of the horizon, while other equipment is sold for more",
-            help="give the last age of tco.owner.resale_by_age a small share in its place, for example 0.1 %",
-            path=("tco", "owner", "resale_by_age"),
-        )
-    return bought * (resale / newest if newest else 1.0)

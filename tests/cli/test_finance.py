@@ -86,11 +86,19 @@ def test_tax_delivery_and_loan(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["financed"]["financed_usd"] == pytest.approx(
         (told["books"][0]["depreciation_usd"] + told["books"][0]["book_value_usd"]) / 2
     )
-    assert finance.compare(BLUEPRINT, [*values, "tco.bonus_depreciation=law"], draws=10, seed=1, as_json=False) == 0
+    assert finance.compare(BLUEPRINT, [*values, "tco.bonus_depreciation=law"], draws=100, seed=1, as_json=False) == 0
     text = capsys.readouterr().out
     assert "with 100 % at once" in text
     assert "at work after 6 months" in text
     assert "loan of" in text
+    said = " ".join(text.split())
+    assert "or it cannot be there before its delivery." in said
+    assert "on premises; on premises, rented until delivery cannot do the work of" in said
+    after_tax = text.partition("After tax, over the draws")[2].partition("\n\n")[0]
+    dashes = {line.split("  ")[1]: line.endswith("–") for line in after_tax.splitlines()[1:]}
+    assert dashes["Azure, spot"]
+    assert dashes["on premises"]
+    assert not dashes["on premises, rented until delivery"]
 
 
 @pytest.mark.parametrize(

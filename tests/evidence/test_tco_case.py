@@ -83,8 +83,9 @@ def test_schema_refuses_unknown_keys() -> None:
         ("values: {x: about 5}\n", "'about 5' is not a number", "5:13"),
         ("values: {x: 90 EUR}\n", "usd_per: {EUR: 1.08}", "5:13"),
         ("usd_per: {euro: 1}\n", "string should match pattern", "5:11"),
-        ("tax_rate: 21 %\n", "needs the depreciation of what own buys", "1:1"),
+        ("tax_rate: 21 %\n", "needs the depreciation of what own buys", "3:28"),
         ("discount_rate: {equity: 1}\n", "did you mean 'cost_of_equity'?", "5:17"),
+        ("values: 5\n", "names, and what belongs to each: numbers that derived", "5:9"),
         ("tolerance: 1\n", "known here: absolute, relative", "5:12"),
     ],
 )  # fmt: skip
@@ -122,6 +123,11 @@ def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str
         ("{monthly: {gpu: 1}, utilisation: [50 %, 120 %]}", "less than or equal to 1"),
         ("{purchase: {usd: 0, resale_usd: 5}}", "needs something that was bought"),
         ("{monthly: {gpu: 1}, goodput_loss: {fractoin: 1}}", "did you mean 'fraction'?"),
+        ("{monthly: {gpu: 1}, goodput_loss: {fraction: 1 %, of: [gpus]}}", "did you mean 'gpu'?"),
+        ("{monthly: {gpu: 1}, by_year: {stuff: 1 %}}", "known here: capital, cpu"),
+        ("{purchase: {usd: 1}, support: {fraction: 1 %, of: [purchase]}}", "purchase is no running cost"),
+        ("{monthly: {gpu: 1}, support: 1 %, goodput_loss: {fraction: 1 %, of: [support]}}", "is a share itself"),
+        ("{costs: [{name: a, usd: 1}]}", "for example month, gpu_hour"),
     ],
 )
 def test_contradiction_in_an_option(tmp_path: Path, option: str, message: str) -> None:
@@ -139,6 +145,33 @@ def test_unknown_figure_is_told(tmp_path: Path) -> None:
     """A figure that is not computed is refused, with the closest name."""
     told = _told(tmp_path, PLAIN + "expected: {own.vs.rent.breakeven_month: 10}\n")
     assert "did you mean 'own.vs.rent.breakeven_months'?" in told
+    told = _told(tmp_path, PLAIN + "expected: {own.total_usd: {expected: 10}}\n")
+    assert "a figure is a number, null, or {value" in told
+    shorter = PLAIN.replace("rent: {gpus: 8,", "rent: {gpus: 8, horizon_months: 12,")
+    told = _told(tmp_path, shorter + "expected: {own.vs.rent.payback_month: 10}\n")
+    assert "two options of different horizons" in told
+
+
+def test_what_is_none_says_why(tmp_path: Path) -> None:
+    """Every figure that is none has a reason, a derived one too."""
+    text = PLAIN.replace("usd_per_month: 100", "usd_per_month: 0") + "derived: {no: own.vs.rent.saving_fraction * 2}\n"
+    checked = _case(
+        tmp_path, text + "expected: {own: {servers: null, vs: {rent: {saving_fraction: null}}}, no: null}\n"
+    )
+    assert [each.reason for each in checked.outputs.values()] == [
+        "a figure it is derived from is none",
+        "gpus_per_server is not given",
+        "rent costs nothing",
+    ]
+
+
+def test_category_of_another_option_is_nothing(tmp_path: Path) -> None:
+    """Beside an option that pays for a category, one that does not pays 0 for it."""
+    checked = _case(
+        tmp_path,
+        PLAIN + "expected: {own.total.gpu_usd: 0, rent.monthly.purchase_usd: 0, rent.monthly.gpu_usd: 100}\n",
+    )
+    assert checked.ok
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n", "just text\n"])
@@ -273,7 +306,7 @@ expected:
 """
     checked = _case(tmp_path, text)
     assert checked.ok, checked.outputs
-    assert "rent.total.one_time_usd" not in checked.computed
+    assert checked.computed["rent.total.one_time_usd"] == 0.0
 
 
 def test_resale_of_a_levelised_cost_is_discounted_as_its_annuity(tmp_path: Path) -> None:
@@ -297,7 +330,7 @@ def test_amounts_as_people_write_them(tmp_path: Path) -> None:
     text = """case: written
 horizon_months: 2 years
 hours_per_month: 720 h
-usd_per: {EUR: 1.1}
+usd_per: {EUR: "1.1"}
 options:
   AWS: {gpus: 8, rent: {usd_per_gpu_hour: "$2.50"}}
   lambda: {purchase: {usd: "$1,250,000"}, power: {kw: 10 kW}, costs: [{name: a, usd: 1 k EUR, per: year}]}

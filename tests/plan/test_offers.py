@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,8 +134,15 @@ def test_what_clouds_charge_beside_the_bill(shipped_plan: Plan) -> None:
 def test_places_and_ways_to_pay_are_options_side_by_side(shipped_plan: Plan) -> None:
     """Each place costs what a plan whose tco.owner says so costs; loans and leases of each stand beside it."""
     building = {"building_usd_per_kw": 12_000, "building_tax_fraction_per_year": 0.01, "building_staff_fte": 2}
-    places = {"own_building": building | {"pue": 1.2}, "room": {"colocation_usd_per_kw_month": {"low": 5, "base": 9}}}
-    owner = {"insurance_fraction_per_year": 0.01}
+    places: dict[str, dict[str, Any]] = {
+        "own_building": building | {"pue": 1.2},
+        "room": {"colocation_usd_per_kw_month": {"low": 5, "base": 9}, "demand_ratchet_fraction": 0.95},
+        "meter": {"demand_reserved_kw": 300, "warranty": "0 days", "wind_down": "0 days", "ai_enterprise": "perpetual"},
+    }
+    owner: dict[str, Any] = {
+        "insurance_fraction_per_year": 0.01, "demand_usd_per_kw_month": 12, "demand_power_fraction": 0.9,
+        "warranty": "3 years", "wind_down": "2 months", "ai_enterprise": "subscription",
+    }  # fmt: skip
     section = TcoSection.model_validate(
         {"owner": owner, "housing": places, "financing": [{"kind": "buy"}, {"kind": "finance_lease", "rate": 0.08}]}
     )
@@ -145,9 +153,9 @@ def test_places_and_ways_to_pay_are_options_side_by_side(shipped_plan: Plan) -> 
     kwh = {entry.key: entry.kwh for entry in found.carbon}
     assert kwh["onprem/room"] == kwh["onprem/room/finance_lease"]
     assert (kwh["onprem/own_building"] or 0.0) * 1.3 == pytest.approx((kwh["onprem/room"] or 0.0) * 1.2)
-    for name, pue in (("own_building", 1.2), ("room", 1.3)):
-        values = {key: value for key, value in places[name].items() if key != "pue"}
-        alone = TcoSection.model_validate({"owner": owner | values})
+    for name, pue, gone in (("own_building", 1.2, ""), ("room", 1.3, ""), ("meter", 1.3, "demand_power_fraction")):
+        values = {key: value for key, value in (owner | places[name]).items() if key not in ("pue", gone)}
+        alone = TcoSection.model_validate({"owner": values})
         plan = dataclasses.replace(
             shipped_plan, tco=alone, economics=dataclasses.replace(shipped_plan.economics, pue=pue)
         )

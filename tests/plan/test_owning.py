@@ -13,12 +13,12 @@ from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.owner import Owner
 from clusterwright.errors import InputError
-from clusterwright.plan.owning import parameters_of, resale_of
+from clusterwright.plan.owning import housed, parameters_of, resale_of
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.assumptions import assumptions, optional_parameters
-from clusterwright.tco.owner_costs import owner_costs
+from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.owner_costs import optional_parameters, owner_costs
 from clusterwright.tco.values import Parameter
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
@@ -90,6 +90,24 @@ def test_unknown_tariff(book: PriceBook, name: str) -> None:
         _found(book, tariff=name)
     assert caught.value.path == ("tco", "owner", "tariff")
     assert "us-" in (caught.value.help or "")
+
+
+@pytest.mark.parametrize(
+    ("owner", "at"),
+    [
+        ({"idle_power_fraction": 0.9, "load_power_fraction": 0.5}, "idle_power_fraction"),
+        ({"load_power_fraction": 0.38}, "load_power_fraction"),  # 40 % is the high end of what waits
+    ],
+)
+def test_waiting_draws_no_more_than_work(book: PriceBook, owner: dict[str, float], at: str) -> None:
+    """A draw that falls while equipment works is refused at its place, of one place too."""
+    with pytest.raises(InputError, match="equipment that waits draws") as caught:
+        _found(book, **owner)
+    assert caught.value.path == ("tco", "owner", at)
+    section = TcoSection.model_validate({"housing": {"room": owner}})
+    with pytest.raises(InputError, match="equipment that waits draws") as caught:
+        housed(section, book, as_of=DAY, horizon_months=36.0)
+    assert caught.value.path == ("tco", "housing", "room", at)
 
 
 def test_price_given_twice(book: PriceBook) -> None:

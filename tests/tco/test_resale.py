@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.resale import ResaleCurve, ResaleShare
@@ -53,20 +52,28 @@ def test_sale_at_each_age(book: PriceBook) -> None:
     assert (fraction.low, fraction.value, fraction.high) == pytest.approx((0.975, 0.65, 0.325))
 
 
-@pytest.mark.parametrize(("growth", "told"), [(0.0, False), (0.5, True)])
-def test_resale_that_ends_at_nothing(growth: float, told: bool) -> None:
-    """What is bought later and worth something is not sold for nothing in silence; alone, nothing is nothing."""
+@pytest.mark.parametrize(("growth", "sold"), [(0.0, 1.0), (0.5, 0.5)])
+def test_resale_that_ends_at_nothing(growth: float, sold: float) -> None:
+    """What is added and still worth something is what resale is told of; the first purchase then brings nothing."""
+    _, events = stages(
+        "one", Pace(growth_per_year=growth), horizon_months=24.0, busy_fraction=1.0, nodes=10,
+        resale=lambda months: 1.0 - months / 24.0,
+    )  # fmt: skip
+    assert events[-1].sold == sold
 
-    def sell() -> float:
-        _, events = stages(
-            "one", Pace(growth_per_year=growth), horizon_months=24.0, busy_fraction=1.0, nodes=10,
-            resale=lambda months: 1.0 - months / 24.0,
-        )  # fmt: skip
-        return events[-1].sold
 
-    if told:
-        with pytest.raises(InputError, match="resale is 0 %") as caught:
-            sell()
-        assert caught.value.path == ("tco", "owner", "resale_by_age")
-    else:
-        assert sell() == 1.0
+@pytest.mark.parametrize("share", [None, 0.2])
+def test_growth_beyond_the_end_of_the_curve(book: PriceBook, share: float | None) -> None:
+    """84 months: the first purchase is worth nothing, what was added is; every age what is given, if it is."""
+    overrides = {key: value for key, value in BARE if key != "resale_fraction"} | {"dgx-h100": 100.0}
+    overrides |= {} if share is None else {"resale_fraction": share}
+    economics = bare(horizon_months=84.0, utilisation=1.0, pace=Pace(growth_per_year=0.1))
+    economics = dataclasses.replace(economics, overrides=tuple(overrides.items()))
+    one = candidate("onprem/one", bought("dgx-h100", 10.0), it_power_w=0.0, nodes=10)
+    ledger = Ledger((one,), economics, book).reconciled()
+    bought_usd = {row.month: row.usd for row in ledger.cash_flow_rows() if row.category == "compute"}
+    (sale,) = (row.usd for row in ledger.cash_flow_rows() if row.category == "resale")
+    curve = {84.0: 0.0, 72.0: 0.05, 60.0: 0.1, 48.0: 0.2, 36.0: 0.3, 24.0: 1 - 0.7 * 24 / 36, 12.0: 1 - 0.7 * 12 / 36}
+    want = sum(usd * (curve[84 - month] if share is None else share) for month, usd in bought_usd.items())
+    assert len(bought_usd) > 2
+    assert sale == pytest.approx(-want)

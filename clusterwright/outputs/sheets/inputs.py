@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clusterwright.outputs.sheets.formula import Figure, largest, when
 from clusterwright.outputs.sheets.method_shares import NAMES
 from clusterwright.outputs.sheets.page import Page
-from clusterwright.outputs.sheets.resale import Resale, curve_of, newest_age, write_resale
+from clusterwright.outputs.sheets.resale import Resale, curve_of, reference_age, write_resale
 from clusterwright.outputs.sheets.shared import Workbook
 from clusterwright.outputs.sheets.stages import mean_work, pace_of, staged
 from clusterwright.tco.metered import SERVICES
@@ -72,7 +72,7 @@ def _formula(work: Workbook, entry: Input, resale: Resale) -> Figure | None:
     """Return what an input is found by, as long as nobody types another value; None where it is a number."""
     names = work.names
     if entry.name == "resale_fraction":
-        found = resale(newest_age(names["horizon_months"], names.get("refresh_months")))
+        found = resale(reference_age(names, resale, given=work.plan.tco.owner.resale_fraction is not None))
     elif entry.name == "building_value_fraction":
         found = largest(0.0, 1.0 - names["horizon_months"] / 12.0 / names["building_life_years"])
     elif entry.name == "usd_per_shown":

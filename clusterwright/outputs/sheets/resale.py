@@ -1,6 +1,6 @@
 """What equipment brings by its age, on the sheet Inputs: straight lines between points, or decay with steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from clusterwright.outputs.sheets.formula import Figure, exponential, figure, rounded_up, span, stepped, when, whole
 from clusterwright.outputs.sheets.page import Page
@@ -62,3 +62,20 @@ def newest_age(horizon: Figure, refresh: Figure | None) -> Figure:
     if refresh is None:
         return horizon
     return when(refresh.above(0.0), horizon - refresh * (rounded_up(horizon / refresh) - 1.0), horizon)
+
+
+def reference_age(names: Mapping[str, Figure], resale: Resale, *, given: bool) -> Figure:
+    """Return the age whose resale the input resale_fraction is, as `Pace.reference_age`.
+
+    Args:
+        names: of the inputs.
+        resale: share of the price by age.
+        given: whether the blueprint gives that share, which is then that of the first purchase or its replacement.
+    """
+    horizon = names["horizon_months"]
+    newest = newest_age(horizon, names.get("refresh_months"))
+    growth = names.get("growth_fraction_per_year")
+    if growth is None or given:
+        return newest
+    last = horizon - 12.0 * (rounded_up(horizon / 12.0) - 1.0)
+    return when(resale(newest).above(_ROUNDING), newest, when(growth.above(0.0), last, newest))

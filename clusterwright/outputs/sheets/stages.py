@@ -18,7 +18,7 @@ from clusterwright.outputs.sheets.formula import (
     total_where,
     when,
 )
-from clusterwright.outputs.sheets.resale import Resale, newest_age
+from clusterwright.outputs.sheets.resale import Resale, reference_age
 from clusterwright.outputs.sheets.shared import Rows, Workbook
 from clusterwright.plan import owning
 from clusterwright.tco.stages import CONSTANT, Pace
@@ -79,10 +79,10 @@ def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *
     page.sheet.repeat_columns(0)
     horizon, refresh = names["horizon_months"], names["refresh_months"]
     busy, nodes = owner
-    newest = newest_age(horizon, refresh)
+    reference = reference_age(names, resale, given=work.plan.tco.owner.resale_fraction is not None)
     facts = (("mean work over the horizon", figure(0.0)), ("busy share of the first year", busy),
-             ("nodes of the first purchase", nodes), ("newest age at the end, months", newest),
-             ("resale at that age", resale(newest)))  # fmt: skip
+             ("nodes of the first purchase", nodes), ("age that resale is told of, months", reference),
+             ("resale at that age", resale(reference)))  # fmt: skip
     cells = [page.put(row, 1, value, "number") for row, (_, value) in enumerate(facts[1:], start=3)]
     for row, (title, _) in enumerate(facts, start=2):
         page.text(row, 0, title)
@@ -122,7 +122,7 @@ def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *
             at, columns["leaves"], when(refresh.above(0.0), smallest(month + refresh, horizon), horizon), "number"
         )
         age = put["leaves"] - month
-        worth = when(at_end.above(0.0), put["bought"] * resale(age) / at_end, put["bought"])
+        worth = when(at_end.above(_ROUNDING), put["bought"] * resale(age) / at_end, put["bought"])
         put["worth"] = page.put(at, columns["worth"], worth, "number")
         books = put["bought"] - put["removed_bought"]
         put["books"] = page.put(at, columns["books"], found["books"][-1] + books if row else books, "number")
