@@ -8,7 +8,7 @@ from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
-from clusterwright.plan.words import month_text, capital, depreciation_text, term_text
+from clusterwright.plan.words import capital, depreciation_text, month_text, term_text
 from clusterwright.tco.financing import Financed
 from clusterwright.units import percent
 
@@ -28,7 +28,8 @@ def returns_table(found: Finances) -> Table:
             "Money back": [month_text(entry.payback_months) for entry in mine],
             "Money back, discounted": [month_text(entry.discounted_payback_months) for entry in mine],
             "Less cash so far, P10 to P90": [
-                f"{month_text(entry.breakeven_months_p10)} to {month_text(entry.breakeven_months_p90)}" for entry in mine
+                f"{month_text(entry.breakeven_months_p10)} to {month_text(entry.breakeven_months_p90)}"
+                for entry in mine
             ],
             "Never in": [percent(entry.probability_never) for entry in mine],
             "Breakeven utilisation": [
