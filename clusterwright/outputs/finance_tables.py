@@ -8,6 +8,8 @@ from clusterwright.plan.carbon import thousands
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
+from clusterwright.plan.owning_words import several_owned
+from clusterwright.plan.returns import Return
 from clusterwright.plan.words import capital, depreciation_text, month_text, term_text
 from clusterwright.tco.financing import Financed
 from clusterwright.units import percent
@@ -17,7 +19,7 @@ _NONE = "none"
 
 def returns_table(found: Finances) -> Table:
     """Return what owning brings against each rented option, as an investment; empty where nothing is owned."""
-    mine = found.returns
+    mine, several = found.returns, several_owned(found)
     return by_column(
         {
             "Owning against": [capital(term_text(entry.rented_key)) for entry in mine],
@@ -40,8 +42,12 @@ def returns_table(found: Finances) -> Table:
                 for entry in mine
             ],
         },
-        details=[entry.reason if entry.irr_per_year is None or entry.payback_months is None else "" for entry in mine],
+        details=["; ".join(filter(None, (several * term_text(entry.owned_key), _why_none(entry)))) for entry in mine],
     )
+
+
+def _why_none(entry: Return) -> str:
+    return entry.reason if entry.irr_per_year is None or entry.payback_months is None else ""
 
 
 def unit_cost_table(found: Finances) -> Table:
