@@ -60,7 +60,8 @@ def _options(book: Workbook, found: Finances) -> int:
 
 def _returns(book: Workbook, found: Finances, *, bent: bool) -> int:
     shown = by_label(book, "Returns", "owning against")
-    for entry in found.returns:
+    mine = [entry for entry in found.returns if entry.owned_key == found.owned_key]
+    for entry in mine:
         row = shown[label_of(entry.rented_key)]
         if row[2] == "none for a part of a month":
             row = (*row[:2], entry.irr_per_year, *row[3:])
@@ -71,7 +72,7 @@ def _returns(book: Workbook, found: Finances, *, bent: bool) -> int:
         )  # fmt: skip
         for column, value, within in wanted if bent else wanted[:-1]:
             _same(row[column], value, f"{entry.rented_key}, column {column}", within=within)
-    return 7 * len(found.returns)
+    return 7 * len(mine)
 
 
 def _tax(book: Workbook, found: Finances) -> int:

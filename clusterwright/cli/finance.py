@@ -17,11 +17,12 @@ from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, small_money_alike, told_lines
+from clusterwright.plan.owning_words import owning_text, several_owned
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.returns import Return
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import term_text
+from clusterwright.plan.words import month_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 
@@ -121,8 +122,10 @@ def _text(plan: Plan, found: Finances) -> str:
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
         lines += ["", *_taxed(found, found.taxed)]
     lines += chance.wrong_choices(found)
-    if found.returns:
-        lines += ["", "Owning as an investment, against", _returns(found.returns)]
+    for key in dict.fromkeys(entry.owned_key for entry in found.returns):
+        mine = [entry for entry in found.returns if entry.owned_key == key]
+        where = f": {term_text(key)}" if several_owned(found) else ""
+        lines += ["", f"Owning as an investment{where}, against", _returns(mine)]
     for key in dict.fromkeys(entry.owned_key for entry in found.hybrid_returns):
         mixed = [entry for entry in found.hybrid_returns if entry.owned_key == key]
         lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed)]
@@ -237,8 +240,8 @@ def _returns(found: Sequence[Return]) -> str:
             term_text(entry.rented_key),
             money(entry.npv_usd),
             "none" if entry.irr_per_year is None else percent(entry.irr_per_year),
-            _month(entry.payback_months),
-            _month(entry.discounted_payback_months),
+            month_text(entry.payback_months),
+            month_text(entry.discounted_payback_months),
             _band(entry),
             percent(entry.probability_never),
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
@@ -256,10 +259,6 @@ def _returns(found: Sequence[Return]) -> str:
     return table(columns, rows) + "\n" + note
 
 
-def _month(months: float | None) -> str:
-    return "never" if months is None else f"month {months:.1f}"
-
-
 def _band(entry: Return) -> str:
     low, high = (
         "never" if months is None else f"{months:.1f}"
@@ -269,7 +268,7 @@ def _band(entry: Return) -> str:
 
 
 def _sensitivity(found: Finances) -> list[str]:
-    against = term_text(found.compared_with)
+    saves = f"What {owning_text(found)} saves against {term_text(found.compared_with)}"
     swings = [
         [input_words(entry.key), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
         for entry in found.swings[:_SHOWN_SWINGS]
@@ -280,7 +279,7 @@ def _sensitivity(found: Finances) -> list[str]:
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
     heat = [[percent(share), *(money(saving[share, price]) for price in prices)] for share in used]
     return [
-        f"What owning saves against {against} in present value: {money(found.base_saving_usd)}; one input at a time:",
+        f"{saves} in present value: {money(found.base_saving_usd)}; one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
         "The same by utilisation (rows) and price of nodes rented by use (columns, of today's)"

@@ -18,6 +18,7 @@ from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.money import money, told_lines
+from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, offload_text, term_text
 from clusterwright.pricing.book import PriceBook
@@ -216,9 +217,10 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)}, with one input "
-            "at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, orange "
-            f"the one that saves more; the upright line is {money(found.base_saving_usd)}. Prices as of {plan.as_of}."
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)}, with one "
+            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves more, "
+            f"orange the one that saves less; the upright line is {money(found.base_saving_usd)}. "
+            f"Prices as of {plan.as_of}."
         ),
     )
 
@@ -231,9 +233,10 @@ def _heat(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What owning saves in present value against {term_text(found.compared_with)} by the share of the horizon "
-            "that the cluster works and by the price of the rented nodes; blue: owning costs less; orange: renting "
-            f"does. All other inputs at their base, prices as of {plan.as_of}." + (f" Note: {note}." if note else "")
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)} by the share "
+            "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; "
+            f"orange: renting does. All other inputs at their base, prices as of {plan.as_of}."
+            + (f" Note: {note}." if note else "")
         ),
     )
 

@@ -52,13 +52,17 @@ def accounts(plan: Plan, money: Ledger) -> tuple[Account, ...]:
 
 
 def asked_accounts(plan: Plan, found: Finances) -> tuple[Account, ...]:
-    """Return the contracts and mixes that the blueprint asks for, as far as their prices are known."""
+    """Return the contracts, mixes and places that the blueprint asks for, as far as their prices are known."""
     return tuple(account for key in asked_keys(found) for account in _sides(plan, found, key))
 
 
 def asked_keys(found: Finances) -> tuple[str, ...]:
-    """Return the keys of the contracts and mixes that the blueprint asks for, cheapest first."""
-    agreed = {candidate.key for candidate in found.ledger.candidates if candidate.contract is not None}
+    """Return the keys of the contracts, mixes and places that the blueprint asks for, cheapest first."""
+    agreed = {
+        candidate.key
+        for candidate in found.ledger.candidates
+        if candidate.contract is not None or (candidate.owned and candidate.key != candidate.target)
+    }
     return tuple(cost.key for cost in found.costs if cost.mixed or cost.key in agreed)
 
 

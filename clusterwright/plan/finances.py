@@ -35,7 +35,8 @@ class Finances:
         drawn: every option over all draws; regrets: what each costs where another one was right.
         swings: of owning against the cheapest rented option, widest first; heat: the same over two inputs.
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
-        compared_with: the rented option of swings and heat, empty if there is none.
+        owned_key: the option that owns in swings and heat, the cheapest that is bought; compared_with: the rented one.
+            Both are empty if there is none.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key; ledger: which counted them.
@@ -54,6 +55,7 @@ class Finances:
     swings: tuple[Swing, ...]
     heat: tuple[HeatCell, ...]
     base_saving_usd: float | None
+    owned_key: str
     compared_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
@@ -97,7 +99,8 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     owned = [cost for cost in costs if cost.owned]
     pairs = [(mine.mixed, entry) for mine, entry in owning_returns(ledger, owned, rented, chance.drawn.breakevens)]
     against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
-    swings, heat, base = sensitivities(ledger, chance.inputs, against) if against else ((), (), None)
+    mine = next((cost.key for cost in owned if not cost.mixed), "") if against else ""
+    swings, heat, base = sensitivities(ledger, chance.inputs, mine, against) if mine else ((), (), None)
     rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
@@ -112,6 +115,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         swings=swings,
         heat=heat,
         base_saving_usd=base,
+        owned_key=mine,
         compared_with=against,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=unit_costs(plan, ledger, costs, (*found, *mixes.bases)),

@@ -36,10 +36,9 @@ class HeatCell:
 
 
 def sensitivities(
-    ledger: Ledger, inputs: Sequence[UncertainInput], rented_key: str
+    ledger: Ledger, inputs: Sequence[UncertainInput], owned_key: str, rented_key: str
 ) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
     """Return the swings widest first, the heat map by row, and what owning saves at base values in present value."""
-    owned_key = next(candidate.key for candidate in ledger.candidates if candidate.owned)
     saved = savings(ledger, one_at_a_time(inputs), owned_key, rented_key)
     swings = [
         Swing(

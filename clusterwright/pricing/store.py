@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: Seconds that a second process waits for the store.
 WAIT_S = 30.0
 _POLL_S = 0.1
+#: USD for one unit of a currency: outside of these no money is, and sums would not be finite.
+_LEAST_RATE, _MOST_RATE = 1e-9, 1e6
 STORE_VARIABLE = "CLUSTERWRIGHT_STORE"
 
 
@@ -157,10 +159,11 @@ class PriceStore:
         """Store what one unit of a currency was worth in USD on a day.
 
         Raises:
-            InputError: the rate is not positive, or another one is stored for that day.
+            InputError: the rate is that of no currency, or another one is stored for that day.
         """
-        if not 0 < usd_per_currency < float("inf"):
-            raise InputError(f"a rate of {usd_per_currency:g} USD for one {currency} is impossible")
+        if not _LEAST_RATE <= usd_per_currency <= _MOST_RATE:
+            wrong = f"a rate of {usd_per_currency:g} USD for one {currency} is impossible"
+            raise InputError(wrong, help="write what one is worth in USD, for example 1.08")
         known = self.rows("pricing/sql/exchange_rate.sql", {"currency": currency, "day": day})
         if known and known[0]["usd_per_currency"] != usd_per_currency:
             raise InputError(

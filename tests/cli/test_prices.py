@@ -120,6 +120,7 @@ def test_rates(command: Command, quotes: Path) -> None:
     assert [row["usd"] for row in shown["prices"]] == [pytest.approx(308000)]
     assert command("prices", "rate", "EURO", "1", "--day", "2026-10-03", "--source", "x").code == 2
     assert command("prices", "rate", "EUR", "1.1", "--day", "tomorrow", "--source", "x").code == 2
+    assert command("prices", "rate", "EUR", "1e-300", "--day", "2026-10-01", "--source", "x").code == 2
 
 
 def test_cheapest(command: Command) -> None:

@@ -149,17 +149,20 @@ def test_refreshed_equipment_serves_from_its_own_day() -> None:
     assert max(units) > min(units)
 
 
-def test_contracts_and_mixes_are_options_in_the_currency_that_is_billed() -> None:
+def test_contracts_mixes_and_places_are_options_in_the_currency_that_is_billed() -> None:
     """Each is an option of its own; its sums are its horizon, billed in euros and priced in dollars."""
     contract = "{target: aws, term: savings_plan_3y, rate: 2 USD, payment: partial_upfront}"
     agreed = f"tco.contracts=[{contract}, {{target: aws, discount: 18 %}}]"
-    plan = plan_of(agreed, "tco.hybrid=[{owned: 60 %, burst: aws/on_demand}]", "tco.growth=10 %")
+    plan = plan_of(agreed, "tco.hybrid=[{owned: 60 %, burst: aws/on_demand}]", "tco.growth=10 %",
+                   "tco.housing={room: {pue: 1.6}, hall: {colocation_usd_per_kw_month: 150}}")  # fmt: skip
     found = finances(plan, PriceBook.open(), draws=1, seed=1)
     with told_in(Currency(code="EUR", usd=1.25, day="2026-10-15", source="ECB")):
         made = focus_rows(plan, begin=BEGIN, found=found)
     assert problems(header(), made) == ()
-    asked = {cost.key: cost.horizon_usd for cost in found.costs if cost.mixed or cost.key.endswith("contract")}
-    assert len(asked) == 3
+    asked = {
+        cost.key: cost.horizon_usd for cost in found.costs if cost.mixed or cost.owned or cost.key.endswith("contract")
+    }
+    assert len(asked) == 5
     for key, usd in asked.items():
         assert usd is not None
         account = f"train-gpt3-175b-{key}"

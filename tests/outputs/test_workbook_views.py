@@ -50,6 +50,22 @@ def test_every_view_shows_what_the_engine_finds(
     assert not [row for row in book["Options"].iter_rows(values_only=True) if "numbers of the engine" in str(row[0])]
 
 
+def test_figures_of_owning_are_those_of_the_cheapest_place(
+    agree_with_views: Callable[[Workbook, Finances], int],
+) -> None:
+    """With several places Returns, heat map and tornado are about one of them, and say which."""
+    book, found = opened(["tco.housing={room: {pue: 1.6}, hall: {colocation_usd_per_kw_month: 100}}"])
+    assert found.owned_key == "onprem/hall"
+    assert {entry.owned_key for entry in found.returns} == {"onprem/room", "onprem/hall"}
+    mine = next(
+        entry for entry in found.returns if (entry.owned_key, entry.rented_key) == ("onprem/hall", found.compared_with)
+    )
+    assert found.base_saving_usd == pytest.approx(mine.npv_usd, abs=0.005)
+    assert agree_with_views(book, found) > 200
+    for sheet, row in (("Returns", 1), ("Heat map", 1)):
+        assert "wning (on premises, hall)" in book[sheet].cell(row, 1).value
+
+
 def test_commitments_of_the_heat_map_grow_where_the_work_takes_more(
     agree_with_views: Callable[[Workbook, Finances], int],
 ) -> None:

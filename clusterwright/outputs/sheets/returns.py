@@ -20,7 +20,9 @@ from clusterwright.outputs.sheets.formula import (
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import RUNNING, Flows, Workbook, bill_label
 from clusterwright.outputs.sheets.stages import staged
+from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.returns import Return
+from clusterwright.plan.words import capital
 
 _FIRST = 4
 _COLUMNS = (
@@ -43,7 +45,7 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
     """Write both sheets; return the figures of each rented option, by key and name."""
     page, by_month = work.page("Returns"), work.page("Returns by month")
     page.title(
-        "Owning as an investment: what is not paid in rent",
+        f"{capital(owning_text(work.found))} as an investment: what is not paid in rent",
         "Internal rate: per year, compounded monthly. Breakeven utilisation: above it owning costs less (0: at any).",
     )
     page.widths(34, rest=17, columns=len(_COLUMNS) - 1)
@@ -62,7 +64,7 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
     by_month.head(_FIRST - 1, ("month",), texts=0)
     for row, month in enumerate(work.months):
         by_month.put(_FIRST + row, 0, month, "number")
-    known = {entry.rented_key: entry for entry in work.found.returns}
+    known = {entry.rented_key: entry for entry in work.found.returns if entry.owned_key == own.key}
     found = {}
     for place, flows in enumerate(work.rented):
         spans = _by_month(work, by_month, own, flows, 1 + place * len(_BY_MONTH))

@@ -9,6 +9,7 @@ from clusterwright.outputs.sheets.formula import Figure, largest, span, when
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import CAPITAL, Workbook, label_of
 from clusterwright.plan.input_words import input_words
+from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.sensitivities import HEAT_FACTORS
 from clusterwright.plan.words import NAME_OF_TARGET
 
@@ -96,7 +97,7 @@ def write_uncertainty(work: Workbook) -> None:
     row += 2
     page.text(
         row, 0,
-        f"What owning saves against {label_of(found.compared_with)} with one input at its P10 or P90",
+        f"What {owning_text(found)} saves against {label_of(found.compared_with)} with one input at its P10 or P90",
         "bold",
     )  # fmt: skip
     page.head(
@@ -152,7 +153,7 @@ def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
         page.title("Heat map: nothing is owned, or nothing rented, in this plan")
         return {}
     page.title(
-        f"What owning saves in present value against {rented.label}, USD",
+        f"What {owning_text(work.found)} saves in present value against {rented.label}, USD",
         "Rows: utilisation, of the input's. Columns: price of what is rented by use, of today's. Live: "
         "change the inputs, or the yellow factors.",
     )
