@@ -22,7 +22,7 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.returns import Return
 from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import term_text
+from clusterwright.plan.words import month_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 
@@ -240,8 +240,8 @@ def _returns(found: Sequence[Return]) -> str:
             term_text(entry.rented_key),
             money(entry.npv_usd),
             "none" if entry.irr_per_year is None else percent(entry.irr_per_year),
-            _month(entry.payback_months),
-            _month(entry.discounted_payback_months),
+            month_text(entry.payback_months),
+            month_text(entry.discounted_payback_months),
             _band(entry),
             percent(entry.probability_never),
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
@@ -257,10 +257,6 @@ def _returns(found: Sequence[Return]) -> str:
         "  node price: share of the rented nodes' price at which both cost the same, and what a GPU-hour then costs"
     )
     return table(columns, rows) + "\n" + note
-
-
-def _month(months: float | None) -> str:
-    return "never" if months is None else f"month {months:.1f}"
 
 
 def _band(entry: Return) -> str:

@@ -10,7 +10,7 @@ from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
 from clusterwright.plan.owning_words import several_owned
 from clusterwright.plan.returns import Return
-from clusterwright.plan.words import capital, depreciation_text, term_text
+from clusterwright.plan.words import capital, depreciation_text, month_text, term_text
 from clusterwright.tco.financing import Financed
 from clusterwright.units import percent
 
@@ -27,10 +27,11 @@ def returns_table(found: Finances) -> Table:
             "Internal rate of return": [
                 _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year" for entry in mine
             ],
-            "Money back": [_month(entry.payback_months) for entry in mine],
-            "Money back, discounted": [_month(entry.discounted_payback_months) for entry in mine],
+            "Money back": [month_text(entry.payback_months) for entry in mine],
+            "Money back, discounted": [month_text(entry.discounted_payback_months) for entry in mine],
             "Less cash so far, P10 to P90": [
-                f"{_month(entry.breakeven_months_p10)} to {_month(entry.breakeven_months_p90)}" for entry in mine
+                f"{month_text(entry.breakeven_months_p10)} to {month_text(entry.breakeven_months_p90)}"
+                for entry in mine
             ],
             "Never in": [percent(entry.probability_never) for entry in mine],
             "Breakeven utilisation": [
@@ -189,10 +190,6 @@ def saving_map(found: Finances) -> str:
         row_title="utilisation",
         column_title="price of the rented nodes, of today's",
     )
-
-
-def _month(months: float | None) -> str:
-    return "never" if months is None else f"month {months:.1f}"
 
 
 def _or_dash(amounts: Iterable[float]) -> list[str]:

@@ -218,8 +218,8 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
         svg=svg,
         caption=(
             f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)}, with one "
-            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves less, "
-            f"orange the one that saves more; the upright line is {money(found.base_saving_usd)}. "
+            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves more, "
+            f"orange the one that saves less; the upright line is {money(found.base_saving_usd)}. "
             f"Prices as of {plan.as_of}."
         ),
     )

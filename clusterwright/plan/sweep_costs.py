@@ -13,6 +13,7 @@ from clusterwright.plan.sweep_records import TERM, Question, SweptPoint
 from clusterwright.pricing.book import PriceBook
 from clusterwright.sizing.records import SizedPoint
 from clusterwright.tco.engine import cost
+from clusterwright.tco.on_demand import RunCost, run_costs
 from clusterwright.tco.records import Candidate, CandidateCost
 
 #: Nodes of all designs of one front together: a design lays every cable, which takes 0.6 ms a node on one core.
@@ -27,7 +28,9 @@ def with_costs(
     swept: Sequence[Sequence[SweptPoint]],
     book: PriceBook,
 ) -> list[tuple[SweptPoint, ...]]:
-    """Return the points of every front with their cost, or with the reason why there is none; all in one query.
+    """Return the points of every front with their cost, or with the reason why there is none.
+
+    What is bought is counted in one cash flow; what is rented on demand needs none.
 
     Args:
         questions: of one scenario.
@@ -45,8 +48,11 @@ def with_costs(
             else:
                 candidates[position, index] = replace(offer, key=f"{position}/{index}")
     economics = economics_of(questions[0].scenario.blueprint, book)
-    costs = cost(list(candidates.values()), economics, book) if candidates else ()
-    costed = dict(zip(candidates, costs, strict=True))
+    costed: dict[Place, CandidateCost | RunCost] = {}
+    for owned, counted in ((True, cost), (False, run_costs)):
+        alike = {place: entry for place, entry in candidates.items() if entry.owned is owned}
+        if alike:
+            costed |= zip(alike, counted(list(alike.values()), economics, book), strict=True)
 
     def shown(place: Place, point: SweptPoint) -> SweptPoint:
         return _with_cost(point, costed[place]) if place in costed else replace(point, cost_note=reasons[place])
@@ -126,14 +132,14 @@ def _bought(question: Question, point: SizedPoint) -> Candidate | str:
     )
 
 
-def _with_cost(point: SweptPoint, found: CandidateCost) -> SweptPoint:
+def _with_cost(point: SweptPoint, found: CandidateCost | RunCost) -> SweptPoint:
     missing = "; ".join(dict.fromkeys(f"{price.item}: {price.reason}" for price in found.missing))
     return replace(
         point,
         run_usd=_rounded(found.run_usd, 2),
         run_usd_low=_rounded(found.run_usd_low, 2),
         run_usd_high=_rounded(found.run_usd_high, 2),
-        capex_usd=_rounded(found.capex_usd, 2) if found.owned else None,
+        capex_usd=_rounded(found.capex_usd, 2) if isinstance(found, CandidateCost) else None,
         usd_per_gpu_hour=_rounded(found.usd_per_gpu_hour, 6),
         priced_share=_rounded(found.priced_share, 6),
         cost_note=missing,

@@ -95,6 +95,15 @@ def time_text(days: float) -> str:
     return f"{days * _HOURS_A_DAY:.1f} hours" if days < 1 else days_text(days)
 
 
+def month_text(months: float | None) -> str:
+    """Return when something happens, counted from the begin.
+
+    >>> month_text(7.25), month_text(None)
+    ('month 7.2', 'never')
+    """
+    return "never" if months is None else f"month {months:.1f}"
+
+
 def hardware_lines(plan: Plan) -> tuple[str, ...]:
     """Return what was chosen where the blueprint leaves the hardware open: a line per target with the closest others.
 

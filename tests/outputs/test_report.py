@@ -11,6 +11,7 @@ import pytest
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
+from clusterwright.outputs.charts import GAIN, LOSS
 from clusterwright.outputs.html_table import plain
 from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
@@ -265,7 +266,7 @@ def test_what_does_not_compete_stands_apart(shipped_plan: Plan, html: str) -> No
 
 
 def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> None:
-    """Its rows are the swings of the comparison, widest first, with both ends named by the saving that they lead to."""
+    """Its rows are the swings, widest first, both ends named by the saving that they lead to; more of it is blue."""
     found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
     drawing = html.partition('aria-label="What moves the saving of owning"')[2].partition("</svg>")[0]
     places = [drawing.index(f">{input_words(entry.key)}</text>") for entry in found.swings[:8]]
@@ -273,6 +274,12 @@ def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> N
     widest = found.swings[0]
     assert f"P10: {money(widest.saving_usd_low)}" in drawing
     assert f"P90: {money(widest.saving_usd_high)}" in drawing
+    bars = re.findall(r'height="20" fill="([^"]*)"><title>[^<]*: (-?[0-9.,]+) million', drawing)
+    assert {colour for colour, _ in bars} == {GAIN, LOSS}
+    assert found.base_saving_usd is not None
+    for colour, saved in bars:
+        above = float(saved.replace(",", "")) - found.base_saving_usd / 1e6
+        assert colour == (GAIN if above > 0 else LOSS) or abs(above) < 0.05
     assert f"the upright line is {money(found.base_saving_usd)}" in html
 
 

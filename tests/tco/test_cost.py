@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import gc
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -9,8 +10,11 @@ from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.connection import of_its_own
 from clusterwright.tco.engine import Ledger, cost
+from clusterwright.tco.on_demand import run_costs
 from clusterwright.tco.records import Candidate, CandidateCost, Economics
+from clusterwright.tco.stages import Pace
 
 from .examples import bare, bought, candidate, line, p5, stored, with_overrides
 
@@ -355,3 +359,42 @@ def test_dearer_parts_cost_more(book: PriceBook, usd: float, more: float) -> Non
     cheap, dear = (_one(book, with_overrides(GIVEN, dgx__h100=price), asked) for price in (usd, usd * more))
     for name in ("run_usd", "horizon_usd", "capex_usd", "npv_usd", "run_usd_low", "run_usd_high"):
         assert getattr(dear, name) > getattr(cheap, name)
+
+
+def test_on_demand_in_closed_form(book: PriceBook) -> None:
+    """A run on demand costs what the cash flow says, whatever the horizon, its growth and the use of other clusters."""
+    storage = stored("aws/fsx-lustre-ssd-125", 72000.0, "us-east-1")
+    lines = p5().bill.lines
+    asked = tuple(
+        candidate(f"aws/{days}", *lines, storage, calendar_days=days, nodes=nodes, gpus=8 * nodes)
+        for days, nodes in ((7.0, 64), (25.0, 16), (90.0, 4))
+    )
+    unknown = candidate("aws/odd", *lines, line("aws/no-such-thing"), calendar_days=3.0)
+    for economics in (bare(), bare(utilisation=0.3, pace=Pace(growth_per_year=0.4))):
+        flows = cost((*asked, unknown), economics, book)
+        for flow, closed in zip(flows, run_costs((*asked, unknown), economics, book), strict=True):
+            for name in ("run_usd", "run_usd_low", "run_usd_high", "usd_per_gpu_hour", "priced_share"):
+                told = getattr(flow, name)
+                assert getattr(closed, name) == (told if told is None else pytest.approx(told, rel=1e-12))
+            assert closed.missing == flow.missing
+    with pytest.raises(InputError, match="not rented on demand alone"):
+        run_costs((p5(term="reserved_3y"),), bare(), book)
+
+
+def test_ledgers_leave_nothing_in_the_database_they_share(book: PriceBook) -> None:
+    """The tables of an answer are gone with it: a process that plans all day holds those of one answer at a time."""
+    probe = of_its_own()
+
+    def held_bytes() -> int:
+        row = probe.execute("select sum(memory_usage_bytes) from duckdb_memory() where tag = 'IN_MEMORY_TABLE'")
+        return int((row.fetchone() or (0,))[0])
+
+    gc.collect()
+    before = held_bytes()
+    ledger = Ledger((p5(),), bare(), book)
+    assert held_bytes() > before
+    del ledger
+    for _ in range(3):
+        cost((p5(),), bare(), book)
+        assert held_bytes() == before
+    assert probe.execute("select count(*) from duckdb_tables()").fetchone() == (0,)

@@ -1,0 +1,84 @@
+"""What a run costs on clusters that are rented on demand: the cash flow of `tco/sql` in closed form, for many at once.
+
+Without commitments, contracts, charges and support every line is paid for the hours of the run, so that the months of
+the horizon, its growth and its utilisation cancel out: USD = sum of quantity x USD per unit and hour x hours of a run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterwright.errors import InputError
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.priced_lines import price_lines
+from clusterwright.tco.records import Candidate, Economics, MissingPrice, PricedLine
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunCost:
+    """What one run costs, with the fields of `CandidateCost` of that name; USD are None where a price is unknown."""
+
+    run_usd: float | None
+    run_usd_low: float | None
+    run_usd_high: float | None
+    usd_per_gpu_hour: float | None
+    priced_share: float | None
+    missing: tuple[MissingPrice, ...]
+
+
+def run_costs(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[RunCost, ...]:
+    """Return what a run costs on each candidate, in order, as `engine.cost` does.
+
+    Args:
+        candidates: rented, each line by the hour or the month, with nothing beside the bill.
+        economics: day and overrides of prices, hours of a month.
+        book: documented prices.
+
+    Raises:
+        InputError: a candidate is bought, committed, or pays for more than its bill.
+    """
+    for candidate in candidates:
+        if (
+            candidate.owned
+            or (candidate.term or economics.term) in COMMITTED_TERMS
+            or candidate.contract is not None
+            or candidate.support is not None
+            or candidate.charges
+            or candidate.surcharges
+            or any(line.charge == "once" for line in candidate.bill.lines)
+        ):
+            raise InputError(f"{candidate.key} is not rented on demand alone", help="count its cash flow: engine.cost")
+    priced = price_lines(candidates, economics, book, assumptions(), economics.as_of or book.newest_day)
+    return tuple(
+        _run_cost(candidate, lines, economics.hours_per_month)
+        for candidate, lines in zip(candidates, priced, strict=True)
+    )
+
+
+def _run_cost(candidate: Candidate, lines: Sequence[PricedLine], hours_per_month: float) -> RunCost:
+    missing = tuple(
+        MissingPrice(sku=entry.line.sku, item=entry.line.item, region=entry.line.region, reason=entry.note)
+        for entry in lines
+        if entry.unit_usd is None
+    )
+    run_hours = candidate.calendar_days * 24.0
+    units = [
+        entry.line.quantity * (run_hours if entry.line.charge == "hourly" else run_hours / hours_per_month)
+        for entry in lines
+    ]
+
+    def total(prices: Sequence[float | None]) -> float | None:
+        known = [price * unit for price, unit in zip(prices, units, strict=True) if price is not None]
+        return None if missing else sum(known)
+
+    usd = total([entry.unit_usd for entry in lines])
+    documented = total([entry.unit_usd if entry.basis in {"documented", "given"} else 0.0 for entry in lines])
+    return RunCost(
+        run_usd=usd,
+        run_usd_low=total([entry.unit_usd_low for entry in lines]),
+        run_usd_high=total([entry.unit_usd_high for entry in lines]),
+        usd_per_gpu_hour=None if usd is None else usd / (candidate.gpus * run_hours),
+        priced_share=None if not usd or documented is None else documented / usd,
+        missing=missing,
+    )
