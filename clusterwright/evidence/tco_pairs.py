@@ -52,7 +52,7 @@ def pair(
         "irr_per_year": rates.reason,
         "discounted_payback_months": "the discounted money is not back within the horizon",
         **dict.fromkeys(("breakeven_months", "breakeven_hours", "payback_month"), not_back),
-        "breakeven_utilisation": f"{theirs.key} costs less however much is used",
+        "breakeven_utilisation": f"{theirs.key} costs less however much is used, or from some utilisation on",
         "breakeven_rent_usd_per_gpu_hour": f"{theirs.key} rents no GPUs by the hour, or its other costs are above",
     }
     return found, {name: reason for name, reason in why.items() if found[name] is None}

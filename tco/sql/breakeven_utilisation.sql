@@ -1,6 +1,7 @@
 -- One row is one owned candidate against one rented one (base scenario): the utilisation u at which
 -- fixed_own + u * variable_own = fixed_rent + u * variable_rent over the horizon, resale included. Above it owning
--- costs less. Empty if renting always costs less; 0 if owning always does. Values above 1 are out of reach.
+-- costs less. Empty if renting costs less always, or above some utilisation; 0 if owning always does, at none and at
+-- full use. Values above 1 are out of reach.
 -- With $every_pair any candidate against any other one.
 with
 slope as (
@@ -30,7 +31,7 @@ select
     owned_key,
     rented_key,
     case
-        when more_fixed_usd <= 0 then 0.0
+        when more_fixed_usd <= 0 and more_fixed_usd <= less_usd_per_utilisation then 0.0
         when less_usd_per_utilisation > 0 then more_fixed_usd / less_usd_per_utilisation
     end as utilisation
 from pair

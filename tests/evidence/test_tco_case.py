@@ -165,6 +165,23 @@ def test_what_is_none_says_why(tmp_path: Path) -> None:
     ]
 
 
+def test_dearer_by_use_costs_less_above_no_utilisation(tmp_path: Path) -> None:
+    """What costs less only while little is used, or never, breaks even nowhere; at every use: at 0."""
+    text = """case: dear
+options:
+  own: {monthly: {ops: 365}}
+  rent: {rent: {usd_per_hour: 1}}
+  spot: {rent: {usd_per_hour: 0.8}, monthly: {ops: 73}}
+  committed: {rent: {usd_per_hour: 2, pays: all_hours}}
+expected:
+  own: {vs: {rent: {breakeven_utilisation: 0.5}, spot: {breakeven_utilisation: 0.5}}}
+  rent: {vs: {own: {breakeven_utilisation: null}, committed: {breakeven_utilisation: 0}}}
+  spot: {vs: {own: {breakeven_utilisation: null}, rent: {breakeven_utilisation: 0.5}}}
+  committed: {vs: {rent: {breakeven_utilisation: null}}}
+"""
+    assert _case(tmp_path, text).ok
+
+
 def test_category_of_another_option_is_nothing(tmp_path: Path) -> None:
     """Beside an option that pays for a category, one that does not pays 0 for it."""
     checked = _case(

@@ -171,7 +171,8 @@ def _utilisation(work: Workbook, own: dict[str, Figure], rented: dict[str, Figur
     more = (own["bought"] + own["kept"] + own["sold"]) - (rented["bought"] + rented["kept"] + rented["sold"])
     less = (rented["used"] - own["used"]) / work.names["utilisation"]
     share = when(less.above(0.0), more / less, "none").or_else("none")
-    return when(more.at_most(0.0), 0.0, when(less.above(0.0), when((more / less).above(1.0), "none", share), "none"))
+    always = when(more.at_most(less), 0.0, "none")
+    return when(more.at_most(0.0), always, when(less.above(0.0), when((more / less).above(1.0), "none", share), "none"))
 
 
 def _nodes(work: Workbook, bill: Bill, flows: Flows) -> dict[str, Figure]:
