@@ -317,7 +317,7 @@ def test_breakeven_month_of_the_ends() -> None:
         (0.0, 10.0, 5.0, None),
         (0.0, 5.0, 10.0, 0.0),
         (100.0, 0.0, 25.0, 2.0),
-    ],  # fmt: skip
+    ],
 )
 def test_breakeven_utilisation(fixed: float, variable: float, rent: float, utilisation: float | None) -> None:
     """Fixed cost + u x variable / 0.5 = u x rent / 0.5 gives u; none if every hour worked costs the owner more."""
