@@ -1,21 +1,22 @@
--- One row is one surcharge in one month: a share of other running costs of the same month.
+-- One row is one surcharge in one month: a share of other running costs of the same month. What is credited to later
+-- work at the end takes the surcharge on it along, as a credit too.
 with
 charged as (
     select
         scenario,
         key,
         month_end,
-        category,
         fixed_or_variable,
         held,
         inputs,
         price_set_month,
         scaled_by,
         usd_each,
-        usd
+        usd,
+        if(category = 'unused_term', 'compute', category) as category,
+        category = 'unused_term' as credited
     from rent_flow
-    where category <> 'unused_term'
-    union all
+    union all by name
     select
         scenario,
         key,
@@ -24,10 +25,10 @@ charged as (
         fixed_or_variable,
         held,
         inputs,
-        null as price_set_month,
         scaled_by,
         usd_each,
-        usd
+        usd,
+        false as credited
     from owner_flow
     where capex_or_opex = 'opex'
 )
@@ -36,7 +37,6 @@ select
     charged.scenario,
     charged.key,
     charged.month_end,
-    surcharge.category,
     surcharge.item,
     'opex' as capex_or_opex,
     charged.fixed_or_variable,
@@ -49,7 +49,8 @@ select
     charged.price_set_month,
     charged.scaled_by,
     sum(charged.usd_each) * surcharge.fraction as usd_each,
-    sum(charged.usd) * surcharge.fraction as usd
+    sum(charged.usd) * surcharge.fraction as usd,
+    if(charged.credited, 'unused_term', surcharge.category) as category
 from charged
 inner join surcharge
     on charged.key = surcharge.key and list_contains(surcharge.of_categories, charged.category)
@@ -58,6 +59,7 @@ group by
     charged.key,
     charged.month_end,
     surcharge.category,
+    charged.credited,
     surcharge.item,
     surcharge.source,
     surcharge.fraction,

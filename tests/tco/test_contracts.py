@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Tier, charge_of_tiers
+from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge, Tier, charge_of_tiers
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.mixes import Mix, Part
 from clusterwright.tco.records import Candidate, CandidateCost, Economics
@@ -95,6 +95,17 @@ def test_a_credit_is_no_cash(book: PriceBook) -> None:
     contract = Contract(upfront_fraction=1.0, period_months=12.0)
     ledger = Ledger([_node(contract=contract)], _economics(18.0), book)
     assert ledger.cumulative()[-1].usd == pytest.approx(24 * HOURS * 10.0)
+
+
+@pytest.mark.parametrize("upfront", [0.0, 0.5, 1.0])
+def test_a_credit_takes_its_surcharge_along(book: PriceBook, upfront: float) -> None:
+    """However a commitment is paid, lost work is a share of what the horizon itself pays, not of what is credited."""
+    contract = Contract(upfront_fraction=upfront, period_months=12.0)
+    lost = Surcharge(category="goodput_loss", item="Lost work", fraction=0.03, of_categories=("compute",))
+    ledger = Ledger([_node(contract=contract, surcharges=(lost,))], _economics(18.0), book)
+    assert ledger.audit() == ()
+    assert _cost(ledger).horizon_usd == pytest.approx(18 * HOURS * 10.0 * 1.03)
+    assert ledger.cumulative()[-1].usd == pytest.approx((18 + 6 * upfront) * HOURS * 10.0 * 1.03)
 
 
 def test_capacity_block_is_paid_before_the_hours_it_is_for(book: PriceBook) -> None:

@@ -195,7 +195,7 @@ def _flows(case: Case, cells: Mapping[str, Rows]) -> dict[Class, Rows]:
 
     def factor(title: str, row: int) -> Figure:
         shares = [figure(1.0)]
-        if case.terms.lost is not None and title in _COMPUTE:
+        if case.terms.lost is not None and title in (*_COMPUTE, _CREDITED):
             shares.append(case.terms.lost)
         if _SUPPORT in cells and title not in (_CREDITED, _SHORT):
             shares.append(cells[_SUPPORT][row])
@@ -220,9 +220,9 @@ def _flows(case: Case, cells: Mapping[str, Rows]) -> dict[Class, Rows]:
 def _following(terms: Terms, cells: Mapping[str, Rows]) -> Figure:
     """Return the USD of the horizon that follow the price of GPU nodes: they, lost work, their share of the support."""
     compute = added([total(span(cells[title])) for title in _COMPUTE if title in cells])
-    found = compute if terms.lost is None else compute * (1.0 + terms.lost)
-    if _CREDITED in cells:
-        found += total(span(cells[_CREDITED]))
+    found = added([total(span(cells[title])) for title in (*_COMPUTE, _CREDITED) if title in cells])
+    if terms.lost is not None:
+        found *= 1.0 + terms.lost
     if _SUPPORT in cells:
         spent = span(cells[_SPENT])
         found += product_sum(span(cells[_SUPPORT]), spent) * compute / total(spent)
