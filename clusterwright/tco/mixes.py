@@ -76,9 +76,9 @@ def owned_share(most_work: float | None, work: "float | Column") -> "float | Col
     Args:
         most_work: that they can do; None is all of it.
         work: of a month, in the same unit, or that of each draw.
+
     >>> owned_share(0.6, 1.2)
-    >>> owned_share(0.6, 1.5)
-    0.4
+    0.5
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only draws hand in columns
 
