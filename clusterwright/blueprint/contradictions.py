@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.jobs import SHARED_PATH, SQUASH_FILE, Jobs, public_registry
 from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import TARGETS, Blueprint
+from clusterwright.blueprint.schema import TARGETS, Blueprint, OnPremTarget
 from clusterwright.blueprint.sizes import Sizes
+from clusterwright.blueprint.users import user_problems
 from clusterwright.blueprint.workloads import Finetune, Serve, Train
 from clusterwright.catalog.records import Model
 
@@ -18,7 +21,10 @@ def contradictions(blueprint: Blueprint) -> list[Problem]:
     for name in TARGETS:
         target = getattr(blueprint.targets, name)
         if target is not None:
-            problems += _sizes(("targets", name), target)
+            problems += [*_sizes(("targets", name), target), *_jobs(blueprint.cluster.jobs, name, target)]
+    cluster, clouds = blueprint.cluster, [name for name in TARGETS[:3] if getattr(blueprint.targets, name) is not None]
+    problems += user_problems(cluster.users, cluster.groups, cluster.identity, clouds)
+    problems += _without_internet(blueprint.cluster.jobs)
     if isinstance(blueprint.workload, Train):
         problems += [*_layout(blueprint.workload), *_batch(blueprint.workload)]
     return problems
@@ -39,6 +45,46 @@ def _sizes(path: Path, target: Sizes) -> Iterator[Problem]:
             path=(*path, "nodes_must_be"),
             message=f"no number of nodes from {least} to {most} is a {rule}",
             help="raise max_nodes, or leave nodes_must_be out",
+        )
+
+
+def _jobs(jobs: Jobs, name: str, target: CloudTarget | OnPremTarget) -> Iterator[Problem]:
+    """Yield what pods cannot run: they start from an image of a registry."""
+    if target.scheduler != "kubernetes":
+        return
+    if jobs.environment != "container":
+        yield Problem(
+            path=("cluster", "jobs", "environment"),
+            message=f"targets.{name} places jobs by Kubernetes, whose pods start from a container image",
+            help="set environment: container, or scheduler: slurm",
+        )
+    elif jobs.image is not None and jobs.image.endswith(SQUASH_FILE):
+        yield Problem(
+            path=("cluster", "jobs", "image"),
+            message=f"targets.{name} uses Kubernetes, which pulls images from registries and reads no squash file",
+            help="name the image as REGISTRY/NAME:TAG, or set scheduler: slurm",
+        )
+
+
+def _without_internet(jobs: Jobs) -> Iterator[Problem]:
+    """Yield what nodes without a way to the internet cannot fetch."""
+    if jobs.internet:
+        return
+    registry = public_registry(jobs.image) if jobs.image is not None else ""
+    if registry:
+        yield Problem(
+            path=("cluster", "jobs", "image"),
+            id="JOB001",
+            message=f"the nodes reach no internet, and {jobs.image} is in the public registry {registry}",
+            help="copy it to a registry of your network, or to a file on shared storage with: enroot import -o "
+            f"{SHARED_PATH}/images/NAME{SQUASH_FILE} docker://IMAGE",
+        )
+    if jobs.tokenizer is not None and not jobs.tokenizer.startswith("/"):
+        yield Problem(
+            path=("cluster", "jobs", "tokenizer"),
+            id="JOB002",
+            message=f"the nodes reach no internet, and {jobs.tokenizer} is a name of Hugging Face",
+            help=f"put the tokenizer's files on shared storage, for example {SHARED_PATH}/tokenizers/gpt2",
         )
 
 

@@ -70,8 +70,10 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
         raise InputError(f"{path} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …")
     document = replace(document, overridden=frozenset(_override(document.value, override) for override in overrides))
     problems = document.problems
+    typed = [override.partition("=")[2] for override in overrides]
+    context = {"folder": path.parent, "typed": frozenset(typed)}
     try:
-        blueprint = Blueprint.model_validate(document.value, context={"folder": path.parent})
+        blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
         found = tuple(_problem(item, document) for item in errors)

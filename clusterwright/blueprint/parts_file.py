@@ -12,6 +12,7 @@ from clusterwright.blueprint.table import Cell, Row, Table, is_formula, read_tab
 from clusterwright.catalog.own_facts import LIKE, NAME, TABLES, OwnFact, has_attribute, record_of, with_facts
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.skus import skus
+from clusterwright.errors import InputError
 from clusterwright.pricing.quoted import QuotedPrice
 
 PART, PRICE, DAY = "part", "price_usd", "priced_on"
@@ -56,9 +57,13 @@ def read_parts(path: Path, catalogue: Catalogue) -> OwnParts:
         catalogue: that the facts replace.
 
     Raises:
-        InputError: the file cannot be read; BlueprintError: everything that is wrong with it, cell by cell.
+        InputError: the file cannot be read or is no table of parts.
+        BlueprintError: everything that is wrong with it, cell by cell.
     """
     table = read_table(path, what="parts")
+    if not {cell.text for cell in table.header} & {*COLUMNS}:
+        # Whatever it is, its lines are not shown.
+        raise InputError(f"{path} is no table of parts", help=f"its first line names columns: {', '.join(COLUMNS)}")
     problems = [*_wrong_columns(table)]
     if problems:
         raise table.error(problems)

@@ -22,6 +22,7 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.jobs import Jobs
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
@@ -29,6 +30,7 @@ from clusterwright.blueprint.procurement import LeadTimes, Spares
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
+from clusterwright.blueprint.users import GroupSection, Identity, UserSection
 from clusterwright.blueprint.workloads import Finetune, Serve, Train, beside_blueprint
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
@@ -174,6 +176,13 @@ class Cluster(Section):
     )
     stop_when_idle: Annotated[Duration, Field(ge=900, le=7 * 86400)] | None = Field(
         None, description="cloud: the GPU nodes are stopped when no GPU worked for so long, for example 2 h"
+    )
+    jobs: Jobs = Field(default_factory=Jobs, description="software, data and tokenizer of the training job")
+    users: list[UserSection] = Field(default_factory=list, description="who works on a cluster with Slurm")
+    groups: list[GroupSection] = Field(default_factory=list, description="groups of users, for shared files")
+    identity: Identity = Field(
+        "local",
+        description="local: users and groups are made on every machine; directory: on premises, by the site's own LDAP",
     )
 
 

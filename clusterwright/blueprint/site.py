@@ -2,8 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint.clouds import PrivateNetwork
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import (
     ApparentPower,
@@ -90,6 +92,33 @@ class Cdu(Section):
     spare: Annotated[int, Field(ge=0, le=100)] = Field(1, description="units beyond those that are needed")
 
 
+def _in_pairs(count: int) -> int:
+    if count % 2:
+        raise PydanticCustomError(
+            "uplinks",
+            "{count} uplinks are no pairs",
+            {"count": count, "help": f"set {count + 1}: both border switches"},
+        )
+    return count
+
+
+class SiteNetwork(Section):
+    """The site's Ethernet: addresses, VLANs, and the way to the users."""
+
+    range: PrivateNetwork = Field(
+        "10.64.0.0/12", description="private IPv4 network that all addresses are taken from, for example 10.64.0.0/12"
+    )
+    first_vlan: Annotated[int, Field(ge=2, le=4000)] = Field(
+        100, description="id of the first VLAN; the others follow it"
+    )
+    uplinks: Annotated[int, Field(ge=0, le=32), AfterValidator(_in_pairs)] | None = Field(
+        None, description="links of 100 Gb/s to the users' network, 0 for none; by default one for 32 hosts, 4 to 32"
+    )
+    leaf_uplinks: Annotated[int, Field(ge=1, le=5)] = Field(
+        2, description="links of an in-band leaf to each switch above it; more make the in-band network less shared"
+    )
+
+
 class Site(Section):
     """The building, for on-premises targets."""
 
@@ -110,3 +139,4 @@ class Site(Section):
     feed: Feed = Field(default_factory=Feed, description="what each PDU hangs on")
     ups: Ups | None = Field(None, description="the uninterruptible supply; unknown by default")
     cdu: Cdu | None = Field(None, description="coolant distribution units; unknown by default")
+    network: SiteNetwork = Field(default_factory=SiteNetwork, description="addresses, VLANs and the way to the users")

@@ -10,10 +10,13 @@ from pathlib import Path
 
 from clusterwright.blueprint.problems import BlueprintError, Position, Problem
 from clusterwright.errors import InputError
+from clusterwright.input_files import read_text
 
 #: A text that starts with one of these may be run as a formula by spreadsheet programs.
 FORMULA_STARTS = ("=", "+", "-", "@")
 _OTHER_ENDS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+#: A bill of 10,000 lines has 2 MB.
+MOST_BYTES = 20_000_000
 #: Problems told at once; a file of another kind has one in every line.
 _MOST = 20
 
@@ -77,16 +80,11 @@ def read_table(path: Path, *, what: str) -> Table:
         what: it holds, for messages.
 
     Raises:
-        InputError: the file cannot be read or is empty.
+        InputError: the file cannot be read, is no regular file, too large or empty.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", help=f"give a CSV file of {what}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path.name} is not UTF-8: byte {error.start}", help="save it as CSV UTF-8 in the spreadsheet program"
-        ) from None
+    text = read_text(
+        path, most_bytes=MOST_BYTES, what=f"a table of {what}", advice=f"give a CSV file (CSV UTF-8) of {what}"
+    )
     return table_of(text, name=path.name, what=what)
 
 

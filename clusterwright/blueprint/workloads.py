@@ -27,9 +27,24 @@ _PRECISION = (
 
 
 def beside_blueprint(value: str, info: ValidationInfo) -> str:
-    """Return a path of the blueprint as seen from here: what is relative is beside the blueprint."""
-    folder: Path = (info.context or {}).get("folder", Path())
-    return str(folder / value)
+    """Return a path of the blueprint as seen from here: relative to the blueprint's folder, and inside it.
+
+    A blueprint may come from anybody, as in a pull request: the file that it names is shown in messages, so it is one
+    of the blueprint's own folder. What the user types on the command line (`--set`) may be anywhere.
+    """
+    context = info.context or {}
+    folder: Path = context.get("folder", Path())
+    path = folder / value
+    if value not in context.get("typed", ()) and not path.resolve().is_relative_to(folder.resolve()):
+        raise PydanticCustomError(
+            "choice",
+            "{value} is outside the blueprint's folder",
+            {
+                "value": repr(value),
+                "help": "put the file next to the blueprint, or name it on the command line: --set PATH=FILE",
+            },
+        )
+    return str(path)
 
 
 class ModelFile(Section):

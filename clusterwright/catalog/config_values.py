@@ -1,13 +1,12 @@
 """The untrusted `config.json` of a model: read within limits, its values taken one by one, faults collected."""
 
 import json
-import os
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from clusterwright.errors import InputError
+from clusterwright.input_files import read_bytes
 
 #: Published files take 0.5 to 30 kB.
 MAX_BYTES = 1_000_000
@@ -112,7 +111,8 @@ def read(path: Path) -> ConfigValues:
             twice and NaN are not JSON here.
     """
     name = str(path)
-    raw = _bytes(path, name)
+    advice = "name the model's config.json; the path is relative to the blueprint's folder"
+    raw = read_bytes(path, most_bytes=MAX_BYTES, what="a model's configuration", advice=advice)
     try:
         values = json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
@@ -126,24 +126,6 @@ def read(path: Path) -> ConfigValues:
     if not isinstance(values, dict):
         raise InputError(f"{name} holds a {type(values).__name__}, not a model's configuration")
     return ConfigValues(name=name, values=values)
-
-
-def _bytes(path: Path, name: str) -> bytes:
-    try:
-        # Not blocking, because a pipe of that name would never be opened otherwise.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise InputError(f"{name} is not a file", help="name the model's config.json")
-            raw = stream.read(MAX_BYTES + 1)
-    except IsADirectoryError:
-        raise InputError(f"{name} is a folder", help="name the config.json inside it") from None
-    except FileNotFoundError:
-        raise InputError(f"there is no file {name}", help="the path is relative to the blueprint's folder") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"{name} is larger than {MAX_BYTES:,} bytes; a model's configuration is a page of JSON")
-    return raw
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

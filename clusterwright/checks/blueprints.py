@@ -11,6 +11,7 @@ _FROM: dict[str, tuple[str, ...]] = {
     "clusterName": ("cluster", "name"),
     "partition": ("cluster", "partition"),
     "tags": ("cluster", "tags"),
+    "jobEnvironment": ("cluster", "jobs"),
     "timeToLiveHours": ("cluster", "time_to_live"),
     "stopWhenIdleMinutes": ("cluster", "stop_when_idle"),
     "region": ("targets", "{target}", "region"),

@@ -7,7 +7,7 @@ from clusterwright.checks.project import PROVIDERS, Setting
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import ZONE, Subject
 from clusterwright.checks.targets import outcomes_of, target_of
-from clusterwright.checks.values import text, whole
+from clusterwright.checks.values import text
 
 #: Which layers each reference is needed by, and the layer it leads to.
 _REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("clusterStack", ("nodes",), "cluster"))
@@ -37,7 +37,6 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
                     fix=f"give both layers the same: ./cluster.sh set {name} …",
                     place=two.place if two else other.place,
                 )
-    yield from _planned(subject)
     names = {text(entry.value) for entry in project.settings("clusterName")}
     yield passed(f"{len(project.layers)} layers of {', '.join(sorted(names)) or 'a cluster without a name'}")
 
@@ -45,21 +44,6 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
 def _is_own(key: str) -> bool:
     """Tell whether a key is the project's own, not a provider's."""
     return key.rpartition(":")[0] not in PROVIDERS.values()
-
-
-def _planned(subject: Subject) -> Iterator[Outcome]:
-    """Yield where nodes are more than the layers before them were made for."""
-    nodes, setting = subject.node_count, subject.project.setting("nodeCount")
-    for key in ("plannedNodes", "maxNodes"):
-        for planned in subject.project.settings(key):
-            most = whole(planned.value)
-            if nodes is not None and setting is not None and most is not None and nodes > most:
-                yield Outcome(
-                    status="FAIL",
-                    message=f"nodeCount is {nodes:,}, but {planned.layer} is made for {most:,} ({planned.place})",
-                    fix=f"./cluster.sh set {key} {nodes}, then ./cluster.sh up",
-                    place=setting.place,
-                )
 
 
 def _differing(first: Setting, other: Setting) -> list[str]:

@@ -11,7 +11,7 @@ from clusterwright.checks.subject import Subject
 from clusterwright.checks.values import whole
 from clusterwright.errors import ClusterwrightError
 
-_ACCELERATORS = (
+ACCELERATORS = (
     "nvidia.com/gpu",
     "amd.com/gpu",
     "aws.amazon.com/neuron",
@@ -33,7 +33,7 @@ def fabric_devices(subject: Subject) -> Iterator[Outcome]:
     looked_at, good = 0, True
     for file, first_line, document in _documents(subject):
         for path, limits in _limits(document.value, ()):
-            asked = next((whole(limits[name]) for name in _ACCELERATORS if name in limits), None)
+            asked = next((whole(limits[name]) for name in ACCELERATORS if name in limits), None)
             if asked is None:
                 continue
             looked_at += 1

@@ -1,10 +1,10 @@
-"""Rules over the program's source: rules of the fabric are there, machines are closed, data survive a mistake."""
+"""Rules over the program's source: machines are closed, data survive a mistake."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.checks.results import Outcome, passed
-from clusterwright.checks.source import Call, calls
+from clusterwright.checks.source import calls
 from clusterwright.checks.subject import Subject
 from clusterwright.checks.values import flag
 
@@ -95,40 +95,8 @@ _LOSES_DATA = (
 )
 
 
-#: Settings that protect data, databases and control planes.
-_PROTECTION = ("protectData", "accountingDatabaseDeletionProtection", "deletionProtection")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Needed:
-    """A call that must be there, with arguments that it must have; an empty text stands for any value."""
-
-    what: str
-    call: str
-    arguments: tuple[tuple[str, str], ...]
-
-
-#: Rules of the fabric and of Lustre, by cloud.
-_RULES = {
-    "aws": (
-        Needed(
-            what="an inbound rule from the group itself (EFA)",
-            call="SecurityGroupIngressRule",
-            arguments=(("referenced_security_group_id", ""),),
-        ),
-        Needed(
-            what="an outbound rule to the group itself (EFA)",
-            call="SecurityGroupEgressRule",
-            arguments=(("referenced_security_group_id", ""),),
-        ),
-    ),
-    "azure": (),
-    "gcp": (
-        Needed(what="a firewall of the machines among themselves", call="Firewall", arguments=(("source_ranges", ""),)),
-    ),
-}
-#: Ports that Lustre needs, by cloud, as they stand in the program.
-_LUSTRE_PORTS = {"aws": ("988", "1018", "1023"), "azure": ("988",), "gcp": ("988",)}
+#: Settings by which an owner takes the protection of data, databases and control planes away on purpose.
+PROTECTING_SETTINGS = ("protectData", "accountingDatabaseDeletionProtection", "deletionProtection")
 
 
 def closed(subject: Subject) -> Iterator[Outcome]:
@@ -140,7 +108,7 @@ def keeps_data(subject: Subject) -> Iterator[Outcome]:
     """Find what loses data, and what makes `destroy` impossible."""
     yield from _forbidden(subject, _LOSES_DATA, "data are protected; `./cluster.sh destroy` keeps them")
     yield from _forbidden(subject, _STAYS_FOR_EVER, "")
-    for key in _PROTECTION:
+    for key in PROTECTING_SETTINGS:
         for setting in subject.project.settings(key):
             if flag(setting.value) is False:
                 yield Outcome(
@@ -167,39 +135,3 @@ def _forbidden(subject: Subject, rules: tuple[Forbidden, ...], message: str) -> 
                 )
     if good and looked_at and message:
         yield passed(message)
-
-
-def fabric_rules(subject: Subject) -> Iterator[Outcome]:
-    """Check that the program still opens what the fabric and Lustre need, and only among the cluster's own machines."""
-    existing = subject.existing_network
-    found = list(calls(subject.project.files))
-    if not any(file.startswith("gpu_cluster/") and content for file, content in subject.project.files.items()):
-        yield Outcome(status="UNKNOWN", message="the project has no program to look at")
-        return
-    good = True
-    for rule in _RULES[subject.cloud]:
-        if not any(_fits(call, rule) for call in found):
-            good = False
-            yield Outcome(
-                status="FAIL", message=f"the program has no {rule.what.removeprefix('an ').removeprefix('a ')}"
-            )
-    package = "\n".join(content for file, content in subject.project.files.items() if file.startswith("gpu_cluster/"))
-    missing = [port for port in _LUSTRE_PORTS[subject.cloud] if port not in package]
-    if missing and subject.project.setting("sharedStorage") is not None:
-        good = False
-        yield Outcome(status="FAIL", message=f"the program opens no port {', '.join(missing)} for Lustre")
-    if good and existing is not None:
-        yield Outcome(
-            status="UNKNOWN",
-            message="the network exists already: what it lets through cannot be seen from here",
-            fix="run with --online, or hold it against the rules that README.md lists",
-            place=existing.place,
-        )
-    elif good:
-        yield passed("rules among the machines and to Lustre are there")
-
-
-def _fits(call: Call, rule: Needed) -> bool:
-    return call.name == rule.call and all(
-        key in call.arguments and (not value or call.arguments[key] == value) for key, value in rule.arguments
-    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from clusterwright.blueprint.problems import Path
 from clusterwright.catalog.records import Catalogue, Instance
+from clusterwright.checks.preflight.judging import Recorded
 from clusterwright.checks.project import Project, Setting
 from clusterwright.checks.results import Place
 from clusterwright.checks.values import text, whole
@@ -23,6 +24,7 @@ class Subject:
 
     Attributes:
         plan, option: behind the project, None where only the project is at hand.
+        recorded: what the project's program asks for; None where there is no folder to run it in.
         place_of: gives the place of a path in the blueprint behind it, where there is one.
     """
 
@@ -30,6 +32,7 @@ class Subject:
     catalogue: Catalogue
     plan: Plan | None = None
     option: Option | None = None
+    recorded: Recorded | None = field(default=None, compare=False)
     place_of: Callable[[Path], Place | None] | None = field(default=None, compare=False)
 
     @property

@@ -3,7 +3,7 @@
 Ids are never given to another check. PRE001 to PRE099 need nothing; PRE101 and up ask the provider, read-only.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.checks import (
@@ -21,6 +21,16 @@ from clusterwright.checks import (
     secrets,
     spending,
     storage,
+)
+from clusterwright.checks.preflight import (
+    api_server,
+    jobs,
+    literals,
+    node_data,
+    node_scripts,
+    recorded_checks,
+    scripts,
+    tear_down,
 )
 from clusterwright.checks.results import Outcome
 from clusterwright.checks.subject import Subject
@@ -52,6 +62,16 @@ def _offline(number: int, title: str, fix: str, run: Callable[[Subject], Iterabl
     return Check(id=f"PRE{number:03d}", title=title, needs=NOTHING, fix=fix, run=run)
 
 
+def _each(*runs: Callable[[Subject], Iterable[Outcome]]) -> Callable[[Subject], Iterator[Outcome]]:
+    """Return one check of several: of the settings, and of what the program makes of them."""
+
+    def run(subject: Subject) -> Iterator[Outcome]:
+        for one in runs:
+            yield from one(subject)
+
+    return run
+
+
 def _online(number: int, title: str, fix: str) -> Check:
     return Check(id=f"PRE{number:03d}", title=title, needs=CREDENTIALS, fix=fix)
 
@@ -62,17 +82,27 @@ CHECKS = (
     _offline(3, "what only you know is filled in", "README.md lists it", frame.filled_in),
     _offline(4, "layers agree", "give every layer the same value", layers.agreement),
     _offline(5, "layers refer to each other", "write organization/CLOUD-gpu-LAYER/STACK", layers.references),
-    _offline(6, "no secret in plain text", "pulumi config set --secret", secrets.plain_secrets),
+    _offline(
+        6,
+        "no secret in plain text",
+        "pulumi config set --secret",
+        _each(secrets.plain_secrets, literals.literal_secrets),
+    ),
     _offline(7, "the type is known", "clusterwright facts lists the types", node_types.known),
     _offline(8, "the type is offered here", "choose a region or zone that has it", places.offered),
     _offline(9, "the zone is of the region", "nodes and file system share one zone", layers.zone),
     _offline(10, "nodes are wired as their type", "take the catalogue's facts", node_types.wiring),
     _offline(11, "the network's range is free", "take another private range", addresses.ranges),
     _offline(12, "nobody from outside comes in", "name the ranges", addresses.open_to_everyone),
-    _offline(13, "fabric and Lustre are let through", "put the rules back: README.md", program.fabric_rules),
+    _offline(13, "fabric and Lustre are let through", "put the rules back: README.md", recorded_checks.fabric_rules),
     _offline(14, "an existing network fits", "README.md lists what it must hold", addresses.existing_network),
     _offline(15, "capacity is of one kind", "nothing is bought for you", capacity.kind),
-    _offline(16, "one object decides placement", "leave it to the reservation", capacity.placement),
+    _offline(
+        16,
+        "one object decides placement",
+        "leave it to the reservation",
+        _each(capacity.placement, recorded_checks.placed),
+    ),
     _offline(17, "capacity and placement hold the nodes", "fewer nodes, or another capacity", capacity.limits),
     _offline(18, "the file system's size is sold", "take a size that is", storage.file_system),
     _offline(19, "the image fits the type", "take the image of this type", node_types.image_fits),
@@ -86,7 +116,7 @@ CHECKS = (
         spending.end_of_life,
     ),
     _offline(24, "a month fits the budget", "run less, or raise the budget", spending.month),
-    _offline(25, "data survive a mistake", "protect them", program.keeps_data),
+    _offline(25, "data survive a mistake", "protect them", _each(program.keeps_data, recorded_checks.data_protected)),
     _offline(26, "the policy pack runs", "run it with --policy-pack policy", frame.policy_pack),
     _offline(27, "the workflow is safe", "least permissions, OpenID Connect", frame.workflow),
     _offline(28, "the state is shared", "name a bucket or Pulumi Cloud", frame.state),
@@ -97,6 +127,13 @@ CHECKS = (
     _offline(33, "the plan's own rules hold", "change the blueprint", plan_rules.hold),
     _offline(34, "pods ask for the fabric", "add its devices to the limits", pods.fabric_devices),
     _offline(35, "the program is whole", "put the missing part back", modules.whole_program),
+    _offline(36, "the program runs and keeps the rules", "correct the program", recorded_checks.program_runs),
+    _offline(37, "scripts are safe", "correct the line", scripts.safe_scripts),
+    _offline(38, "jobs use whole nodes", "take the figures of the node's type", jobs.jobs_fit),
+    _offline(39, "machines are told what they are", "correct the program", node_data.told_at_boot),
+    _offline(40, "destroy leaves data alone", "put the question back", tear_down.destroys_with_a_question),
+    _offline(41, "the API server can be reached", "name your addresses in operatorCidrs", api_server.api_server),
+    _offline(42, "nodes do their part", "put it back", node_scripts.nodes_do_their_part),
     _online(101, "the provider takes the login", "log in as for the provider's own command line"),
     _online(102, "the quota suffices", "ask for more, days before"),
     _online(103, "the provider offers the type in the zone", "take a zone that has it"),

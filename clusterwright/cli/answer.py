@@ -159,7 +159,7 @@ def progress_display(*, quiet: bool) -> Iterator[Progress]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("reading the blueprint") as status:
+    with Console(file=sys.__stderr__).status("reading the blueprint") as status:
         yield status.update
 
 

@@ -4,6 +4,7 @@ Heavy modules are imported inside the commands that need them, so that `--help` 
 """
 
 import gc
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from clusterwright.cli import ending, without_blueprint, written_commands
 from clusterwright.cli.help_text import Application
 from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices import prices
+from clusterwright.cli.terminal import protect_streams
 from clusterwright.pricing import lake
 
 app = Application(
@@ -227,6 +229,10 @@ def run() -> None:
     """Run the command line and end with the exit code of the house."""
     # A command makes records, keeps them and ends: looking for cycles as often as Python does took 5 % of its time.
     gc.set_threshold(50_000)
+    protect_streams()
+    # Ended from outside, a command still removes its temporary files and what it has half written.
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, lambda number, _frame: sys.exit(128 + number))
     lake.reach_with(_reach)
     debug = "--debug" in sys.argv[1:]
     if debug:

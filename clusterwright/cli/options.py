@@ -12,7 +12,12 @@ SetValues = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON (versioned, units in the keys) instead of text")]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="folder to write")]
-Force = Annotated[bool, typer.Option("--force", help="replace files even if you changed them")]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="replace files even if you changed them; values of a project's configuration are kept"
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="print results only, no progress")]
 Quotes = Annotated[
     Path | None,

@@ -13,7 +13,16 @@ from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 
 
 def preflight(
-    path: Path, *, on: str, stack: str | None, set_values: list[str] | None, online: bool, as_json: bool, every: bool
+    path: Path,
+    *,
+    on: str,
+    stack: str | None,
+    set_values: list[str] | None,
+    online: bool,
+    as_json: bool,
+    every: bool,
+    python: Path | None = None,
+    run: bool = True,
 ) -> int:
     """Check a project or a blueprint; return 1 if a check failed, else 0.
 
@@ -25,10 +34,16 @@ def preflight(
         online: ask the provider too, read-only.
         as_json: print JSON.
         every: also print checks that passed.
+        python: of a project, interpreter of an environment with its SDKs; `.venv` of the project by default.
+        run: of a project, run its program, as `pulumi preview` does, but without a login and against a stand-in.
     """
     from clusterwright.checks.offline import offline
 
-    subjects = _of_project(path, on, stack, set_values) if path.is_dir() else _of_blueprint(path, on, stack, set_values)
+    subjects = (
+        _of_project(path, on, stack, set_values, python=python, run=run)
+        if path.is_dir()
+        else _of_blueprint(path, on, stack, set_values)
+    )
     results: list[Result] = []
     for subject in subjects:
         results += offline(subject)
@@ -43,13 +58,24 @@ def preflight(
     return EXIT_RULE_FAILED if counts(results)["FAIL"] else EXIT_FINE
 
 
-def _of_project(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
+def _of_project(
+    path: Path, on: str, stack: str | None, set_values: list[str] | None, *, python: Path | None, run: bool
+) -> tuple[Subject, ...]:
+    from clusterwright.checks.preflight.judging import Recorded, recorded_project
+    from clusterwright.checks.preflight.recording import Recording
     from clusterwright.checks.reading import read_project
     from clusterwright.outputs.folder import MANIFEST
 
     if set_values or on != "all":
         raise InputError("--set and --on are for blueprints", help="of a project, edit or set its configuration")
-    return (Subject(project=read_project(path, manifest=MANIFEST, stack=stack), catalogue=load_catalogue()),)
+    project = read_project(path, manifest=MANIFEST, stack=stack)
+    not_run = Recording(missing="--no-run was given", fix="leave --no-run out")
+    recorded = (
+        recorded_project(project, path, python=python)
+        if run
+        else Recorded(recording=not_run, folder=path, cloud=project.cloud)
+    )
+    return (Subject(project=project, catalogue=load_catalogue(), recorded=recorded),)
 
 
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:

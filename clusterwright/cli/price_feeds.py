@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from clusterwright.cli.lookups import day_of
 from clusterwright.cli.price_store import SCHEMA_VERSION, ingested_text
+from clusterwright.cli.terminal import visible
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 
 
@@ -20,6 +21,7 @@ def fetch(
     services: list[str],
     files: list[Path],
     url: str,
+    redirect_hosts: list[str],
     seen_on: str | None,
     store: str | Path | None,
     as_json: bool,
@@ -34,8 +36,10 @@ def fetch(
     from clusterwright.pricing.store import PriceStore
 
     feed = feed_named(name)
-    if files and (regions or services or url):
-        raise InputError("files are read whole", help="leave out --region, --service and --url beside --from")
+    if files and (regions or services or url or redirect_hosts):
+        raise InputError(
+            "files are read whole", help="leave out --region, --service, --url and --redirect-to where --from is given"
+        )
     if seen_on is not None and not files:
         raise InputError("what is fetched is seen today", help="give --seen-on with --from only")
     now = dt.datetime.now(dt.UTC)
@@ -48,7 +52,7 @@ def fetch(
             found = read_files(opened, feed, files, at=at)
         else:
             told = stack.enter_context(_Progress())
-            fetcher = stack.enter_context(Fetcher(told=told, noted=told.note))
+            fetcher = stack.enter_context(Fetcher(redirect_hosts=redirect_hosts, told=told, noted=told.note))
             opened = stack.enter_context(PriceStore.open(store))
             found = fetch_feed(opened, feed, fetcher, regions=regions, services=services, url=url)
         place = opened.path
@@ -79,7 +83,7 @@ class _Progress:
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=Console(file=sys.__stderr__), transient=True)
             self._bar.start()
         return self
 
@@ -88,6 +92,8 @@ class _Progress:
             self._bar.stop()
 
     def __call__(self, url: str, done: int, total: int | None) -> None:
+        from rich.markup import escape
+
         place = url.partition("?")[0]
         if self._bar is None:
             if place not in self._places:
@@ -100,10 +106,13 @@ class _Progress:
             if self._task is not None:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task("", total=total)
-        name = f"{self._documents}: {place.rpartition('/')[2] or place}"
+        name = f"{self._documents}: {visible(place.rpartition('/')[2] or place)}"
         # What has arrived is searched before the next document is asked for.
         self._bar.update(
-            self._task, completed=done, total=total, description=f"{name}, reading" if done == total else name
+            self._task,
+            completed=done,
+            total=total,
+            description=escape(f"{name}, reading" if done == total else name),
         )
 
     def note(self, line: str) -> None:
@@ -111,4 +120,4 @@ class _Progress:
         if self._bar is None:
             print(line, file=sys.stderr)  # noqa: T201 - what is under way
         else:
-            self._bar.console.print(line, markup=False, highlight=False)
+            self._bar.console.print(visible(line), markup=False, highlight=False)

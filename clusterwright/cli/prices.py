@@ -91,6 +91,10 @@ def fetch(
         list[Path] | None, typer.Option("--from", metavar="FILE", help="read saved documents; no network")
     ] = None,
     url: Annotated[str, typer.Option(metavar="URL", help="another address, for example of a mirror")] = "",
+    redirect_to: Annotated[
+        list[str] | None,
+        typer.Option("--redirect-to", metavar="HOST", help="a redirect may lead to this host too; may be given again"),
+    ] = None,
     seen_on: Annotated[
         str | None, typer.Option("--seen-on", metavar="DAY", help="of saved documents; today by default")
     ] = None,
@@ -107,6 +111,7 @@ def fetch(
             services=service or [],
             files=files or [],
             url=url,
+            redirect_hosts=redirect_to or [],
             seen_on=seen_on,
             store=store,
             as_json=as_json,

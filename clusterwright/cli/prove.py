@@ -136,7 +136,7 @@ def _require_infiniband(switch: str) -> None:
     if load_catalogue().switches[switch].network != "infiniband":
         raise InputError(
             f"{switch} is an Ethernet switch: OpenSM routes InfiniBand only",
-            help="an Ethernet fabric is not proved; its links are checked on site with lldpctl (acceptance.md)",
+            help="write the documents (clusterwright onprem) and prove the folder: its ways of equal cost are walked",
         )
 
 
@@ -158,7 +158,7 @@ def _json(proofs: Sequence[Proof]) -> str:
 
 
 def _lines(proof: Proof, title: str) -> list[str]:
-    names = ("found", "ways", "routes", "shifts")
+    names = ("found", "ways", "routes", "shifts", "all")
     rows = [("engine", f"{proof.engine} over ibsim, {proof.seconds:.1f} s"), *zip(names, facts(proof), strict=False)]
     verdict = "PROVEN" if not proof.findings else "NOT PROVEN"
     lines = [f"{verdict}  compute fabric of {title}", "", *(f"  {name:<8}{value}" for name, value in rows)]

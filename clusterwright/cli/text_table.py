@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from clusterwright.cli.terminal import BOLD, PLAIN
+
 
 def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
     """Return aligned columns; `left` or right per column. Nothing is cut: a terminal can scroll, a number cannot."""
@@ -21,4 +23,4 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
 
 def bold(text: str) -> str:
     """Return text in bold where the terminal shows it and the user has not asked for plain text."""
-    return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
+    return f"{BOLD}{text}{PLAIN}" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text

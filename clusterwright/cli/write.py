@@ -148,3 +148,5 @@ def _write(loaded: LoadedBlueprint, plan: Plan, output: Path, files: dict[str, F
 def _say(written: folder.Written) -> None:
     what = "nothing changed" if written.changed == 0 else f"{written.changed} written"
     print(f"\n{written.folder}: {written.files} files, {what}")  # noqa: T201
+    for line in written.kept:
+        print(f"  kept  {line}")  # noqa: T201

@@ -50,6 +50,10 @@ def preflight(
     stack: Annotated[str | None, typer.Option(metavar="NAME", help="of a project: which of its stacks")] = None,
     online: Annotated[bool, typer.Option("--online", help="ask the provider too, read-only, with your login")] = False,
     every: Annotated[bool, typer.Option("--all", help="also show the checks that passed")] = False,
+    run: Annotated[bool, typer.Option("--run/--no-run", help="of a project: run its program, without a login")] = True,
+    python: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="of a project: Python with its SDKs; .venv by default")
+    ] = None,
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +61,17 @@ def preflight(
     from clusterwright.cli import preflight as command
 
     raise typer.Exit(
-        command.preflight(path, on=on, stack=stack, set_values=set_values, online=online, as_json=as_json, every=every)
+        command.preflight(
+            path,
+            on=on,
+            stack=stack,
+            set_values=set_values,
+            online=online,
+            as_json=as_json,
+            every=every,
+            python=python,
+            run=run,
+        )
     )
 
 

@@ -12,6 +12,9 @@ from clusterwright.facility.site import RACK_UNIT_M, RowLayout
 
 #: Slack of a cable inside one rack, both ends together, in m.
 RACK_SLACK_M = 0.4
+#: Way of a cable inside one rack to the side where it climbs and back, in m: each end at most half of a rack's opening
+#: of 450 mm (EIA-310), dressed to the nearer side.
+RACK_LATERAL_M = 0.45
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,8 +106,8 @@ def pdu_names(rack: Rack) -> list[str]:
 def run_m(a: Spot, b: Spot, rows: RowLayout) -> float:
     """Return the length in m along the way a cable takes.
 
-    In one rack: the height between the devices. Else up to the overhead tray, along the row and across the rows (trays
-    form a grid), and down again; plus slack.
+    In one rack: to the side, the height between the devices, and back to the port. Else up to the overhead tray, along
+    the row and across the rows (trays form a grid), and down again; plus slack.
 
     Args:
         a: one end.
@@ -112,7 +115,7 @@ def run_m(a: Spot, b: Spot, rows: RowLayout) -> float:
         rows: tray height and slack.
     """
     if a.rack == b.rack:
-        return abs(a.z_m - b.z_m) + RACK_SLACK_M
+        return abs(a.z_m - b.z_m) + RACK_LATERAL_M + RACK_SLACK_M
     up_and_down = (rows.tray_height_m - a.z_m) + (rows.tray_height_m - b.z_m)
     return up_and_down + abs(a.x_m - b.x_m) + abs(a.y_m - b.y_m) + rows.slack_m
 
@@ -265,3 +268,12 @@ def tally(cables: Iterable[Cable]) -> dict[str, int]:
             if optic:
                 by_cage[device, cable.network, port.split("/")[0]] = optic
     return dict(sorted((Counter(by_id.values()) + Counter(by_cage.values())).items()))
+
+
+def lengths_of(cables: Iterable[Cable]) -> dict[str, dict[float, int]]:
+    """Return how many cables of each price key are of each length, in m."""
+    by_id = {cable.id: (cable.sku, cable.length_m) for cable in cables}
+    found: defaultdict[str, dict[float, int]] = defaultdict(dict)
+    for sku, length in by_id.values():
+        found[sku][length] = found[sku].get(length, 0) + 1
+    return dict(found)

@@ -47,7 +47,9 @@ def checks(
 
 def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
     inventory, fabric = design.inventory, design.fabric
-    current = inventory.compute_family in CURRENT_INFINIBAND or inventory.compute_family.startswith("eth")
+    # A family may name the cages of its nodes after the rate: `ndr-single`.
+    rate = inventory.compute_family.split("-", maxsplit=1)[0]
+    current = rate in CURRENT_INFINIBAND or rate.startswith("eth")
     yield Check(
         area="Network",
         item="compute fabric",
@@ -118,7 +120,7 @@ def _density(design: OnPremDesign) -> Iterator[Check]:
     yield Check(
         area="GPU density",
         item="GPUs of a rack",
-        found=f"{gpus} in {design.nodes_per_rack} nodes",
+        found=f"{gpus} in {design.nodes_per_rack} {'node' if design.nodes_per_rack == 1 else 'nodes'}",
         limit=f"{kw(design.site.rack_power_w)}, {design.site.rack_height_u:g} U",
         verdict=PASS,
         note="as many as power, feeds, height and weight allow",

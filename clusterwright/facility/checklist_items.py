@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from clusterwright.facility.floor_load import FAIL, PASS, UNKNOWN
 
 NOT_GIVEN = "not given"
+#: Relative rounding of published figures that are compared: the trays of a 150 kW rack sum to 150,000.03 W.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +32,7 @@ def within(value: float, limit: float | None) -> str:
     """Return the verdict on a value that may not exceed a limit of the same unit; unknown without a limit."""
     if limit is None:
         return UNKNOWN
-    return PASS if value <= limit * (1 + 1e-9) else FAIL
+    return PASS if value <= limit * (1 + ROUNDING) else FAIL
 
 
 def kw(watts: float | None) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from math import sqrt
 
 from clusterwright.catalog.claims import claims_of
+from clusterwright.catalog.power_connections import power_connections
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.facility import power
-from clusterwright.facility.checklist_items import NOT_GIVEN, Check, kw, within
+from clusterwright.facility.checklist_items import NOT_GIVEN, ROUNDING, Check, kw, within
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.floor_load import FAIL, PASS, UNKNOWN
-from clusterwright.facility.inventory import other_pdu
 from clusterwright.facility.power_chain import (
     GOES_ON,
     SLOWS,
@@ -22,6 +22,7 @@ from clusterwright.facility.power_chain import (
     sources_of,
     supply_rule,
 )
+from clusterwright.facility.power_cords import supply_cords, worst_load
 from clusterwright.facility.racks import Rack
 
 #: Voltage of a supply of an AC system that is published for 200 to 240 V.
@@ -59,27 +60,12 @@ def power_items(
         verdict=_unless_unknown(within(summary.it_w, site.power_limit_w), summary.unknown_items),
     )
     yield _voltage(design, system, catalogue)
-    pdus = design.pdus_per_compute_rack
-    sources = sources_of(site.feed, standing)
-    worst = max(pdus_of_source(pdus, source, sources) for source in range(sources))
-    yield _survives("one PDU of a rack fails", loss(system, pdus=pdus, lost=1), system)
-    lost = _survives(f"one of {sources} feeds fails", loss(system, pdus=pdus, lost=worst), system)
-    yield lost if site.feed.sources else _assumed(lost)
-    left_va = [
-        (rack_va(rack.power_w, site.feed, design.rules) / max(1, rack.pdus - 1), rack.name, rack.kind)
-        for rack in standing
-    ]
-    va, worst_rack, _ = max(left_va, key=lambda entry: entry[0])
-    yield Check(
-        area="Power",
-        item="breakers of PDUs after one has failed, at 80 %",
-        found=f"{va / 1e3:.1f} kVA ({worst_rack})",
-        limit=f"{site.feed.va / 1e3:.1f} kVA",
-        verdict=within(va, site.feed.va),
-    )
-    others = [(va, name) for va, name, kind in left_va if kind != "compute"]
-    if others:
-        yield _other_pdus(*max(others, key=lambda entry: entry[0]), other_pdu(site.feed), catalogue)
+    rack = next(rack for rack in standing if rack.kind == "compute")
+    sources, what = sources_of(site.feed, standing), "power shelf" if rack.shelves else "PDU"
+    yield _survives(f"one {what} of a rack fails", loss(system, pdus=rack.feeds, lost=1), system)
+    lost = _survives(f"one of {sources} feeds fails", _loss_of_source(system, rack.feeds, sources), system)
+    yield lost if site.feed.sources else _assumed(lost, system, rack.feeds)
+    yield from _pdus(design, standing, catalogue)
     asked, rated = rack_va(summary.it_w, site.feed, design.rules), site.plant.ups_va
     yield Check(
         area="Power",
@@ -98,18 +84,71 @@ def power_items(
     )
 
 
-def _other_pdus(va: float, rack: str, sku: str, catalogue: Catalogue) -> Check:
-    """Return whether a PDU of the racks without nodes carries the fullest of them alone."""
-    part = catalogue.parts.get(sku)
-    rated = None if part is None else part.power_capacity_w
-    return Check(
+def _pdus(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue) -> Iterator[Check]:
+    """Yield whether breakers, ratings and outlets of PDUs do for the racks that ask most of them."""
+    feed, sku = design.site.feed, design.site.feed.pdu
+    loads = [(worst_load(rack, feed, design.rules), rack) for rack in standing]
+    load, rack = max(loads, key=lambda entry: entry[0].line_a)
+    phase = "" if feed.direct else " on the fullest phase"
+    yield Check(
         area="Power",
-        item="rating of PDUs in racks without nodes",
-        found=f"{va / 1e3:.1f} kVA ({rack})",
-        limit="unknown" if rated is None else f"{rated / 1e3:.1f} kVA",
-        verdict=within(va, rated),
-        note=f"no rating of {sku} was found: have the vendor confirm it" if rated is None else "",
+        item="breakers of feeds after one of a rack has failed, at 80 %",
+        found=f"{load.line_a:.1f} A{phase} ({rack.name})",
+        limit=f"{feed.breaker_a * power.CONTINUOUS_SHARE:.1f} A",
+        verdict=within(load.line_a, feed.breaker_a * power.CONTINUOUS_SHARE),
+        note=""
+        if load.line_a < load.even_a * (1 + ROUNDING)
+        else f"{load.even_a:.1f} A if the supplies divided evenly over the phases",
     )
+    yield from _shelves(standing, catalogue)
+    with_pdus = [(load, rack) for load, rack in loads if rack.pdus]
+    if not with_pdus:
+        return
+    load, rack = max(with_pdus, key=lambda entry: entry[0].failed_va)
+    part, known = catalogue.parts.get(sku), power_connections().get(sku)
+    rated = None if part is None else part.power_capacity_w
+    yield Check(
+        area="Power",
+        item="rating of PDUs after one of a rack has failed",
+        found=f"{load.failed_va / 1e3:.1f} kVA ({rack.name})",
+        limit="unknown" if rated is None else f"{rated / 1e3:.1f} kVA",
+        verdict=within(load.failed_va, rated),
+        note="" if rated else f"no product was chosen: order PDUs rated {feed.va / 1e3:.1f} kVA or more",
+    )
+    devices = {rack.name: [placed.device for placed in rack.placements] for _, rack in with_pdus}
+    cords, name = max((supply_cords(devices[rack.name], pdus=rack.pdus), rack.name) for _, rack in with_pdus)
+    outlets = None if known is None else known.outlets
+    yield Check(
+        area="Power",
+        item="outlets of a PDU",
+        found=f"{cords} cords ({name})",
+        limit="unknown" if outlets is None else str(outlets),
+        verdict=within(cords, outlets),
+        note="" if outlets else f"the outlets of {sku} are not known",
+    )
+
+
+def _shelves(standing: Sequence[Rack], catalogue: Catalogue) -> Iterator[Check]:
+    """Yield whether the power shelves of the fullest whole rack carry it when one of them has failed."""
+    whole = [rack for rack in standing if rack.shelves]
+    if not whole:
+        return
+    rack = max(whole, key=lambda one: one.power_w)
+    parts = {placed.device.sku for placed in rack.placements if placed.device.supplies} & set(catalogue.parts)
+    rated = min((catalogue.parts[part].power_capacity_w or 0.0 for part in parts), default=0.0) or None
+    each = rack.power_w / max(1, rack.shelves - 1)
+    yield Check(
+        area="Power",
+        item="rating of power shelves after one has failed",
+        found=f"{kw(each)} ({rack.name})",
+        limit="unknown" if rated is None else kw(rated),
+        verdict=within(each, rated),
+    )
+
+
+def _loss_of_source(system: System, feeds: int, sources: int) -> Loss:
+    worst = max(pdus_of_source(feeds, source, sources) for source in range(sources))
+    return loss(system, pdus=feeds, lost=worst)
 
 
 def _unless_unknown(verdict: str, unknown: Sequence[str]) -> str:
@@ -140,7 +179,8 @@ def _voltage(design: OnPremDesign, system: System, catalogue: Catalogue) -> Chec
 
 
 def _survives(item: str, left: Loss, system: System) -> Check:
-    verdicts = {GOES_ON: PASS, SLOWS: PASS, UNKNOWN: UNKNOWN}
+    # Nodes that go on slowly have too few supplies for what they are rated for, and the row says so.
+    verdicts = {GOES_ON: PASS, UNKNOWN: UNKNOWN}
     found = "unknown" if left.supplies_left is None else f"{left.supplies_left} supplies of a node left"
     return Check(
         area="Power",
@@ -149,16 +189,17 @@ def _survives(item: str, left: Loss, system: System) -> Check:
         limit="unknown" if system.psu_needed is None else f"{system.psu_needed} needed",
         verdict=verdicts.get(left.outcome, FAIL),
         note=f"supplies {supply_rule(system.psu_count, system.psu_needed)}"
-        + ("; the nodes go on at lower power" if left.outcome == SLOWS else ""),
+        + (f"; {system.psu_needed_slowed} keep the nodes running at lower power" if left.outcome == SLOWS else ""),
     )
 
 
-def _assumed(check: Check) -> Check:
+def _assumed(check: Check, system: System, feeds: int) -> Check:
     """Return the check of feeds whose number was assumed: that they are there is not known."""
-    verdict = UNKNOWN if check.verdict == PASS else check.verdict
+    enough = next((n for n in range(1, feeds + 1) if _loss_of_source(system, feeds, n).outcome == GOES_ON), None)
+    needs = "" if enough is None else f"; {enough} or more keep enough supplies"
     return Check(
-        area=check.area, item=check.item, found=check.found, limit=check.limit, verdict=verdict,
-        note=f"{check.note}; the number of feeds is assumed (site.feed.sources)",
+        area=check.area, item=check.item, found=check.found, limit=check.limit, verdict=UNKNOWN,
+        note=f"{check.note}; the number of feeds is assumed (site.feed.sources){needs}",
     )  # fmt: skip
 
 

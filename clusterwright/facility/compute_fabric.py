@@ -66,6 +66,11 @@ def fabric_notes(sized: SystemFabric, *, managed: bool) -> tuple[str, ...]:
             f"Growth: leaves, spines and their cables of {one.units} scalable units are bought now, of which {today} "
             f"ha{'s' if today == 1 else 've'} nodes; {one.units * one.nodes_per_unit - one.nodes:,} more fit."
         )
+    if sized.end_systems > 1 and one.units == 1 and one.levels < 3:  # noqa: PLR2004 - levels of the tree
+        said.append(
+            "One scalable unit has two levels of switches, with fewer spines than a design of several. "
+            "If it shall grow, plan it for the units it will have (`targets.onprem.fabric.buy_for_units`)."
+        )
     if sized.end_systems > 1:
         said.append(
             f"Each {sized.end_systems} hosts are the compute trays of one rack, which is delivered whole and needs "

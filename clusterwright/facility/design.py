@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.facility import inventory as stock
+from clusterwright.facility.addresses import subnets
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cabling import Cable, tally
+from clusterwright.facility.cabling import Cable, lengths_of, tally
 from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
 from clusterwright.facility.hall import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
@@ -29,7 +30,7 @@ class OnPremDesign:
     Attributes:
         inventory: devices and networks.
         nodes_per_rack, compute_racks, network_racks, service_racks: racks.
-        pdus_per_compute_rack, pdus: power distribution units, in all.
+        pdus_per_compute_rack, pdus: power distribution units, in all; racks that are delivered whole have none.
         cables: links by network.
         power, bill: of everything.
         site, rules: what the design was made for; findings: what of it the hall does not hold (`HAL001`
@@ -135,6 +136,7 @@ def design_onprem(
     except RuleError as error:
         advice = what_reaches(inventory, len(standing), site=site, rules=rules, catalogue=catalogue)
         raise RuleError(tuple(replace(finding, help=advice) for finding in error.findings)) from None
+    subnets(inventory, rules.network, managed=sum(cable.tier == "management" for cable in cables))
     kinds = [rack.kind for rack in standing]
     return OnPremDesign(
         inventory=inventory,
@@ -150,6 +152,7 @@ def design_onprem(
             inventory,
             racks=standing,
             parts=tally(cables),
+            lengths=lengths_of(cables),
             spares=rules.spares,
             feed=site.feed,
             it_power_w=summary.it_w,

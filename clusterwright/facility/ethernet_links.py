@@ -22,6 +22,11 @@ def inband_core(switch: int) -> str:
     return f"eth-core-{switch + 1:02d}"
 
 
+def border_switch(switch: int) -> str:
+    """Return a name such as `border-01`."""
+    return f"border-{switch + 1:02d}"
+
+
 def inband_links(
     *,
     network: InbandNetwork,
@@ -32,7 +37,7 @@ def inband_links(
     rules: DesignRules,
     family: str,
 ) -> Iterator[Link]:
-    """Yield in-band Ethernet: hosts on both sides, uplinks, and two uplinks of every out-of-band switch.
+    """Yield in-band Ethernet: hosts on both sides, uplinks, the border, and two uplinks of every out-of-band switch.
 
     Args:
         network: counts.
@@ -68,6 +73,7 @@ def inband_links(
             yield _ethernet(
                 "aggregation-core", family, inband_aggregation(switch), first + number, inband_core(core), place
             )
+    yield from _border_links(network, rules, family)
     first = uplink + max(network.peer_cables, SIDES * network.leaf_uplinks)
     pairs = network.leaf // SIDES
     for index, switch_name in enumerate(oob):
@@ -75,6 +81,17 @@ def inband_links(
         for side in range(SIDES):
             leaf_name = inband_leaf(pair * SIDES + side)
             yield _ethernet("oob-uplink", family, switch_name, rules.oob_ports + side, leaf_name, first + place)
+
+
+def _border_links(network: InbandNetwork, rules: DesignRules, family: str) -> Iterator[Link]:
+    """Yield the links from the top switches, at their last ports, to the border switches."""
+    first = rules.inband_leaf_ports - network.border * network.border_cables
+    named = inband_core if network.core else inband_aggregation if network.aggregation else inband_leaf
+    for top in range(network.top):
+        for number in range(network.border * network.border_cables):
+            switch, cable = divmod(number, network.border_cables)
+            place = top * network.border_cables + cable
+            yield _ethernet("top-border", family, named(top), first + number, border_switch(switch), place)
 
 
 def _ethernet(  # noqa: PLR0917 - two ends in order

@@ -62,7 +62,8 @@ def size_fabric(
         uplinks: per leaf; R // 2, or what `leaf_oversubscription` allows (`uplinks_with`), by default.
         rail_groups: `all-units` or `per-unit` forces three levels with a group of leaves per rail, over all units or in
             each unit; None chooses two levels where they suffice, else `all-units`.
-        management_ports: subnet manager ports, taken from free leaf ports of the last unit.
+        management_ports: subnet manager ports, on free leaf ports of the last unit: places of nodes, or downlinks
+            that no node uses.
         ports_per_switch_cage: links per transceiver of a switch (2 for twin-port OSFP).
         ports_per_node_cage: the same of a node.
         purchase: `full-units` or `as-needed`.
@@ -110,7 +111,9 @@ def size_fabric(
                 downlinks=radix - up,
                 most=(radix - up) * per_unit // (rails * links_per_rail),
             )
-        units = max(units or 0, ceil(single / ports))
+        # Subnet managers also take leaf ports that no node uses: a leaf of a GB200 rack has 18 nodes on 46 downlinks.
+        most_down = per_unit * (radix - up)
+        units = max(units or 0, ceil(nodes * rails * links_per_rail / ports), ceil(single / most_down))
         if purchase == AS_NEEDED and units == 1 and per_unit == rails:
             busiest = nodes * links_per_rail + ceil(management_ports / rails)
             up = trimmed_uplinks(needed=min(busiest, up), leaves=per_unit, most=up, radix=radix)

@@ -69,6 +69,11 @@ class Fabric:
         return self.switches * self.radix - used
 
     @property
+    def leaf_ports_free(self) -> int:
+        """Leaf ports without a cable, over all leaves."""
+        return self.leaf * self.radix - self.leaf_ports_used
+
+    @property
     def ports_per_node(self) -> int:
         """Links of one end system."""
         return self.rails * self.links_per_rail

@@ -21,6 +21,8 @@ def notes_of(
         said.append(f"{ports.planes} planes take {shared}; traffic does not cross from one plane to another")
     if switch.network == INFINIBAND_NETWORK and managed:
         said.append(f"{managed} ports of subnet managers (UFM) are among the cables from nodes to leaves")
+    elif switch.network == INFINIBAND_NETWORK and fabric.levels > 1 and fabric.leaf_ports_free:
+        said.append("no port of a subnet manager (UFM) is counted; leaves have free ports for it")
     elif switch.network == INFINIBAND_NETWORK and fabric.levels > 1:
         said.append("no leaf port is left for UFM: leave one node out, or use the subnet manager of a switch")
     kind = ETHERNET if system.fabric_kind == "roce" else system.fabric_kind

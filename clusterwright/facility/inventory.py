@@ -18,7 +18,7 @@ from clusterwright.facility.node_facts import told_note
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK, radix_of
 from clusterwright.facility.planes import Plane
 from clusterwright.facility.racks import host_name
-from clusterwright.facility.site import DesignRules, Feed
+from clusterwright.facility.site import DesignRules
 from clusterwright.facility.storage_demand import AskedStorage
 from clusterwright.facility.storage_design import StorageDesign, design_storage
 from clusterwright.facility.storage_words import storage_box_family, storage_note
@@ -28,17 +28,14 @@ from clusterwright.sizing.run_records import StorageNeed
 #: Storage adapters of the systems stop at this rate where compute ports are faster.
 STORAGE_PORT_BYTES_PER_S = 50e9
 INBAND_SWITCH = "sn4600c"
+#: The same product as the leaves, so that one spare serves both; a firewall of the site may stand behind it.
+BORDER_SWITCH = "sn4600c"
+#: Transceiver of a link to the users' network: single-mode, since the way to it is not known.
+UPLINK_TRANSCEIVER, UPLINK_FIBRE = "qsfp28-cwdm4", "lc-duplex-smf"
 OOB_SWITCH = "sn2201"
 FABRIC_MANAGER = "ufm-enterprise-appliance"
 MANAGEMENT_SERVER = "management-server"
-COMPUTE_PDU = "raritan-px3-5878"
-OTHER_PDU = "raritan-px3-5747"
 RACK = "legrand-nvidpd13"
-
-
-def other_pdu(feed: Feed) -> str:
-    """Return the PDU of racks without nodes: the smaller one on the reference feed, else that of all racks."""
-    return OTHER_PDU if feed.pdu == COMPUTE_PDU else feed.pdu
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -219,7 +216,7 @@ def take_stock(
         oob_switches=SIDES,
         compute_managers=rules.ufm_per_fabric * sized.planes if managed else 0,
         storage_managers=rules.ufm_per_fabric if on_infiniband else 0,
-        management_servers=rules.management_servers,
+        management_servers=rules.servers_for(hosts),
         storage=boxes,
         storage_box_family=box_family,
         notes=(*_told(system, rules), *fabric_notes(sized, managed=managed or not on_infiniband), storage_note(boxes)),

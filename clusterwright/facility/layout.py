@@ -1,11 +1,12 @@
 """Racks in their places and cables between them, derived from an inventory in counts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, zip_longest
 
+from clusterwright.catalog.power_connections import power_connections
 from clusterwright.catalog.records import Catalogue
-from clusterwright.facility import devices, ethernet_links, fabric_links, placement, rack_limits, racks
+from clusterwright.facility import devices, ethernet_links, fabric_links, placement, power_cords, rack_limits, racks
 from clusterwright.facility.cabling import Cable, Cages, lay, pdu_names, spots
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.links import Link
@@ -98,22 +99,31 @@ def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: 
     if inventory.hosts_per_node > 1:
         filled = devices.whole_racks(inventory, catalogue, rules)
     else:
-        filled = racks.fill(devices.compute_devices(inventory, catalogue, rules), limits, site)
-    racked = [
-        [(kind, bound.pdus, bound.power_w.value, contents) for contents in each]
-        for kind, bound, each in (
-            ("compute", limits, filled),
-            ("network", shared, racks.fill(devices.network_devices(inventory, catalogue), shared, site)),
-            ("services", shared, racks.fill(devices.service_devices(inventory, catalogue), shared, site)),
-        )
-    ]
+        fits = _powered(limits, site, rules)
+        filled = racks.fill(devices.compute_devices(inventory, catalogue, rules), limits, site, fits)
+    fits = _powered(shared, site, rules)
+    sides = [racks.fill(side, shared, site, fits) for side in devices.shared_devices(inventory, catalogue)]
+    # Racks of the two sides stand in turn: what belongs together stays near, and no rack has both sides of anything.
+    others = [contents for pair in zip_longest(*sides) for contents in pair if contents is not None]
     order = placement.in_order(
-        racked[0],
-        [*racked[1], *racked[2]],
+        [("compute", limits, contents) for contents in filled],
+        [(_kind(contents), shared, contents) for contents in others],
         arrangement=site.rows.switch_racks,
         per_row=site.rows.racks_per_row,
     )
     return tuple(racks.stand(order, site))
+
+
+def _kind(contents: Iterable[racks.Placement]) -> str:
+    return "network" if any(placed.device.role == "network" for placed in contents) else "services"
+
+
+def _powered(
+    limits: rack_limits.RackLimits, site: Site, rules: DesignRules
+) -> Callable[[Sequence[racks.Device]], bool]:
+    known = power_connections().get(site.feed.pdu)
+    outlets = None if known is None else known.outlets
+    return power_cords.powered(limits, feed=site.feed, outlets=outlets, rules=rules)
 
 
 def managed_devices(inventory: Inventory, standing: Iterable[Rack]) -> Iterator[str]:

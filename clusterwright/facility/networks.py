@@ -10,6 +10,11 @@ from clusterwright.facility.site import DesignRules
 
 #: Every end system of the storage and in-band networks reaches a switch of side A and one of side B.
 SIDES = 2
+#: Links of 100 Gb/s to the users' network: the reference design buys 4 for 127 nodes (RA-11333-001, Table 8, "core
+#: uplink"), one for 32 nodes; that larger clusters keep this ratio, up to 32 links, is assumed.
+LEAST_UPLINKS, MOST_UPLINKS, HOSTS_PER_UPLINK = 4, 32, 32
+#: Ports of two leaves without switches above them that the border may take; the others are for out-of-band switches.
+_BORDER_PORTS_OF_LEAF = 6
 #: Media that join one switch cage to two slower ports of a storage box, and how many ports a cage is split into.
 SPLITTER_FAMILY = "ndr-storage"
 SPLIT_PORTS = 2
@@ -25,6 +30,8 @@ class InbandNetwork:
         host_cables: of nodes and management servers; leaf_uplinks: cables of one leaf to each aggregation switch.
         peer_cables: between the two leaves where there are no other switches.
         aggregation_uplinks: cables of one aggregation switch to each core switch.
+        border: switches between the top of the network and the users' one; border_cables: of each top switch to each of
+            them; uplinks: of all of them to the users' network.
     """
 
     leaf: int
@@ -35,11 +42,34 @@ class InbandNetwork:
     leaf_uplinks: int
     peer_cables: int
     aggregation_uplinks: int
+    border: int = 0
+    border_cables: int = 0
+    uplinks: int = 0
 
     @property
     def switches(self) -> int:
-        """All in-band switches."""
+        """All in-band switches; those of the border are apart."""
         return self.leaf + self.aggregation + self.core
+
+    @property
+    def top(self) -> int:
+        """Switches of the highest level, which the border hangs on."""
+        return self.core or self.aggregation or self.leaf
+
+    def oversubscription(self, hosts_per_leaf: int) -> float:
+        """Return what hosts could send over what passes the top of the network: the product of its levels' ratios.
+
+        Two leaves alone join every host directly, so nothing is shared. Worked example: 12,288 nodes hang on 514
+        leaves, 12:1 each, below 44 aggregation switches, 24:1 each, so 288:1 between distant nodes.
+
+        Args:
+            hosts_per_leaf: ports of a leaf for hosts.
+        """
+        if not self.aggregation:
+            return 1.0
+        leaf = hosts_per_leaf / (SIDES * self.leaf_uplinks)
+        above = self.core * self.aggregation_uplinks
+        return leaf * (self.leaf_per_group * self.leaf_uplinks / above if above else 1.0)
 
     @property
     def leaf_per_group(self) -> int:
@@ -48,9 +78,15 @@ class InbandNetwork:
 
     @property
     def trunk_cables(self) -> int:
-        """Cables between in-band switches."""
+        """Cables between in-band switches; those to the border are apart."""
         leaf_links = self.leaf * SIDES * self.leaf_uplinks if self.aggregation else 0
-        return leaf_links + self.peer_cables + self.aggregation * self.core * self.aggregation_uplinks
+        core_links = self.aggregation * self.core * self.aggregation_uplinks
+        return leaf_links + self.peer_cables + core_links
+
+    @property
+    def border_links(self) -> int:
+        """Cables between the top switches and the border."""
+        return self.top * self.border * self.border_cables
 
 
 def slots_per_node(ports: int) -> int:
@@ -91,7 +127,7 @@ def size_storage_network(
         rules: uplink share, management servers and fabric managers, which have ports here too.
         infiniband: or Ethernet, which has no LIDs.
     """
-    slots = box_slots + nodes * slots_per_node(node_ports) + ceil(rules.management_servers / SIDES)
+    slots = box_slots + nodes * slots_per_node(node_ports) + ceil(rules.servers_for(nodes) / SIDES)
     slots += rules.ufm_ports_per_fabric // SIDES
     uplinks = round(radix * rules.storage_uplinks_share)
     return size_fabric(
@@ -109,17 +145,27 @@ def size_inband_network(*, nodes: int, node_ports: int, rules: DesignRules) -> I
     Args:
         nodes: with `node_ports` ports each.
         node_ports: per node.
-        rules: hosts per leaf, ports per switch, management servers (two ports each).
+        rules: hosts per leaf, ports per switch, management servers (two ports each), uplinks to the users' network.
 
     Raises:
-        InputError: more leaves than three tiers of these switches can join.
+        InputError: more leaves than three tiers of these switches can join, or more uplinks than ports are free for.
     """
-    slots = nodes * slots_per_node(node_ports) + rules.management_servers
+    uplinks = uplinks_of(nodes, rules.network.uplinks)
+    border, border_cables = (SIDES, ceil(uplinks / SIDES / SIDES)) if uplinks else (0, 0)
+    border_ports = border * border_cables
+    servers = rules.servers_for(nodes)
+    slots = nodes * slots_per_node(node_ports) + servers
     leaf = SIDES * ceil(slots / rules.inband_hosts_per_leaf)
-    host_cables = nodes * node_ports + rules.management_servers * SIDES
+    host_cables = nodes * node_ports + servers * SIDES
     ports = rules.inband_leaf_ports
-    leaf_uplinks = 2
+    leaf_uplinks = rules.network.leaf_uplinks
     if leaf == SIDES:
+        if border_ports > _BORDER_PORTS_OF_LEAF:
+            raise InputError(
+                f"{uplinks} links to the users' network take {border_ports} ports of each in-band leaf, "
+                f"{_BORDER_PORTS_OF_LEAF} are free",
+                help=f"set site.network.uplinks to {_BORDER_PORTS_OF_LEAF * SIDES} or less",
+            )
         return InbandNetwork(
             leaf=leaf,
             groups=1,
@@ -129,14 +175,17 @@ def size_inband_network(*, nodes: int, node_ports: int, rules: DesignRules) -> I
             leaf_uplinks=0,
             peer_cables=2,
             aggregation_uplinks=0,
+            border=border,
+            border_cables=border_cables,
+            uplinks=uplinks,
         )
-    if leaf <= ports // leaf_uplinks:
+    if leaf * leaf_uplinks + border_ports <= ports:
         groups, aggregation_uplinks = 1, 0
     else:
         # Three quarters of an aggregation switch face leaves, the rest the two core switches.
-        groups = ceil(leaf / (ports * 3 // 4 // leaf_uplinks))
-        aggregation_uplinks = min(ports // 8, ports // (SIDES * groups))
-    if groups > ports // SIDES:
+        groups = ceil(leaf / (ports * 3 // 4 // leaf_uplinks // SIDES * SIDES))
+        aggregation_uplinks = min(ports // 8, (ports - border_ports) // (SIDES * groups))
+    if groups > 1 and not aggregation_uplinks:
         raise InputError(
             f"{leaf} in-band leaf switches exceed three tiers of {ports}-port switches", help="split the cluster in two"
         )
@@ -149,7 +198,25 @@ def size_inband_network(*, nodes: int, node_ports: int, rules: DesignRules) -> I
         leaf_uplinks=leaf_uplinks,
         peer_cables=0,
         aggregation_uplinks=aggregation_uplinks,
+        border=border,
+        border_cables=border_cables,
+        uplinks=uplinks,
     )
+
+
+def uplinks_of(hosts: int, asked: int | None) -> int:
+    """Return the links to the users' network: as asked, else one for 32 hosts, from 4 to 32, in pairs.
+
+    >>> uplinks_of(127, None), uplinks_of(512, None), uplinks_of(12_288, None), uplinks_of(127, 0)
+    (4, 16, 32, 0)
+
+    Args:
+        hosts: of the cluster.
+        asked: what the blueprint says.
+    """
+    if asked is not None:
+        return asked
+    return min(MOST_UPLINKS, max(LEAST_UPLINKS, SIDES * ceil(hosts / HOSTS_PER_UPLINK / SIDES)))
 
 
 def oob_switches(*, ports: int, rules: DesignRules) -> int:

@@ -9,7 +9,7 @@ from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.racks import Rack
-from clusterwright.facility.site import Feed
+from clusterwright.facility.site import CONTROLLERS, Feed
 from clusterwright.facility.spares import Spares, kind_of_part
 from clusterwright.facility.storage_words import storage_lines
 from clusterwright.units import percent
@@ -20,6 +20,7 @@ def bill_of(
     *,
     racks: Sequence[Rack],
     parts: dict[str, int],
+    lengths: dict[str, dict[float, int]],
     spares: Spares,
     feed: Feed,
     it_power_w: float,
@@ -32,6 +33,7 @@ def bill_of(
         inventory: devices.
         racks: that hold them.
         parts: cables and transceivers by price key.
+        lengths: how many cables of each price key are how long, in m.
         spares: shares by kind of part, bought on top.
         feed: whose PDUs the racks have.
         it_power_w: nameplate power of all devices, in W.
@@ -54,16 +56,24 @@ def bill_of(
 
     compute = sum(rack.pdus for rack in racks if rack.kind == "compute")
     others = sum(rack.pdus for rack in racks if rack.kind != "compute")
+    # Racks that are delivered whole bring their frame and their power shelves.
+    empty = sum(not rack.shelves for rack in racks)
     lines = [line(inventory.system, inventory.nodes, f"{inventory.gpus:,} GPUs", category="compute", nodes=True)]
     lines += [line(sku, count, note) for sku, count, note in _switches(inventory)]
-    lines += [line(sku, count, "counted from the cable schedule") for sku, count in parts.items()]
+    lines += [line(sku, count, _scheduled(lengths.get(sku, {}))) for sku, count in parts.items()]
+    lines += [
+        line(stock.UPLINK_TRANSCEIVER, inventory.inband.uplinks, "links to the users' network, the near end"),
+        line(
+            stock.UPLINK_FIBRE, inventory.inband.uplinks, "links to the users' network; measure the way for the length"
+        ),
+    ]
     lines += [
         line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
-        line(stock.MANAGEMENT_SERVER, inventory.management_servers, "cluster management, Slurm controller and login"),
+        line(stock.MANAGEMENT_SERVER, inventory.management_servers, _servers(inventory.management_servers)),
         *(line(box.part, count, note, category="storage") for box, count, note in storage_lines(inventory.storage)),
         line(feed.pdu, compute, _compute_pdus(racks)),
-        line(stock.other_pdu(feed), others, "feeds A and B of each rack"),
-        line(stock.RACK, len(racks), ""),
+        line(feed.pdu, others, "feeds A and B of each rack without nodes"),
+        line(stock.RACK, empty, _racks(empty, len(racks))),
     ]
     lines = [with_spares for bought in lines for with_spares in _with_spares(bought, spares, catalogue)]
     return Bill(
@@ -86,6 +96,22 @@ def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list
     if spares.share(kind) == Spares().share(kind):
         note = f"spares, {percent(spares.share(kind))} (assumed)"
     return [bought, replace(bought, quantity=count, scales_with="cluster", note=note)]
+
+
+def _servers(count: int) -> str:
+    return f"{CONTROLLERS} controllers of cluster and scheduler, {count - CONTROLLERS} for login"
+
+
+def _racks(empty: int, racks: int) -> str:
+    return "" if empty == racks else f"{racks - empty} other racks are delivered whole"
+
+
+def _scheduled(lengths: dict[float, int]) -> str:
+    """Return how a cable was counted, with the lengths to order."""
+    words = "counted from the cable schedule"
+    if not lengths:
+        return words
+    return f"{words}: {', '.join(f'{count:,} of {length:g} m' for length, count in sorted(lengths.items()))}"
 
 
 def _compute_pdus(racks: Sequence[Rack]) -> str:
@@ -120,6 +146,11 @@ def _switches(inventory: Inventory) -> list[tuple[str, int, str]]:
             stock.INBAND_SWITCH,
             inband.switches,
             f"in-band network: {inband.leaf} leaf, {inband.aggregation} aggregation, {inband.core} core",
+        ),
+        (
+            stock.BORDER_SWITCH,
+            inband.border,
+            f"border: {inband.uplinks} links of 100 Gb/s to the users' network, which brings its own firewall",
         ),
         (stock.OOB_SWITCH, inventory.oob_switches, "out-of-band network"),
     ]

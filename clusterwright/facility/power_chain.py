@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil
 
 from clusterwright.catalog.records import System
 from clusterwright.catalog.supplies import breaker_ratings_a
@@ -28,6 +28,10 @@ def supply_rule(psu_count: int | None, psu_needed: int | None) -> str:
     return f"{psu_needed}+{spare} (N+N)" if spare == psu_needed else f"{psu_needed}+{spare}"
 
 
+#: Feeds A and B, where nothing is said and no rack has PDUs.
+ASSUMED_SOURCES = 2
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loss:
     """What is left when something fails.
@@ -43,13 +47,15 @@ class Loss:
 
 
 def loss(system: System, *, pdus: int, lost: int) -> Loss:
-    """Return what a node has left when some PDUs of its rack lose power; its supplies are spread evenly over them.
+    """Return what a node has left when some PDUs of its rack lose power; its supplies are dealt out over them in turn.
+
+    A rack that is delivered whole is one node, and each of its power shelves is a supply with a feed of its own.
 
     Worked example: a DGX H100 (6 supplies, 4 needed) on 3 PDUs keeps 4 without one of them, and 2 without two.
 
     Args:
         system: the node.
-        pdus: of its rack.
+        pdus: of its rack, or its power shelves.
         lost: of them.
     """
     left = max(0, pdus - lost)
@@ -69,12 +75,15 @@ def loss(system: System, *, pdus: int, lost: int) -> Loss:
 
 
 def sources_of(feed: Feed, standing: Sequence[Rack]) -> int:
-    """Return the independent feeds: as given, else one for each PDU of the rack with the most."""
-    return feed.sources or max(rack.pdus for rack in standing)
+    """Return the independent feeds: as given, else one for each PDU of the rack with the most.
+
+    Power shelves are not counted: that each of eight has a source of its own is not to be expected.
+    """
+    return feed.sources or max((rack.pdus for rack in standing), default=0) or ASSUMED_SOURCES
 
 
 def pdus_of_source(pdus: int, source: int, sources: int) -> int:
-    """Return how many PDUs of a rack hang on a feed (from 0); PDUs take the feeds in turn.
+    """Return how many PDUs or power shelves of a rack hang on a feed (from 0); they take the feeds in turn.
 
     >>> [pdus_of_source(3, source, 2) for source in (0, 1)]
     [2, 1]
@@ -92,7 +101,7 @@ class SourceLoad:
 
 
 def source_loads(standing: Sequence[Rack], feed: Feed, rules: DesignRules) -> tuple[SourceLoad, ...]:
-    """Return the load of each feed; the live PDUs of a rack share its load evenly.
+    """Return the load of each feed; the live PDUs or power shelves of a rack share its load evenly.
 
     Args:
         standing: racks.
@@ -100,7 +109,7 @@ def source_loads(standing: Sequence[Rack], feed: Feed, rules: DesignRules) -> tu
         rules: power factor.
     """
     sources = sources_of(feed, standing)
-    racks = Counter((rack.pdus, rack_va(rack.power_w, feed, rules)) for rack in standing)
+    racks = Counter((rack.feeds, rack_va(rack.power_w, feed, rules)) for rack in standing)
 
     def load(source: int, failed: int | None) -> float:
         total = 0.0
@@ -127,22 +136,20 @@ def rack_va(power_w: float, feed: Feed, rules: DesignRules) -> float:
     return power_w if feed.direct else power_w / rules.power_factor
 
 
-def breaker_needed_a(va: float, feed: Feed) -> tuple[float, float | None]:
-    """Return the rating that a load needs in A, and the next breaker that is sold; None where none is as large.
+def breaker_needed_a(line_a: float) -> tuple[float, float | None]:
+    """Return the rating in A that a line's current needs, and the next breaker that is sold; None if none is as large.
 
-    I = S / (sqrt(3) V) / 0.8 for three phases, S / V / 0.8 for direct current. Worked example: 21.5 kVA at 415 V need
-    37.4 A, so a breaker of 40 A.
+    A breaker carries 80 % of its rating all the time. Worked example: 33.6 A on the fullest phase need 42.0 A, so a
+    breaker of 50 A.
 
-    >>> rating, sold = breaker_needed_a(21_474, Feed())
+    >>> rating, sold = breaker_needed_a(33.6)
     >>> round(rating, 1), sold
-    (37.3, 40.0)
+    (42.0, 50.0)
 
     Args:
-        va: apparent power in VA that flows all the time.
-        feed: its voltage.
+        line_a: that flows all the time on the fullest line.
     """
-    root = 1.0 if feed.direct else sqrt(3)
-    needed = va / (root * feed.line_v) / CONTINUOUS_SHARE
+    needed = line_a / CONTINUOUS_SHARE
     return needed, next((rating for rating in breaker_ratings_a() if rating >= needed * (1 - 1e-9)), None)
 
 

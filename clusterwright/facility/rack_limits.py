@@ -13,7 +13,7 @@ PDUS_PER_OTHER_RACK = 2
 #: More PDUs do not fit beside the equipment of a rack.
 MOST_PDUS = 3
 _NO_LIMIT = 10**6
-#: A system as high as this is a rack of its own and brings its own busbar: its feeds are as many as it needs.
+#: A system as high as this is a rack of its own: it brings a busbar and power shelves, each of which has its own feed.
 WHOLE_RACK_U = 40
 #: Methods that cool air; `direct-to-chip` leaves what is not on cold plates to the air as well.
 AIR_METHODS = ("air", "in-row", "rear-door")
@@ -34,12 +34,13 @@ class RackLimits:
 
     Attributes:
         power_w: most that it may draw; weight_kg: most that its equipment may weigh, None if not limited.
-        pdus: power distribution units.
+        pdus: power distribution units; shelves: power shelves of a rack that is delivered whole and has no PDUs.
     """
 
     power_w: Bound
     weight_kg: Bound | None
     pdus: int
+    shelves: int = 0
 
 
 def power_bounds(site: Site) -> list[Bound]:
@@ -75,7 +76,8 @@ def compute_limits(*, system: System, node_w: float, site: Site, rules: DesignRu
     """Return the limits of a compute rack, and its PDUs: as few as carry what the other limits allow.
 
     With `n` PDUs the rack may draw what `n - 1` carry all the time, so that it lives when one fails; there are at least
-    as many as its supplies ask for (`power.pdus_per_rack`).
+    as many as its supplies ask for (`power.pdus_per_rack`). A rack that is delivered whole has no PDUs: its power
+    shelves hang on feeds of the same rating.
 
     Args:
         system: the node.
@@ -86,18 +88,25 @@ def compute_limits(*, system: System, node_w: float, site: Site, rules: DesignRu
     allowed = min(power_bounds(site), key=lambda bound: bound.value)
     whole = (system.height_u or 0) >= WHOLE_RACK_U
     weight = weight_bound(site, whole=whole)
+    each_w = site.feed.watts(rules.power_factor)
+    if whole and system.psu_count:
+        carried = Bound(
+            value=(system.psu_count - 1) * each_w,
+            key=("site", "feed", "breaker"),
+            words=f"{system.psu_count - 1} of {system.psu_count} power shelves on feeds of {site.feed.name} "
+            f"{site.feed.breaker_a:g} A carry {{}} kW when one fails",
+        )
+        least_w = min((allowed, carried), key=lambda bound: bound.value)
+        return RackLimits(power_w=least_w, weight_kg=weight, pdus=0, shelves=system.psu_count)
     wanted = _fit(allowed.value, node_w)
     if system.height_u:
         wanted = min(wanted, _fit(site.rack_height_u, system.height_u))
     if weight is not None and system.weight_kg:
         wanted = min(wanted, _fit(weight.value, system.weight_kg))
     least = power.pdus_per_rack(psu_count=system.psu_count, psu_needed=system.psu_needed, most=MOST_PDUS)
-    each_w = site.feed.watts(rules.power_factor)
-    most = MOST_PDUS
-    if whole:
-        most = max(MOST_PDUS, ceil(node_w / each_w) + 1)
     pdus = next(
-        (count for count in range(least, most + 1) if _fit((count - 1) * each_w, node_w) >= max(1, wanted)), most
+        (count for count in range(least, MOST_PDUS + 1) if _fit((count - 1) * each_w, node_w) >= max(1, wanted)),
+        MOST_PDUS,
     )
     carried = Bound(
         value=(pdus - 1) * each_w,

@@ -1,6 +1,6 @@
 """Racks filled bottom-up within power, height and weight."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
@@ -10,7 +10,13 @@ from clusterwright.facility.site import Site
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Device:
-    """One thing in a rack. Power in W is nameplate; None is unknown."""
+    """One thing in a rack.
+
+    Attributes:
+        name: unique; sku: price key; role: `compute`, `network`, `storage` or `management`.
+        power_w: nameplate in W, weight_kg; None is unknown.
+        supplies: power cords; none of what a busbar feeds.
+    """
 
     name: str
     sku: str
@@ -18,6 +24,7 @@ class Device:
     height_u: int
     power_w: float | None
     weight_kg: float | None
+    supplies: int = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +43,8 @@ class Rack:
         name: such as `A01`: row letter and place in the row; row, slot: the same as numbers from 0.
         kind: `compute`, `network` or `services`.
         height_u, power_limit_w: what the site allows.
-        pdus: power distribution units.
+        pdus: power distribution units; shelves: power shelves of a rack that is delivered whole, which has no PDUs,
+            each on a feed of its own.
     """
 
     name: str
@@ -47,6 +55,12 @@ class Rack:
     height_u: int
     power_limit_w: float
     pdus: int
+    shelves: int = 0
+
+    @property
+    def feeds(self) -> int:
+        """Circuits that reach the rack: one for each PDU or power shelf."""
+        return self.shelves or self.pdus
 
     @property
     def power_w(self) -> float:
@@ -69,13 +83,19 @@ class Rack:
         return tuple(placement.device.name for placement in self.placements if placement.device.power_w is None)
 
 
-def fill(devices: Iterable[Device], limits: RackLimits, site: Site) -> list[list[Placement]]:
+def fill(
+    devices: Iterable[Device],
+    limits: RackLimits,
+    site: Site,
+    powered: Callable[[Sequence[Device]], bool] = lambda _: True,
+) -> list[list[Placement]]:
     """Return the contents of racks that hold the devices in order, each rack filled until a limit is reached.
 
     Args:
         devices: in the order they shall stand.
         limits: of a rack; a device of unknown power or weight counts nothing.
         site: height of a rack.
+        powered: tells whether the PDUs of a rack have outlets and every phase for devices, from the bottom.
 
     Raises:
         RuleError: a device does not fit an empty rack.
@@ -90,6 +110,7 @@ def fill(devices: Iterable[Device], limits: RackLimits, site: Site) -> list[list
             used_u + device.height_u <= height
             and power_w + watts <= most_w * (1 + 1e-9)
             and (most_kg is None or weight_kg + kilograms <= most_kg * (1 + 1e-9))
+            and powered([*(placed.device for placed in (racks[-1] if racks else ())), device])
         )
         if not racks or not fits:
             nodes_per_rack(
@@ -109,14 +130,14 @@ def fill(devices: Iterable[Device], limits: RackLimits, site: Site) -> list[list
     return racks
 
 
-def stand(contents: Iterable[tuple[str, int, float, list[Placement]]], site: Site) -> Iterator[Rack]:
+def stand(contents: Iterable[tuple[str, RackLimits, list[Placement]]], site: Site) -> Iterator[Rack]:
     """Yield racks in rows, named by row letter and place.
 
     Args:
-        contents: kind, PDUs, power limit in W and placements of each rack, in the order they stand.
+        contents: kind, limits and placements of each rack, in the order they stand.
         site: racks per row and limits.
     """
-    for index, (kind, pdus, power_limit_w, placements) in enumerate(contents):
+    for index, (kind, limits, placements) in enumerate(contents):
         row, slot = divmod(index, site.rows.racks_per_row)
         yield Rack(
             name=f"{row_letters(row)}{slot + 1:02d}",
@@ -125,8 +146,9 @@ def stand(contents: Iterable[tuple[str, int, float, list[Placement]]], site: Sit
             kind=kind,
             placements=tuple(placements),
             height_u=floor(site.rack_height_u),
-            power_limit_w=power_limit_w,
-            pdus=pdus,
+            power_limit_w=limits.power_w.value,
+            pdus=limits.pdus,
+            shelves=limits.shelves,
         )
 
 

@@ -1,12 +1,19 @@
 """The building and the rules of thumb that an on-premises design follows."""
 
 from dataclasses import dataclass, field
+from math import ceil
 
 from clusterwright.facility.fabric_choice import FabricChoice
 from clusterwright.facility.node_facts import NodeFacts
 from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
+from clusterwright.facility.site_network import SiteNetwork
 from clusterwright.facility.spares import LeadTimes, Spares
 
+#: Servers that run the scheduler's controller: the first, and the backup that takes over.
+CONTROLLERS = 2
+#: Nodes for each login machine: RA-11333-001 has two beside its two controllers for 127 nodes, of which one is spare;
+#: NERSC's Perlmutter has 40 (host names login01 to login40) for 4,864 nodes (from memory), one for 122.
+HOSTS_PER_LOGIN = 128
 #: Height of one rack unit in m (EIA-310).
 RACK_UNIT_M = 0.04445
 #: Top and base of a rack around its units, in m (assumed), and the least gap from there to the tray.
@@ -181,7 +188,8 @@ class DesignRules:
     Attributes:
         ufm_per_fabric: fabric managers of the compute and of the storage network (RA-11333-001: 2 each);
             ufm_ports_per_fabric: their ports on leaves (Table 4: 4).
-        management_servers: for cluster management, Slurm and login (RA-11333-001: 4).
+        management_servers: for cluster management, Slurm and login (RA-11333-001: 4), at least; two of them are
+            controllers, the others login machines. hosts_per_login: nodes that one of these serves, at most.
         storage_uplinks_share: uplinks of a storage leaf over its ports; 28 of 64 keep the node side below 4:3.
         inband_hosts_per_leaf: ports of a 64-port in-band leaf for hosts; 48 reproduces 6 leaves and 2 cores for 127
             nodes.
@@ -191,11 +199,13 @@ class DesignRules:
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of the compute fabric's tiers.
         power_cap_w: of one accelerator, None for none.
         fabric: what is asked of the compute fabric; node: what the buyer knows of the systems.
+        network: addresses, VLANs, uplinks and trunks of the site's Ethernet.
     """
 
     ufm_per_fabric: int = 2
     ufm_ports_per_fabric: int = 4
     management_servers: int = 4
+    hosts_per_login: int = HOSTS_PER_LOGIN
     storage_uplinks_share: float = 28 / 64
     inband_hosts_per_leaf: int = 48
     inband_leaf_ports: int = 64
@@ -208,3 +218,15 @@ class DesignRules:
     power_cap_w: float | None = None
     fabric: FabricChoice = field(default_factory=FabricChoice)
     node: NodeFacts = field(default_factory=NodeFacts)
+    network: SiteNetwork = field(default_factory=SiteNetwork)
+
+    def servers_for(self, hosts: int) -> int:
+        """Return the management servers of a cluster: two controllers and a login machine for every so many nodes.
+
+        >>> [DesignRules().servers_for(hosts) for hosts in (7, 127, 257, 12_288)]
+        [4, 4, 5, 98]
+
+        Args:
+            hosts: that jobs run on.
+        """
+        return max(self.management_servers, CONTROLLERS + ceil(hosts / self.hosts_per_login))

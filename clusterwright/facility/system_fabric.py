@@ -183,7 +183,9 @@ def _sized(system: System, switch: Switch, request: _Request) -> SystemFabric:
     bought = (units or ceil(count / per_unit)) * per_unit
     _check_size(count, units=units, per_unit=per_unit)
     each = end_systems * ports.rails * ports.links_per_rail
-    free = (bought - count) * each
+    # Downlinks that a full unit's nodes do not use are free for subnet managers as well.
+    unused = rack.leaf_per_unit * (radix - rack.uplinks_per_leaf) - per_unit * each if rack else 0
+    free = (bought - count) * each + bought // per_unit * unused
     managed = _management_ports(request.management_ports, switch=switch, free=free, rack=rack)
     if units is not None and managed > free:
         raise fabric_limits.ports_exhausted(
@@ -201,7 +203,7 @@ def _sized(system: System, switch: Switch, request: _Request) -> SystemFabric:
         nodes_per_unit=per_unit * end_systems,
         leaf_per_unit=rack.leaf_per_unit if rack else None,
         uplinks=uplinks,
-        rail_groups=request.rail_groups or (rack.rail_groups if rack else None),
+        rail_groups=request.rail_groups or (rack.rail_groups if rack and bought > per_unit else None),
         management_ports=managed,
         ports_per_switch_cage=switch.ports_per_cage if radix == switch.ports else radix // switch.ports,
         ports_per_node_cage=ports.cage,

@@ -3,9 +3,11 @@
 import csv
 import datetime as dt
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from clusterwright.blueprint import names
 from clusterwright.catalog.load import load
@@ -66,7 +68,7 @@ def read_quotes(path: Path) -> Quotes:
     _check_header(path, header)
     reader.fieldnames = header
     rows, wrong, left_open = [], [], 0
-    for cells in reader:
+    for cells in _lines(reader, path):
         line = reader.line_num
         if None in cells or None in cells.values():
             wrong.append(f"{path.name}:{line}: {len(header)} columns are needed, the line has more or fewer")
@@ -85,6 +87,13 @@ def read_quotes(path: Path) -> Quotes:
     if not rows:
         raise InputError(f"{path.name} has no quote", help="write one price per line below the header")
     return Quotes(path=path, rows=tuple(rows), left_open=left_open)
+
+
+def _lines(reader: "csv.DictReader[str]", path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise InputError(f"{path.name}: {error}", help="save it as CSV UTF-8 in the spreadsheet program") from None
 
 
 def store_quotes(store: PriceStore, quotes: Quotes, *, source: str, at: dt.datetime, is_hand_kept: bool) -> Ingested:

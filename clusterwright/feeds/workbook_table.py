@@ -3,16 +3,14 @@
 import csv
 import datetime as dt
 import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
+from clusterwright import input_files
 from clusterwright.blueprint.table import Table, table_of
 from clusterwright.errors import InputError
 
 SHEET = "Bill of materials"
-#: Most bytes that a workbook may hold unpacked: a small file can unpack to more than fits into memory.
-_MOST_BYTES = 200_000_000
 
 
 def read_workbook(path: Path, *, what: str) -> Table:
@@ -21,20 +19,10 @@ def read_workbook(path: Path, *, what: str) -> Table:
     Formulas are texts that start with `=`: what they would give is not read.
 
     Raises:
-        InputError: the file cannot be read, is no workbook, or has no such sheet.
+        InputError: the file cannot be read, is no workbook, is too large, or has no such sheet.
     """
-    import openpyxl  # noqa: PLC0415 - only where a workbook is read
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-        book = openpyxl.load_workbook(path) if unpacked <= _MOST_BYTES else None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", help=f"give a workbook of {what}") from None
-    except Exception as error:  # noqa: BLE001 - whatever a damaged archive raises
-        raise InputError(f"{path.name} is no workbook: {error}", help="save it as XLSX, or as CSV UTF-8") from None
-    if book is None:
-        raise InputError(f"{path.name} unpacks to {unpacked / 1e6:,.0f} MB", help="send the bill's sheet alone")
+    advice = "save the bill's sheet alone as XLSX, or as CSV UTF-8"
+    book = input_files.read_workbook(path, what=f"a workbook of {what}", advice=advice)
     if SHEET not in book.sheetnames and len(book.sheetnames) > 1:
         raise InputError(f"{path.name} has no sheet {SHEET!r}", help="keep the name of the bill's sheet")
     sheet = book[SHEET] if SHEET in book.sheetnames else book.worksheets[0]

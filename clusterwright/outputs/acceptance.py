@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterwright.catalog.records import System
-from clusterwright.facility import power
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.layout import managed_devices
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
+from clusterwright.facility.power_chain import SLOWS, TOO_FEW, loss
+from clusterwright.facility.power_cords import worst_load
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.outputs.vendor_tools import tools_of
@@ -51,7 +52,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         raise ValueError(f"{option.target} has no on-premises design")
     phases = {
         "Racks and cables, before power": _racks(design, standing, cables),
-        "Power and cooling": _power(design, standing),
+        "Power and cooling": _power(design, standing, system),
         "Management network": _management(design, standing),
         "Compute fabric": _fabric(design),
         "Nodes": _nodes(option, system, design),
@@ -86,11 +87,13 @@ def _racks(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cabl
     ]
 
 
-def _power(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
-    va = design.site.feed.va
+def _power(design: OnPremDesign, standing: Sequence[Rack], system: System) -> list[_Step]:
+    feed = design.site.feed
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
-    left = max(1, fullest.pdus - 1)
-    each = power.apparent_va(power_w=fullest.power_w) / left
+    what = "power shelf" if fullest.shelves else "PDU"
+    load = worst_load(fullest, feed, design.rules)
+    lives = {SLOWS: "no node goes down, all go on at lower power", TOO_FEW: "nodes of this rack go down"}
+    outcome = lives.get(loss(system, pdus=fullest.feeds, lost=1).outcome, "no node goes down")
     return [
         _Step(
             do="measure the draw of every rack under phase 8",
@@ -98,9 +101,9 @@ def _power(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
             "(nameplate)",
         ),
         _Step(
-            do="under full load open one PDU's breaker in one compute rack, close it again, go on to the next PDU",
-            expect=f"no node goes down; each of the {left} others carries at most {each / 1e3:.1f} of its "
-            f"{va / 1e3:.1f} kVA",
+            do=f"under full load open one {what}'s breaker in one compute rack, close it again, go on to the next one",
+            expect=f"{outcome}; each of the {max(1, fullest.feeds - 1)} others carries at most "
+            f"{load.failed_va / 1e3:.1f} of its {feed.va / 1e3:.1f} kVA, no line more than {load.line_a:.1f} A",
         ),
         _Step(
             do="read the inlet temperature of every node after an hour of phase 8",
@@ -228,7 +231,7 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
             _Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
             _Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
         ]
-        submit = "`kubectl apply -f kubernetes/jobs/train.yaml`"
+        submit = "`kubernetes/jobs/submit.sh --image IMAGE`"
     else:
         asked = [
             _Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
@@ -237,7 +240,7 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
                 expect=f"{option.training_nodes * hosts:,} names",
             ),
         ]
-        submit = "`sbatch launch/train.sbatch`"
+        submit = "`launch/submit.sh --host LOGIN --image IMAGE`"
     return [
         *asked,
         _Step(
@@ -245,8 +248,21 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
             expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
             "no restart",
         ),
-        _Step(
-            do="kill one node's power during the run",
-            expect="the job goes on from its last checkpoint within the planned restart",
-        ),
+        _Step(do="kill one node's power during the run", expect=_after_a_node(option)),
     ]
+
+
+def _after_a_node(option: Option) -> str:
+    """Return what the job does when a node is gone: without a spare it has to wait for that node."""
+    spare = option.failures.spare_nodes
+    if spare:
+        return (
+            f"the job goes on from its last checkpoint within the planned restart, on {option.training_nodes:,} of the "
+            f"{option.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
+        )
+    if option.failures.elastic:
+        return "the job goes on from its last checkpoint within the planned restart, with one replica less"
+    return (
+        "the job waits in the queue: it needs all nodes, and none is spare (`reliability.spare_nodes`). Give the node "
+        "its power back; the job goes on from its last checkpoint within the planned restart"
+    )

@@ -1,6 +1,6 @@
 """The bill of materials as CSV and as Markdown, with columns for a vendor's quote."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.facility.bill import Bill
@@ -59,13 +59,14 @@ def quote_cells(quote: QuotedPrice | None) -> tuple[str | float | None, ...]:
     return (quote.price, quote.currency, quote.vendor, quote.lead_time_weeks, quote.quoted_on)
 
 
-def bill_markdown(bill: Bill, prices: Prices, *, title: str) -> str:
+def bill_markdown(bill: Bill, prices: Prices, *, title: str, besides: Sequence[str] = ()) -> str:
     """Return the bill as a page: what is bought, for how much, and how well that is known.
 
     Args:
         bill: of materials.
         prices: by price key; a missing key is an unknown price.
         title: heading.
+        besides: what has to be quoted that is in no line.
     """
     head = (
         "| Line | Part | Item | Quantity | Unit | USD each | USD total | Price is | Lead time, weeks | For |",
@@ -84,7 +85,11 @@ def bill_markdown(bill: Bill, prices: Prices, *, title: str) -> str:
         rows.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     known = f"**{total:,.2f} USD** for the lines whose price is known"
     missing = f"; {unknown} of {len(bill.lines)} have none" if unknown else ""
-    return "\n".join([f"# Bill of materials of {_cell(title)}", "", *head, *rows, "", f"{known}{missing}."])
+    page = [f"# Bill of materials of {_cell(title)}", "", *head, *rows, "", f"{known}{missing}."]
+    if besides:
+        page += ["", "## To be quoted besides", "", "No line has these, and no price of them is known.", ""]
+        page += [f"- {words}" for words in besides]
+    return "\n".join(page)
 
 
 def _usd(value: float | None) -> str:

@@ -42,13 +42,16 @@ def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
 
 
 def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return a cloud's project and, for Slurm, the files that launch the job; Kubernetes' project has an example."""
+    """Return a cloud's project and the files that launch the job."""
     from clusterwright.outputs.launch import launch_files  # noqa: PLC0415 - only what is asked for is loaded
     from clusterwright.outputs.stack import stack_files  # noqa: PLC0415
 
     project = stack_files(plan, option, catalogue)
     if option.scheduler == "kubernetes":
-        return project
+        from clusterwright.outputs.kubernetes_train import kubernetes_launch_files  # noqa: PLC0415
+
+        example = project["examples/all_reduce.yaml"].content.decode()
+        return project | _under("launch", kubernetes_launch_files(plan, option, catalogue, example))
     return project | _under("launch", launch_files(plan, option, catalogue))
 
 
@@ -82,9 +85,11 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
 
         return _under("kubernetes", kubernetes_files(plan, option, catalogue))
     from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
+    from clusterwright.outputs.onprem_jobs import job_documents  # noqa: PLC0415
     from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
 
-    return slurm_files(plan, option, catalogue) | _under("launch", launch_files(plan, option, catalogue))
+    documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue)
+    return documents | _under("launch", launch_files(plan, option, catalogue))
 
 
 def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:

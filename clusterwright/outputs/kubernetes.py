@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue
@@ -9,6 +10,8 @@ from clusterwright.facility.layout import lay_out
 from clusterwright.outputs import kubernetes_jobs, kubernetes_network, kubernetes_queues
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kubernetes_cluster import (
+    NAMESPACE,
+    QUEUE,
     RACK_LABEL,
     RAIL_RESOURCE,
     UNIT_LABEL,
@@ -16,6 +19,7 @@ from clusterwright.outputs.kubernetes_cluster import (
     charts,
     cluster_of,
 )
+from clusterwright.outputs.kubernetes_worker import submit_texts
 from clusterwright.outputs.launch import max_restarts, nodes_of_job
 from clusterwright.outputs.launch_megatron import no_megatron
 from clusterwright.outputs.templates import render
@@ -62,8 +66,10 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if trains:
         job = kubernetes_jobs.train(plan, option, cluster, restarts=max_restarts(option))
         files["jobs/train.yaml"] = _documents(job)
+        submits = submit_texts(plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="queues.yaml")
+        files |= {f"jobs/{name}": content for name, content in submits.items()}
     files["README.md"] = _readme(option, cluster, trains=trains)
-    return {name: text(content) for name, content in files.items()}
+    return {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
 
 
 def _kustomization(names: Sequence[str]) -> dict[str, Any]:
@@ -116,8 +122,8 @@ def _readme(option: Option, cluster: KubernetesCluster, *, trains: bool) -> str:
         to_set.append("an S3 client in the image: this storage has no files to mount, so there is no claim `shared`.")
     if trains:
         to_set.append(
-            "data and learning rate in `jobs/train.yaml`: as written it trains on made-up tokens, which measures speed "
-            "and nothing else."
+            "image, data and learning rate of the training job: `jobs/submit.sh --image REGISTRY/NAME:TAG` sets them, "
+            "checks and submits; without data it trains on made-up tokens, which measures speed and nothing else."
         )
     if not cluster.hands_out_rails:
         to_set.append(

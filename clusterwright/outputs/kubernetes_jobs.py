@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ruamel.yaml.scalarstring import LiteralScalarString
+
 from clusterwright.outputs.kubernetes_cluster import (
     NAMESPACE,
     QUEUE,
@@ -11,6 +13,7 @@ from clusterwright.outputs.kubernetes_cluster import (
 )
 from clusterwright.outputs.kubernetes_network import rail_annotation
 from clusterwright.outputs.kubernetes_queues import SHARED, tolerated
+from clusterwright.outputs.kubernetes_worker import UNSET_IMAGE, failure_policy, settings_of, worker_command
 from clusterwright.outputs.launch import nodes_of_job
 from clusterwright.outputs.launch_megatron import argument_groups
 from clusterwright.outputs.templates import render
@@ -42,7 +45,7 @@ def all_reduce(cluster: KubernetesCluster) -> list[dict[str, Any]]:
 
 
 def train(plan: Plan, option: Option, cluster: KubernetesCluster, *, restarts: int) -> list[dict[str, Any]]:
-    """Return the plan's job: the arguments of `launch/train.sbatch`, on as many nodes; data is the user's to add.
+    """Return the plan's job: the arguments of `launch/train.sbatch`, on as many nodes; `submit.sh` adds image and data.
 
     Args:
         plan: for the model and the run.
@@ -56,19 +59,24 @@ def train(plan: Plan, option: Option, cluster: KubernetesCluster, *, restarts: i
         for line in group.lines
         for word in (["=".join(line)] if len(line) == 2 else line)  # noqa: PLR2004 - a name and its value
     ]
-    checkpoints = f"{SHARED}/checkpoints/{plan.name}"
+    checkpoints = plan.cluster.jobs.checkpoints
     arguments = [
-        f"{SHARED}/Megatron-LM/pretrain_gpt.py",
+        f"{plan.cluster.jobs.megatron}/pretrain_gpt.py",
         *words,
         *(f"--save={checkpoints}", f"--load={checkpoints}", "--split=99,1,0", "--eval-iters=0"),
-        *("--mock-data", "--tokenizer-type=NullTokenizer", f"--vocab-size={plan.workload.architecture.vocab}"),
-        "--lr=1e-4",
     ]
     name = plan.name
     job = _job(
         cluster, name, nodes=nodes_of_job(option)[1], arguments=arguments, debug="WARN", restarts=restarts,
         environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
     )  # fmt: skip
+    job["spec"]["podFailurePolicy"] = failure_policy()
+    worker = job["spec"]["template"]["spec"]["containers"][0]
+    worker |= {
+        "image": UNSET_IMAGE,
+        "command": [LiteralScalarString(word) if "\n" in word else word for word in worker_command(plan)],
+        "envFrom": settings_of(plan),
+    }
     return [_service(name), job]
 
 

@@ -8,7 +8,16 @@ from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.facility.node_ports import ETHERNET
 from clusterwright.outputs.example_job import pod_of
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.launch_fabric import settings_for, shell_line
+from clusterwright.outputs.launch_fabric import container_mounts, settings_for, shell_lines
+from clusterwright.outputs.launch_job import (
+    HOLDS,
+    MEGATRON_IMAGE,
+    MEGATRON_RELEASE,
+    SHARED,
+    job_defaults,
+    job_env,
+    launch_folder,
+)
 from clusterwright.outputs.launch_megatron import ArgumentGroup, argument_groups, no_megatron, save_interval_steps
 from clusterwright.outputs.launch_megatron_layout import uses_fsdp
 from clusterwright.outputs.launch_sharded import (
@@ -24,11 +33,22 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import layout_text, on_target
 from clusterwright.units import SECONDS_PER_DAY
 
-#: Where the shared file system is mounted, as the stacks and the node scripts do it.
-SHARED = "/shared"
 #: Interruptions in a run are random; this many times their mean, and at least as many as below, are restarted from.
 _RESTART_MARGIN = 3
 _LEAST_RESTARTS = 20
+#: The same for every job; what differs is in `job.env` and the script itself.
+_SCRIPTS = ("submit.sh", "retain_checkpoints.sh")
+#: Which adapters NCCL uses; where no row of a system names them, the job looks for them by rate and number.
+_ADAPTERS = "NCCL_IB_HCA"
+#: What Google's fabrics ask of a node's own image; `templates/node/transport_gcp.sh` looks for it at boot.
+_NODE_IMAGES = {
+    "tcpx": "the kernel linux-gcp-tcpx, NVIDIA's driver, and the receive queues of each GPU in "
+    "`/opt/tcpdirect_benchmark/gpu_rxq_configuration.textproto`, as Google's recipe for a3-highgpu-8g builds it",
+    "tcpxo": "NVIDIA's driver, and the kernel module import-helper (package dmabuf-import-helper)",
+}
+#: Which transport NCCL has to use.
+_TRANSPORT = "NCCL_NET"
+_BYTES_PER_S_OF_GBIT = 1e9 / 8
 
 
 def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -59,15 +79,22 @@ def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, 
     files = {}
     if not missing["train.sbatch"]:
         script = _sbatch(plan, option, model, catalogue, gres_type=chip.gres_type)
-        retain = assets.root() / "templates" / "launch" / "retain_checkpoints.sh"
         files["train.sbatch"] = File(content=script.encode(), executable=True)
-        files["retain_checkpoints.sh"] = File(content=retain.read_bytes(), executable=True)
+        files["job.env"] = text(job_env(plan))
+        for name in _SCRIPTS:
+            path = assets.root() / "templates" / "launch" / name
+            files[name] = File(content=path.read_bytes(), executable=True)
     if not missing["deepspeed.json"]:
         files["deepspeed.json"] = text(json_text(deepspeed_config(plan, option)))
     if not missing["accelerate_fsdp.yaml"]:
         files["accelerate_fsdp.yaml"] = text(yaml_text(accelerate_config(plan, option)))
     files["README.md"] = text(_readme(plan, option, catalogue, missing=missing))
     return files
+
+
+def has_job(plan: Plan, option: Option, catalogue: Catalogue) -> bool:
+    """Return whether a target's training job is written: Megatron-LM runs the plan on its accelerator."""
+    return catalogue.accelerators[option.accelerator].vendor == "NVIDIA" and not no_megatron(plan, option)
 
 
 def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
@@ -127,6 +154,10 @@ def _variable(group: ArgumentGroup) -> str:
 def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, gres_type: str) -> str:
     fewest, most, allocated = nodes_of_job(option)
     fabric = fabric_of(option, catalogue)
+    rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
+    if allocated == 1:
+        # GPUs of one node talk over its links: the job does not need the fabric, and starts without it.
+        rows = tuple(row for row in rows if row.name != _TRANSPORT)
     steps = milestone_steps(option)
     return render(
         "launch",
@@ -138,10 +169,13 @@ def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, g
         gres=f"gpu:{gres_type}:{option.gpus_per_node // hosts_per_node(option)}",
         keeps_running=fewest < allocated,
         shared=SHARED,
+        launch=launch_folder(plan),
+        defaults=job_defaults(plan),
+        mounts=container_mounts(rows, shared=SHARED),
+        holds=HOLDS,
         fabric=fabric,
-        fabric_lines=[
-            shell_line(row) for row in settings_for(fabric=fabric, target=option.target, instance=option.instance)
-        ],
+        fabric_lines=shell_lines(rows),
+        adapters=None if allocated == 1 or any(row.name == _ADAPTERS for row in rows) else _adapters(option, catalogue),
         # Megatron's FSDP wants more than one queue; everything else that overlaps tensor parallelism wants one.
         one_connection=not uses_fsdp(option.layout),
         vocab=model.vocab,
@@ -157,6 +191,37 @@ def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, g
         gpus_per_node=option.gpus_per_node // hosts_per_node(option),
         max_restarts=max_restarts(option),
     )
+
+
+def adapters_text(option: Option, catalogue: Catalogue) -> str:
+    """Return how a job on premises knows the adapters of the compute fabric from those of storage."""
+    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
+    for row in rows:
+        if row.name == _ADAPTERS:
+            return f"Jobs use `{row.name}={row.value}`: {row.why} ({row.source})."
+    found = _adapters(option, catalogue)
+    if found is None:
+        return "The ports of this system are unknown: set `NCCL_IB_HCA` in the environment of `sbatch`."
+    return (
+        f"No document names this system's adapters here: when a job starts, each node looks for {found['count']} "
+        f"active {found['link_layer']} ports of {found['rate_gb_per_s']} Gb/s, and stops with their names if it finds "
+        "another number. Then set `NCCL_IB_HCA` in the environment of `sbatch`, for example `=mlx5_0,mlx5_1`."
+    )
+
+
+def _adapters(option: Option, catalogue: Catalogue) -> dict[str, str | int] | None:
+    """Return by what a node's adapters of the compute fabric are recognised; None where a cloud has no others."""
+    if option.facility is None:
+        return None
+    system = catalogue.systems[option.facility.system]
+    ports, per_gpu = system.fabric_ports, system.fabric_bytes_per_s_per_gpu_one_way
+    if not ports or per_gpu is None:
+        return None
+    return {
+        "link_layer": "Ethernet" if option.facility.inventory.compute_network == ETHERNET else "InfiniBand",
+        "rate_gb_per_s": round(per_gpu * system.gpus / ports / _BYTES_PER_S_OF_GBIT),
+        "count": ports // hosts_per_node(option),
+    }
 
 
 def _node_words(option: Option) -> str:
@@ -183,8 +248,11 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
     script = not missing["train.sbatch"]
     files = [_file(name, missing[name], what) for name, what in whats.items()]
     if script:
-        kept = ("`retain_checkpoints.sh`", "started by it: keeps the checkpoints that storage is sized for")
-        files.insert(1, kept)
+        files[1:1] = [
+            ("`submit.sh`", "copies this folder to the cluster, checks what the job needs, and submits it"),
+            ("`job.env`", "the values that both start from; options of `submit.sh` win"),
+            ("`retain_checkpoints.sh`", "started by the job: keeps the checkpoints that storage is sized for"),
+        ]
     per_step = f"{layout.micro_batch} × {layout.dp} × {layout.micro_batches} = {plan.workload.global_batch_sequences}"
     saved = {"memory": "behind training (in-memory copies are not a feature of Megatron-LM)"}.get(
         failures.strategy,
@@ -200,7 +268,16 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
         layout=layout_text(layout),
         batch=f"micro-batch × replicas × micro-batches = {per_step} sequences",
         elastic=f"{_node_words(option)}.",
-        command="cd launch && sbatch train.sbatch" if script else "",
+        command=_submit_command(option) if script else "",
+        job=plan.cluster.jobs,
+        holds=HOLDS,
+        launch=launch_folder(plan),
+        shared=SHARED,
+        release=MEGATRON_RELEASE,
+        image=MEGATRON_IMAGE,
+        efa=fabric == "efa",
+        node_image=_NODE_IMAGES.get(fabric, ""),
+        adapters=_adapters(option, catalogue),
         files=files,
         checkpoints=(
             f"A checkpoint every {save_interval_steps(option):,} steps "
@@ -210,6 +287,14 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
         ),
         settings=settings_for(fabric=fabric, target=option.target, instance=option.instance),
     )
+
+
+def _submit_command(option: Option) -> str:
+    """Return what submits the job, from the machine that holds the project or the documents."""
+    example = "--image registry.example.com/team/megatron:1.0 --get-megatron"
+    if option.facility is None:
+        return f"./cluster.sh submit {example}"
+    return f"launch/submit.sh --host you@login {example}"
 
 
 def _file(name: str, why_not: str, what: str) -> tuple[str, str]:

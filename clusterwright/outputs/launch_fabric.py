@@ -1,7 +1,9 @@
 """NCCL's environment for a fabric, from `templates/launch/nccl.csv`, where every variable has its reason and source."""
 
 import csv
+import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,6 +11,7 @@ from clusterwright import assets
 
 #: In this order a variable's value may use the job's number; everything else is printed as it stands.
 _EXPANDED = "${SLURM_JOB_ID}"
+MOUNT = "mount"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,7 +19,8 @@ class Setting:
     """One row: for a fabric, cloud and instance (`any` for all), what to do and why.
 
     Attributes:
-        kind: `export` a value, `prepend` a folder to a path, `source` a script of the vendor.
+        kind: `export` a value, `prepend` a folder to a path, `source` a script of the vendor, `mount` a folder of the
+            node into a container.
     """
 
     fabric: str
@@ -51,6 +55,21 @@ def settings_for(*, fabric: str, target: str, instance: str) -> tuple[Setting, .
     )
 
 
+def shell_lines(rows: Iterable[Setting]) -> list[str]:
+    """Return the bash of the settings that a process has, which mounts are not."""
+    return [shell_line(row) for row in rows if row.kind != MOUNT]
+
+
+def container_mounts(rows: Iterable[Setting], *, shared: str) -> str:
+    """Return what a container sees of its node, as Pyxis takes it: the shared file system, and what the fabric needs.
+
+    Args:
+        rows: settings of the fabric.
+        shared: where the shared file system is mounted.
+    """
+    return ",".join(f"{path}:{path}" for path in (shared, *(row.value for row in rows if row.kind == MOUNT)))
+
+
 def shell_line(setting: Setting) -> str:
     """Return the bash of a setting, quoted; a vendor's script takes more than one line.
 
@@ -67,4 +86,6 @@ def shell_line(setting: Setting) -> str:
     if _EXPANDED in setting.value:
         head, tail = setting.value.split(_EXPANDED)
         return f'export {setting.name}={shlex.quote(head)}"{_EXPANDED}"{shlex.quote(tail) if tail else ""}'
-    return f"export {setting.name}={shlex.quote(setting.value)}"
+    # Bash takes a first = for a mistake unless it is quoted.
+    quoted = f"'{setting.value}'" if re.fullmatch("=[A-Za-z0-9_,]*", setting.value) else shlex.quote(setting.value)
+    return f"export {setting.name}={quoted}"

@@ -14,8 +14,22 @@ from clusterwright.catalog.own_facts import record_of
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling import Cable, pdu_names
 from clusterwright.facility.racks import Device, Rack
+from clusterwright.facility.site import Feed
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.netbox_power import OUTLET_COLUMNS, PORT_COLUMNS, cord_rows, cords, outlet_rows, port_rows
+from clusterwright.outputs.netbox_power import (
+    FEED_CABLE_COLUMNS,
+    FEED_COLUMNS,
+    OUTLET_COLUMNS,
+    PANEL_COLUMNS,
+    PORT_COLUMNS,
+    cord_rows,
+    feed_cable_rows,
+    feed_rows,
+    outlet_rows,
+    panel_names,
+    port_rows,
+    rack_power,
+)
 from clusterwright.outputs.tables import csv_text
 
 SITE = "planned"
@@ -62,7 +76,7 @@ class _Kind:
 
 
 def netbox_files(
-    standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue, rates: Mapping[str, int]
+    standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue, rates: Mapping[str, int], feed: Feed
 ) -> dict[str, File]:
     """Return the files by name, to be imported in order.
 
@@ -71,10 +85,11 @@ def netbox_files(
         cables: between them.
         catalogue: for the names of the products.
         rates: port rate in Gb/s by network.
+        feed: of PDUs and power shelves.
     """
     kinds = {device.sku: _kind(device, catalogue) for device in _devices(standing)}
     devices = list(_device_rows(standing, kinds))
-    power = list(cords(standing, catalogue))
+    power, panels = rack_power(standing, feed), panel_names(standing, feed)
     roles = sorted({str(row[1]) for row in devices})
     makers = sorted({kind.maker for kind in kinds.values()} | {"Generic"})
     files = {f"1-device-types/{kind.slug}.yaml": text(_type_yaml(kind)) for kind in kinds.values()}
@@ -91,6 +106,8 @@ def netbox_files(
             ("site", "name", "status", "width", "u_height"),
             ((SITE, rack.name, "planned", 19, rack.height_u) for rack in standing),
         ),
+        "4-power-panels.csv": (PANEL_COLUMNS, ((SITE, panel) for panel in panels)),
+        "5-power-feeds.csv": (FEED_COLUMNS, feed_rows(power, panels, feed, SITE)),
         "5-devices.csv": (
             ("name", "role", "manufacturer", "device_type", "site", "rack", "position", "face", "status"),
             devices,
@@ -100,6 +117,7 @@ def netbox_files(
         "6-power-ports.csv": (PORT_COLUMNS, port_rows(power)),
         "7-cables.csv": (_CABLE_COLUMNS, _cable_rows(cables)),
         "7-power-cables.csv": (_CABLE_COLUMNS, cord_rows(power)),
+        "7-power-feed-cables.csv": (FEED_CABLE_COLUMNS, feed_cable_rows(power, panels)),
     }
     return files | {name: text(csv_text(header, rows)) for name, (header, rows) in tables.items()}
 

@@ -51,12 +51,14 @@ def fabric_csv(design: OnPremDesign) -> str:
     inband, ports = inventory.inband, design.rules.inband_leaf_ports
     uplinks = inband.leaf * 2 * inband.leaf_uplinks
     core = inband.aggregation * inband.core * inband.aggregation_uplinks
+    border = inband.border_links
     oob_uplinks = 2 * inventory.oob_switches
     leaf_down = inband.host_cables + oob_uplinks
     for tier, count, below, above in (
-        ("leaf", inband.leaf, leaf_down, uplinks + 2 * inband.peer_cables),
-        ("aggregation", inband.aggregation, uplinks, core),
-        ("core", inband.core, core, 0),
+        ("leaf", inband.leaf, leaf_down, uplinks + 2 * inband.peer_cables + (0 if inband.aggregation else border)),
+        ("aggregation", inband.aggregation, uplinks, core + (border if inband.aggregation and not inband.core else 0)),
+        ("core", inband.core, core, border if inband.core else 0),
+        ("border", inband.border, border, inband.uplinks),
     ):
         rows.append(
             ("in-band", tier, INBAND_SWITCH, count, ports, below, above, count * ports - below - above, "A and B")

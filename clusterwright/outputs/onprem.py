@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.addresses import addresses, subnets
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.checklist import checks
 from clusterwright.facility.design import OnPremDesign
@@ -17,7 +18,9 @@ from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.netlist import netlist
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
+from clusterwright.facility.server_roles import server_roles
 from clusterwright.outputs.acceptance import acceptance
+from clusterwright.outputs.address_tables import address_files
 from clusterwright.outputs.bill_of_materials import bill_xlsx
 from clusterwright.outputs.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
 from clusterwright.outputs.checklist import checklist
@@ -25,18 +28,20 @@ from clusterwright.outputs.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.netbox import netbox_files
+from clusterwright.outputs.netbox import SITE, netbox_files
+from clusterwright.outputs.netbox_power import rack_power
 from clusterwright.outputs.network_tables import fabric_csv, racks_csv
 from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
-from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.rack_drawing import MOST_IN_FILE, rack_pages
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
 
 #: The line of the README on the files of each scheduler.
 _SCHEDULERS = {
-    "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |",
+    "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |\n"
+    "| `jobs.md`, `launch/` | what jobs need on the machines; the training job, and what submits it |",
     "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",
 }
 
@@ -117,14 +122,22 @@ def _documents(
     return {
         "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known)),
-        "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title)),
+        "bill_of_materials.md": text(
+            bill_markdown(design.bill, known, title=title, besides=_to_be_quoted(design, standing))
+        ),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
         "racks.csv": text(racks_csv(standing)),
-        "racks.svg": text(racks_svg(standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items)),
+        **{
+            name: text(page)
+            for name, page in rack_pages(
+                standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items
+            ).items()
+        },
         "fabric.csv": text(fabric_csv(design)),
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
         **_fabric_graphs(design),
         **_cable_files(cables, made_on),
+        **_address_files(design, cables),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
         "checklist.md": text(checklist(checks(design, standing, cables, catalogue), title=title)),
@@ -161,6 +174,33 @@ def _cable_files(cables: Sequence[Cable], made_on: dt.date) -> dict[str, File]:
     return files
 
 
+def _to_be_quoted(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
+    """Return what a vendor is asked for beside the lines: cords, licences, freight, support, work."""
+    inventory = design.inventory
+    cords = sum(len(rack.cords) for rack in rack_power(standing, design.site.feed) if rack.strips)
+    return [
+        f"Power cords: {cords:,}, one for each supply (`netbox/7-power-cables.csv`), with the plugs of both ends.",
+        (
+            f"Licences: NVIDIA AI Enterprise for {inventory.gpus:,} GPUs if it is wanted (`tco.owner` counts it), and "
+            f"those of {inventory.compute_managers + inventory.storage_managers} fabric managers, storage and switches "
+            "as their vendors sell them."
+        ),
+        "Freight, its insurance and duty: a share of the equipment, once `tco.owner` gives it.",
+        "Support, installation, and the fibre of the links to the users' network by its length.",
+        (
+            "Parts without a maker's number here (transceivers, fibres and PDUs named by kind) are to be named in the "
+            "quote."
+        ),
+    ]
+
+
+def _address_files(design: OnPremDesign, cables: Sequence[Cable]) -> dict[str, File]:
+    """Return networks, addresses and hosts for DHCP, as tables and for NetBox."""
+    managed = sum(cable.tier == "management" for cable in cables)
+    networks = subnets(design.inventory, design.rules.network, managed=managed)
+    return address_files(networks, addresses(design.inventory, networks, in_order(cables)), site=SITE)
+
+
 def _netbox(
     design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
 ) -> dict[str, File]:
@@ -171,7 +211,7 @@ def _netbox(
         "in-band": 100,
         "out-of-band": 1,
     }
-    return netbox_files(standing, cables, catalogue, rates)
+    return netbox_files(standing, cables, catalogue, rates, design.site.feed)
 
 
 def _readme(
@@ -197,7 +237,10 @@ def _readme(
             "| `bill_of_materials.xlsx`, `.csv`, `.md` | every part with its price; a vendor fills the quote columns, "
             "`clusterwright build … --quotes FILE` reads them |"
         ),
-        "| `racks.svg`, `racks.csv` | elevations, and what stands in which rack unit |",
+        (
+            f"| `racks.svg`{', `racks/`' if len(standing) > MOST_IN_FILE else ''}, `racks.csv` | elevations, and what "
+            "stands in which rack unit |"
+        ),
         "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
         "| `fabric.dot` | the compute fabric for Graphviz |",
         *_graph_rows(inventory),
@@ -206,6 +249,8 @@ def _readme(
             "port, rack by rack, with kind and length, to tick off |"
         ),
         "| `labels.csv` | what to print on both ends of every link, by lines of a wrap-around label |",
+        "| `ip-networks.csv`, `ip-plan.csv` | networks with VLAN, prefix and gateway; the address of every interface |",
+        "| `dhcp-hosts.csv` | machines that ask for an address; fill in the MACs when they are delivered |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
         "| `floor_plan.svg` | rows, hot and cold aisles, every rack by kind with its power |",
         "| `checklist.md` | the check-list of the data centre: pass, fail or unknown with number and limit |",
@@ -224,11 +269,14 @@ def _readme(
         ),
         f"- Storage network: {tiers_text(inventory.storage_fabric)} {inventory.storage_switch}, sides A and B.",
         f"- Ethernet: {inventory.inband.switches} in-band and {inventory.oob_switches} out-of-band switches.",
+        *_inband_words(design),
         (
-            f"- Racks: {design.compute_racks} with at most {design.nodes_per_rack} nodes each, {design.network_racks} "
-            f"for switches, {design.service_racks} for storage and servers. The fullest draws "
+            f"- Racks: {design.compute_racks} with {_nodes_each(design.nodes_per_rack)}, "
+            f"{design.network_racks + design.service_racks} for switches, storage and servers, half of all on "
+            "either of two sides, so that no rack holds all of a function. The fullest draws "
             f"{fullest.power_w / 1e3:.1f} of {design.site.rack_power_w / 1e3:.1f} kW ({fullest.name})."
         ),
+        _servers(inventory, scheduler),
         f"- Cables: {len(cables):,} links ({drawn}); the longest is {longest.length_m:g} m.",
         f"- Spares: {spares_in_words(design.rules.spares)}; `procurement.md` has them and the lead times.",
         *(f"- {note}" for note in inventory.notes),
@@ -248,6 +296,37 @@ def _readme(
     return "\n".join(lines)
 
 
+def _inband_words(design: OnPremDesign) -> list[str]:
+    """Return what the in-band network carries when everybody sends, and its way to the users, in sentences."""
+    inventory, inband = design.inventory, design.inventory.inband
+    hosts = len(inventory.hosts())
+    ratio = inband.oversubscription(design.rules.inband_hosts_per_leaf)
+    words = "- In-band: two leaves join every host and server directly, so nothing is shared between them."
+    if inband.aggregation:
+        words = (
+            f"- In-band: {ratio:.3g}:1 oversubscribed between leaves that are furthest apart: when all hosts send "
+            f"across the top at once, each has {100 / ratio:.3g} Gb/s of a port's 100. Logins, provisioning and NFS "
+            "live with it, checkpoints and training data do not: those go over the storage network. "
+            "`site.network.leaf_uplinks` (now "
+            f"{inband.leaf_uplinks}) widens it."
+        )
+    if not inband.border:
+        return [
+            words,
+            "- Border: none (site.network.uplinks: 0): users reach the cluster in no way that is planned here.",
+        ]
+    shared = inband.uplinks * 100 / hosts
+    return [
+        words,
+        (
+            f"- Border: {inband.border} switches with {inband.uplinks} links of 100 Gb/s to the users' network, "
+            f"{shared:.3g} Gb/s for each host. One link for 32 hosts, from 4 to 32: NVIDIA's reference design buys 4 "
+            "for 127 nodes (RA-11333-001, Table 8), the ratio beyond is assumed; `site.network.uplinks` sets another "
+            "number. The firewall is the users' network's."
+        ),
+    ]
+
+
 def _graph_rows(inventory: Inventory) -> list[str]:
     if inventory.compute_network != INFINIBAND_NETWORK:
         return []
@@ -256,6 +335,18 @@ def _graph_rows(inventory: Inventory) -> list[str]:
         f"| `{file}` | the compute fabric for InfiniBand tools |",
         "| `storage.ibnetdiscover` | the storage network for InfiniBand tools |",
     ]
+
+
+def _nodes_each(count: int) -> str:
+    return "1 node each" if count == 1 else f"at most {count} nodes each"
+
+
+def _servers(inventory: Inventory, scheduler: str) -> str:
+    said = []
+    for role in server_roles(inventory.servers(), scheduler=scheduler):
+        first, last = role.servers[0], role.servers[-1]
+        said.append(f"{role.role} on {first if first == last else f'{first} to {last}'}")
+    return f"- Management servers, in turn on either side: {'; '.join(said)}."
 
 
 def _planes(inventory: Inventory) -> str:

@@ -23,6 +23,7 @@ from clusterwright.facility.power_chain import (
     sources_of,
     supply_rule,
 )
+from clusterwright.facility.power_cords import worst_load
 from clusterwright.facility.rack_limits import compute_limits, nodes_per_rack
 from clusterwright.facility.racks import Rack
 from clusterwright.units import percent
@@ -70,23 +71,25 @@ def _kva(va: float) -> str:
 
 def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> list[str]:
     feed, rules = design.site.feed, design.rules
-    pdus = design.pdus_per_compute_rack
+    whole, pdus = next((rack.shelves > 0, rack.feeds) for rack in standing if rack.kind == "compute")
+    what = "power shelf" if whole else "PDU"
+    plural = "power shelves" if whole else "PDUs"
     sources = sources_of(feed, standing)
     worst = max(pdus_of_source(pdus, source, sources) for source in range(sources))
-    given = "given" if feed.sources else "one for each PDU of a rack (assumed)"
+    given = "given" if feed.sources else "as many as the PDUs of a rack (assumed)"
     loads = source_loads(standing, feed, rules)
     return [
         "",
-        "## When a PDU or a feed fails",
+        f"## When a {what} or a feed fails",
         "",
-        _supplies(system, pdus),
+        _supplies(system, f"each {what} on a feed of its own" if whole else f"spread evenly over {pdus} PDUs"),
         "",
-        "| what fails | PDUs left of a compute rack | supplies left of a node | outcome |",
+        f"| what fails | {plural} left of a compute rack | supplies left of a node | outcome |",
         "|---|---:|---:|---|",
-        _loss_row("one PDU", pdus, loss(system, pdus=pdus, lost=1)),
+        _loss_row(f"one {what}", pdus, loss(system, pdus=pdus, lost=1)),
         _loss_row(f"one of {sources} feeds", pdus, loss(system, pdus=pdus, lost=worst)),
         "",
-        f"Independent feeds: {sources}, {given}. PDUs of a rack take them in turn.",
+        f"Independent feeds: {sources}, {given}. The {plural} of a rack take them in turn.",
         "",
         "| feed | all alive | most when another fails |",
         "|---|---:|---:|",
@@ -94,11 +97,11 @@ def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> l
     ]
 
 
-def _supplies(system: System, pdus: int) -> str:
+def _supplies(system: System, how: str) -> str:
     if system.psu_count is None or system.psu_needed is None:
         return f"How many power supplies {system.name} has, and how many of them must live, is not in the catalogue."
     rule = supply_rule(system.psu_count, system.psu_needed)
-    return f"{system.name} has power supplies {rule}, spread evenly over {pdus} PDUs."
+    return f"{system.name} has power supplies {rule}, {how}."
 
 
 def _loss_row(what: str, pdus: int, left: Loss) -> str:
@@ -113,28 +116,29 @@ def _breakers(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
         "## Breakers",
         "",
         (
-            "A breaker carries 80 % of its rating all the time. Load of one PDU when another of its rack has failed, "
-            f"at {feed.name}:"
+            "A breaker carries 80 % of its rating all the time. Load of one PDU, or feed of a power shelf, when "
+            f"another of its rack has failed, at {feed.name}. The current is that of the fullest phase: supplies that "
+            "three does not divide load the phases unevenly."
         ),
         "",
-        "| rack | PDUs | each, all alive | each, one failed | current | breaker needed | next sold | planned |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| rack | feeds | each, all alive | each, one failed | if even | fullest phase | needed | sold | planned |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for kind in ("compute", "network", "services"):
         racks = [rack for rack in standing if rack.kind == kind]
         if not racks:
             continue
         fullest = max(racks, key=lambda rack: rack.power_w)
-        va = rack_va(fullest.power_w, feed, rules)
-        worst = va / max(1, fullest.pdus - 1)
-        needed, sold = breaker_needed_a(worst, feed)
+        load = worst_load(fullest, feed, rules)
+        needed, sold = breaker_needed_a(load.line_a)
         lines.append(
             row(
                 f"{fullest.name} (fullest of {kind})",
-                str(fullest.pdus),
-                _kva(va / fullest.pdus),
-                _kva(worst),
-                f"{needed * power.CONTINUOUS_SHARE:.1f} A",
+                str(fullest.feeds),
+                _kva(load.alive_va),
+                _kva(load.failed_va),
+                f"{load.even_a:.1f} A",
+                f"{load.line_a:.1f} A",
                 f"{needed:.1f} A",
                 "larger than any listed" if sold is None else f"{sold:g} A",
                 f"{feed.breaker_a:g} A",

@@ -7,6 +7,7 @@ from clusterwright.facility import power
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.devices import node_power_w
 from clusterwright.facility.power_chain import rack_va
+from clusterwright.facility.power_cords import worst_load
 from clusterwright.facility.rack_limits import WHOLE_RACK_U, compute_limits
 from clusterwright.facility.racks import Rack
 from clusterwright.outputs.power_chain_sheet import chain_sections, row
@@ -56,7 +57,7 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
             f"{_binding(design, catalogue)}"
         ),
         "",
-        "| racks | kind | power each | of the limit | heat each | air each | PDUs | weight each |",
+        "| racks | kind | power each | of the limit | heat each | air each | feeds | weight each |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
         *_rack_rows(design, standing),
         "",
@@ -87,6 +88,7 @@ def _loads(design: OnPremDesign) -> list[str]:
         inventory.compute_switches
         + inventory.storage_fabric.switches
         + inventory.inband.switches
+        + inventory.inband.border
         + inventory.oob_switches
     )
     boxes = inventory.storage.boxes
@@ -114,9 +116,9 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
     """One row per set of equal racks, so that a large hall stays readable."""
     sets: dict[tuple[str, int, float, float, float], list[str]] = {}
     for rack in standing:
-        sets.setdefault((rack.kind, rack.pdus, rack.power_w, rack.power_limit_w, rack.weight_kg), []).append(rack.name)
+        sets.setdefault((rack.kind, rack.feeds, rack.power_w, rack.power_limit_w, rack.weight_kg), []).append(rack.name)
     rows = []
-    for (kind, pdus, watts, limit_w, kilograms), names in sets.items():
+    for (kind, feeds, watts, limit_w, kilograms), names in sets.items():
         shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)} racks)"  # noqa: PLR2004 - fits a cell
         rows.append(
             row(
@@ -126,7 +128,7 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
                 percent(watts / limit_w),
                 f"{power.heat_btu_per_h(power_w=watts):,.0f} BTU/h",
                 f"{power.airflow_cfm(power_w=watts, rise_c=design.site.air_rise_c):,.0f} CFM",
-                str(pdus),
+                str(feeds),
                 f"{kilograms:,.0f} kg",
             )
         )
@@ -136,23 +138,26 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
 def _feeds(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue) -> list[str]:
     feed = design.site.feed
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
-    left = max(1, fullest.pdus - 1)
+    left = max(1, fullest.feeds - 1)
     asked = rack_va(fullest.power_w, feed, design.rules)
-    each = asked / left
+    each = worst_load(fullest, feed, design.rules).failed_va
     holds = "holds" if each <= feed.va * (1 + 1e-9) else "does NOT hold: use larger feeds or fewer nodes per rack"
+    what = f"{fullest.shelves} power shelves" if fullest.shelves else f"{fullest.pdus} PDUs"
+    others = "2 (feeds A and B) in every other rack. Those are filled only so far that one feed carries the whole rack."
+    if fullest.shelves:
+        counted = f"- {design.pdus} PDUs in all: none in racks that are delivered whole, {others}"
+    else:
+        counted = f"- {design.pdus} PDUs in all: {design.pdus_per_compute_rack} in each compute rack, {others}"
     formula = "V x A x 0.8" if feed.direct else "1.732 x V x A x 0.8"
     kind = "DC" if feed.direct else "V three-phase"
     volts = f"{feed.line_v:g} V {kind}" if feed.direct else f"{feed.line_v:g} {kind}"
     return [
         f"- A PDU at {volts} and {feed.breaker_a:g} A carries {feed.va / 1e3:.1f} kVA all the time ({formula}).",
         (
-            f"- A full compute rack needs {asked / 1e3:.1f} kVA. With {fullest.pdus} PDUs, losing one leaves {left} "
+            f"- A full compute rack needs {asked / 1e3:.1f} kVA. With {what}, losing one leaves {left} "
             f"with {each / 1e3:.1f} kVA each: it {holds}."
         ),
-        (
-            f"- {design.pdus} PDUs in all: {design.pdus_per_compute_rack} in each compute rack, 2 (feeds A and B) in "
-            "every other rack. Those are filled only so far that one feed carries the whole rack."
-        ),
+        counted,
         *_whole(design, catalogue),
     ]
 
@@ -161,4 +166,8 @@ def _whole(design: OnPremDesign, catalogue: Catalogue) -> list[str]:
     system = design.node(catalogue)
     if (system.height_u or 0) < WHOLE_RACK_U:
         return []
-    return [f"- {system.name} has power shelves instead of PDUs: what is counted as its PDUs are the feeds to them."]
+    shelves = system.psu_count or 0
+    circuits = f"{shelves * design.inventory.nodes:,} circuits of {design.site.feed.breaker_a:g} A"
+    return [
+        f"- {system.name} comes with {shelves} power shelves instead of PDUs, each on a feed of its own: {circuits}."
+    ]

@@ -14,7 +14,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError
 from clusterwright.facility.layout import lay_out
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.rack_drawing import racks_svg
+from clusterwright.outputs.rack_drawing import FOLDER, INDEX, racks_svg
 from clusterwright.plan.record import Option, Plan
 
 FILE = "drawings.pdf"
@@ -24,7 +24,6 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 PAGE_MM, MARGIN_MM = (420, 297), 10
 #: Elevations on a page: so many that the smallest words are still read at A3.
 RACKS_PER_PAGE = 6
-_RACKS = "racks.svg"
 _SECONDS = 300
 #: Dates of the file's making, which would make two prints of the same drawings differ.
 _MADE = re.compile(rb"/(CreationDate|ModDate) \(D:\d{14}")
@@ -54,7 +53,8 @@ def drawing_pages(plan: Plan, option: Option, catalogue: Catalogue, files: Mappi
     design = option.facility
     if design is None:
         raise ValueError(f"{option.target} has no on-premises design")
-    pages = [file.content.decode() for name, file in sorted(files.items()) if name.endswith(".svg") and name != _RACKS]
+    others = [name for name in sorted(files) if name.endswith(".svg") and not name.startswith(f"{FOLDER}/")]
+    pages = [files[name].content.decode() for name in others if name != INDEX]
     inventory = replace(design.inventory, host_prefix=plan.cluster.host_prefix)
     standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
     for start in range(0, len(standing), RACKS_PER_PAGE):

@@ -13,6 +13,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from clusterwright import __version__, assets
+from clusterwright.blueprint import user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.folder import File, text
 
@@ -26,6 +27,7 @@ _WORKFLOW = ".github/workflows/infrastructure.yml"
 _CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
 #: What stands in it for the version that the pull request's cost is made with.
 _VERSION = "CLUSTERWRIGHT_VERSION"
+_OF_ONE_CLOUD = ("secret", "metric", "transport")
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")
 #: Boot scripts that a pod of Kubernetes runs too, beside the one that publishes its cloud's metric.
 _OF_PODS = (".shellcheckrc", "busy_gpus.sh", "http.sh")
@@ -96,7 +98,10 @@ def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
     for overlay in ("every_cloud", scheduler, f"{cloud}/base", f"{cloud}/{scheduler}"):
         for path, file in copied(root / "stacks" / overlay).items():
             yield f"stacks/{overlay}", path, file
-    foreign = {f"secret_{place}.sh" for place in _OTHER_PLACES} - {f"secret_{cloud}.sh"}
+    if scheduler == "slurm":
+        rules = Path(user_list.__file__)
+        yield "clusterwright/blueprint", "gpu_cluster/user_list.py", File(content=rules.read_bytes())
+    foreign = {f"{kind}_{place}.sh" for kind in _OF_ONE_CLOUD for place in _OTHER_PLACES if place != cloud}
     for path, file in copied(root / "templates" / "node").items():
         if path not in foreign if scheduler == "slurm" else path in (*_OF_PODS, f"metric_{cloud}.sh"):
             yield "templates/node", f"node/{path}", file

@@ -7,7 +7,7 @@ stacks' own pages, which follow after this one.
 from collections.abc import Iterator, Sequence
 
 from clusterwright.outputs.project_files import log_in
-from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
+from clusterwright.outputs.stack_configuration.shared import secrets_provider, stack_name, state_url
 from clusterwright.outputs.stack_fill_ins import FillIn
 from clusterwright.outputs.templates import render
 from clusterwright.plan.money import money, told, told_code
@@ -56,7 +56,9 @@ _EXISTING_OFFERED = (
 )
 
 
-def project_readme(plan: Plan, option: Option, missing: Sequence[FillIn], *, zone: str, pages: str) -> str:
+def project_readme(
+    plan: Plan, option: Option, missing: Sequence[FillIn], *, zone: str, pages: str, submits: bool
+) -> str:
     """Return the README's text.
 
     Args:
@@ -65,11 +67,13 @@ def project_readme(plan: Plan, option: Option, missing: Sequence[FillIn], *, zon
         missing: what only the user knows.
         zone: as written in the configuration.
         pages: the stacks' own pages, which are appended one level down.
+        submits: whether a training job is written.
     """
     return render(
         "project",
         "README.md.j2",
         title=plan.name,
+        submits=submits,
         cloud=NAME_OF_TARGET[option.target],
         cluster=cluster_text(option),
         region=option.region,
@@ -84,7 +88,7 @@ def project_readme(plan: Plan, option: Option, missing: Sequence[FillIn], *, zon
         state=_state(option),
         zone=_zone(option, zone),
         layers=[
-            {"name": layer, "holds": holds, "configuration": f"{layer}/Pulumi.{plan.cluster.name}.yaml"}
+            {"name": layer, "holds": holds, "configuration": f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"}
             for layer, holds in HOLDS[option.scheduler].items()
         ],
         look=_LOOK[option.scheduler],

@@ -1,11 +1,16 @@
 """Rack elevations: every rack with its units, devices, power against the limit and weight."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 
 from clusterwright.facility.racks import Placement, Rack
 from clusterwright.outputs import drawing
 from clusterwright.units import percent
 
+#: The file of a small hall, and the index of the pages of a large one, which lie in a folder.
+INDEX, FOLDER = "racks.svg", "racks"
+_INDEX_LINE = 20.0
 _UNIT = 12.0
 _WIDTH = 150.0
 _SCALE = 20.0
@@ -20,6 +25,49 @@ _LEGEND = (
     ("management", "management"),
     ("storage", "storage"),
 )
+
+
+#: Elevations in one file; a hall with more gets pages and an index, so that no file is too large to open.
+MOST_IN_FILE = 60
+
+
+def rack_pages(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str] = ()) -> dict[str, str]:
+    """Return the elevations of all racks by file name: `racks.svg`, or an index of that name and pages of 60 racks.
+
+    Args:
+        racks: to draw, in the order they stand.
+        title: heading.
+        unknown_items: names of what has no known power, for the legend.
+    """
+    if len(racks) <= MOST_IN_FILE:
+        return {INDEX: racks_svg(racks, title=title, unknown_items=unknown_items)}
+    parts = [racks[start : start + MOST_IN_FILE] for start in range(0, len(racks), MOST_IN_FILE)]
+    pages = {
+        f"{FOLDER}/{part[0].name}-{part[-1].name}.svg": racks_svg(
+            part, title=f"{title} {part[0].name} to {part[-1].name}", unknown_items=unknown_items
+        )
+        for part in parts
+    }
+    return {INDEX: _index(dict(zip(pages, parts, strict=True)), title=title)} | pages
+
+
+def _index(pages: Mapping[str, Sequence[Rack]], *, title: str) -> str:
+    """Return the list of pages, each a link with its racks by kind and their power."""
+    total = sum(len(racks) for racks in pages.values())
+    count = f"{drawing.counted(total, 'rack')} on {drawing.counted(len(pages), 'page')}"
+    marks = [
+        drawing.text(_MARGIN, 34, title, size=20, weight="bold"),
+        drawing.text(_MARGIN, 56, f"{count}, in the order they stand. The floor plan shows where.", size=12),
+    ]
+    for row, (file, racks) in enumerate(pages.items()):
+        kinds = Counter(rack.kind for rack in racks)
+        said = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+        watts = sum(rack.power_w for rack in racks)
+        words = f"{racks[0].name} to {racks[-1].name}: {said}, {watts / 1e3:,.0f} kW"
+        shown = drawing.text(_MARGIN, 84 + row * _INDEX_LINE, words, size=12, fill="#1f5f9b")
+        marks.append(f'<a href="{escape(file)}">{shown}</a>')
+    height = 84 + len(pages) * _INDEX_LINE + _MARGIN
+    return drawing.page(760, height, title=title, description=f"Index of elevations: {count}.", marks=marks)
 
 
 def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str] = ()) -> str:
@@ -47,6 +95,7 @@ def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str]
         ),
     ]
     marks += _legend(66, unknown_items)
+    marks.append(_empty_racks({rack.height_u for rack in racks}))
     for index, rack in enumerate(racks):
         row, column = divmod(index, columns)
         marks += _rack(rack, _MARGIN + column * step_x, top + row * step_y)
@@ -72,18 +121,32 @@ def _rack(rack: Rack, x: float, y: float) -> list[str]:
     marks = [
         "<g>",
         drawing.text(left, y + 16, f"Rack {rack.name}", size=14, weight="bold"),
-        drawing.text(left, y + 32, f"{rack.kind}, {drawing.counted(rack.pdus, 'PDU')}", size=11),
+        drawing.text(left, y + 32, f"{rack.kind}, {_feeds(rack)}", size=11),
         drawing.box(left, top, _WIDTH, height, fill="#f5f7fa", title=f"rack {rack.name}, {rack.height_u} U"),
+        f'<use href="#u{rack.height_u}" x="{drawing.number(left)}" y="{drawing.number(top)}"/>',
     ]
-    for unit in range(1, rack.height_u + 1):
-        bottom = top + height - (unit - 1) * _UNIT
-        marks.append(drawing.text(left - 4, bottom - 3, str(unit), size=7.5, anchor="end", fill="#52606d"))
-        if unit > 1:
-            marks.append(drawing.line(left, bottom, left + _WIDTH, bottom, stroke="#e4e7eb", width=0.5))
     marks += [mark for placed in rack.placements for mark in _device(placed, left, top + height)]
     marks += _load(rack, left, top + height + 8)
     marks.append("</g>")
     return marks
+
+
+def _empty_racks(heights: Iterable[int]) -> str:
+    """Return the numbers and lines of the units of an empty rack, defined once for each height."""
+    shapes = []
+    for height_u in sorted(heights):
+        marks = []
+        for unit in range(1, height_u + 1):
+            bottom = (height_u - unit + 1) * _UNIT
+            marks.append(drawing.text(-4, bottom - 3, str(unit), size=7.5, anchor="end", fill="#52606d"))
+            if unit > 1:
+                marks.append(drawing.line(0, bottom, _WIDTH, bottom, stroke="#e4e7eb", width=0.5))
+        shapes.append(f'<g id="u{height_u}">{"".join(marks)}</g>')
+    return f"<defs>{''.join(shapes)}</defs>"
+
+
+def _feeds(rack: Rack) -> str:
+    return f"{rack.shelves} power shelves" if rack.shelves else drawing.counted(rack.pdus, "PDU")
 
 
 def _device(placed: Placement, left: float, floor: float) -> list[str]:

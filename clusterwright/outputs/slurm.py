@@ -1,13 +1,17 @@
 """From a plan to Slurm's four files for its cluster on premises."""
 
+from clusterwright.blueprint.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import MissingFactError
+from clusterwright.facility.hop_groups import hop_groups
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.slurm_cluster import SlurmCluster, slurm_texts, two_level_topology
+from clusterwright.outputs.slurm_cluster import SlurmCluster, slurm_texts, topology_of
 from clusterwright.plan.record import Option, Plan
 
-#: The first management server, by the name it has in the racks, runs slurmctld.
-CONTROLLER_HOST = "mgmt-001"
+#: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over.
+CONTROLLER_HOST, BACKUP_HOST = "mgmt-001", "mgmt-002"
+#: The queue, on the shared file system, for both controllers.
+STATE_FOLDER = f"{SHARED_PATH}/slurm/slurmctld"
 #: Share of a node's memory that jobs may use; the rest is for the operating system and page tables. An assumption.
 JOB_MEMORY_SHARE = 0.95
 
@@ -37,6 +41,8 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
     return SlurmCluster(
         cluster_name=plan.cluster.name,
         controller_host=CONTROLLER_HOST,
+        backup_host=BACKUP_HOST,
+        state_folder=STATE_FOLDER,
         host_prefix=plan.cluster.host_prefix,
         node_count=option.nodes * hosts,
         sockets=sockets // hosts,
@@ -46,7 +52,7 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         gpus_per_node=system.gpus // hosts,
         gres_type=catalogue.accelerators[system.accelerator].gres_type,
         partition=plan.cluster.partition,
-        topology=two_level_topology([node + 1 for node in unit] for unit in option.facility.fabric.unit_nodes()),
+        topology=topology_of(hop_groups(option.facility.fabric, hosts_per_node=hosts)),
     )
 
 

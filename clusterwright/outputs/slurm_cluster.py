@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clusterwright.blueprint import names
+from clusterwright.facility.hop_groups import HopGroup
 from clusterwright.outputs.templates import render
 
 #: In the order in which an operator reads them.
@@ -17,11 +18,18 @@ _GRES_TYPE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopologySwitch:
-    """One line of topology.conf: a name, and either the nodes (numbers from 1) or the switches below it."""
+    """One line of topology.conf.
+
+    Attributes:
+        name: of the entry.
+        nodes, switches: below it, one of the two; nodes are numbers from 1.
+        hops: switches of the fabric between two nodes of it on one rail, at most.
+    """
 
     name: str
     nodes: tuple[int, ...] = ()
     switches: tuple[str, ...] = ()
+    hops: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +45,8 @@ class SlurmCluster:
         gpus_per_node, gres_type: GPUs of one node and their Slurm type, for example `h100`.
         topology: leaf entries first, then what is above them; every node in exactly one leaf entry.
         accounting_host: host of slurmdbd, None for no accounting.
+        backup_host: second controller, which takes over when the first is gone; None for none.
+        state_folder: of the queue; on a file system that both controllers mount where there are two.
     """
 
     cluster_name: str
@@ -52,6 +62,8 @@ class SlurmCluster:
     partition: str
     topology: tuple[TopologySwitch, ...]
     accounting_host: str | None = None
+    backup_host: str | None = None
+    state_folder: str = "/var/lib/slurm/slurmctld"
 
     def __post_init__(self) -> None:
         """Refuse what Slurm would refuse, or worse, only warn of in its log.
@@ -63,7 +75,10 @@ class SlurmCluster:
         names.cluster_name(self.cluster_name)
         names.partition_name(self.partition)
         names.host_prefix(self.host_prefix)
-        for host in (self.controller_host, *([] if self.accounting_host is None else [self.accounting_host])):
+        for host in (
+            self.controller_host,
+            *(host for host in (self.accounting_host, self.backup_host) if host is not None),
+        ):
             if _HOST.fullmatch(host) is None:
                 raise ValueError(f"{host!r} is not a host name")
         if _GRES_TYPE.fullmatch(self.gres_type) is None:
@@ -152,19 +167,23 @@ def gpu_groups(*, gpus: int, sockets: int, cores_per_socket: int) -> tuple[dict[
     )
 
 
-def two_level_topology(unit_nodes: Iterable[Iterable[int]]) -> tuple[TopologySwitch, ...]:
-    """Return a topology with one leaf entry per scalable unit, and a spine above them if there is more than one.
+def topology_of(groups: Iterable[HopGroup]) -> tuple[TopologySwitch, ...]:
+    """Return an entry for each group of nodes by the switches between them; an entry is no switch that exists.
 
-    In a rail-optimised fabric a node has a port on every leaf of its unit, so for Slurm the unit is the leaf switch:
-    any two of its nodes are one switch apart on each rail.
+    In a rail-optimised fabric a node has a port on every leaf of its unit, so for Slurm the unit is the leaf switch.
 
     Args:
-        unit_nodes: node numbers (from 1) of each unit.
+        groups: of a fabric, leaves first.
     """
-    leaves = tuple(TopologySwitch(name=f"su{i}", nodes=tuple(nodes)) for i, nodes in enumerate(unit_nodes, start=1))
-    if len(leaves) == 1:
-        return leaves
-    return (*leaves, TopologySwitch(name="spine", switches=tuple(leaf.name for leaf in leaves)))
+    return tuple(
+        TopologySwitch(
+            name=group.name,
+            nodes=tuple(node + 1 for node in group.nodes),
+            switches=group.members,
+            hops=group.switches,
+        )
+        for group in groups
+    )
 
 
 def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
@@ -180,6 +199,7 @@ def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
         "gpu_groups": gpu_groups(
             gpus=cluster.gpus_per_node, sockets=cluster.sockets, cores_per_socket=cluster.cores_per_socket
         ),
+        "hops": _hops(cluster.topology),
         "lines": [_topology_line(switch, cluster) for switch in cluster.topology],
     }
     return {name: render("slurm", f"{name}.j2", **values) for name in FILES}
@@ -195,6 +215,14 @@ def _accounting_lines(host: str | None) -> list[str]:
         "AccountingStorageTRES=gres/gpu",
         "JobAcctGatherType=jobacct_gather/cgroup",
     ]
+
+
+def _hops(topology: tuple[TopologySwitch, ...]) -> list[tuple[str, int]]:
+    """Return which entries hold nodes how many switches apart: `su1 to su4` and 1, `spine` and 3."""
+    named: dict[tuple[str, int], list[str]] = {}
+    for switch in topology:
+        named.setdefault((switch.name.rstrip("0123456789"), switch.hops), []).append(switch.name)
+    return [(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}", hops) for (_, hops), names in named.items()]
 
 
 def _topology_line(switch: TopologySwitch, cluster: SlurmCluster) -> str:

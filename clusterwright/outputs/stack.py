@@ -7,6 +7,7 @@ out of the configuration and listed in the README; `cluster.sh` refuses to start
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -15,16 +16,27 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 from clusterwright.outputs.example_job import for_fabric
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kubernetes_train import with_quota
+from clusterwright.outputs.launch import has_job
+from clusterwright.outputs.project.kept_values import keep_values
 from clusterwright.outputs.project_files import kept_example, project_files
 from clusterwright.outputs.project_readme import HOLDS, project_readme
 from clusterwright.outputs.stack_configuration import LAYERS, configuration
-from clusterwright.outputs.stack_configuration.shared import secrets_provider, state_url
+from clusterwright.outputs.stack_configuration.shared import (
+    JOB_ENVIRONMENT,
+    job_environment,
+    prefixed,
+    secrets_provider,
+    stack_name,
+    state_url,
+)
 from clusterwright.outputs.stack_fill_ins import Declared, fill_ins
 from clusterwright.outputs.stack_manifests import for_node
 from clusterwright.plan.record import Option, Plan
 
 #: How a stack's file says what its owner has to set; `cluster.sh` and preflight read it.
 _STILL = "# Still to set: "
+_QUEUE, _EXAMPLE_JOB = "examples/queue.yaml", "examples/all_reduce.yaml"
 
 
 def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -45,19 +57,29 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
         manifest = files[path].content.decode()
         shaped = for_node(manifest, instance)
-        if path.endswith("/all_reduce.yaml"):
+        if path == _EXAMPLE_JOB:
             shaped = for_fabric(shaped, instance, option.nodes)
         files[path] = text(shaped.rstrip("\n"))
-    missing = fill_ins(option, instance, declared_keys(files))
+    if _QUEUE in files:
+        queue, job = (files[path].content.decode() for path in (_QUEUE, _EXAMPLE_JOB))
+        files[_QUEUE] = text(with_quota(queue, job, option.nodes))
+    declared = declared_keys(files)
+    missing = fill_ins(option, instance, declared)
     layers = configuration(plan, option, catalogue)
+    for layer, keys in declared.items():
+        if JOB_ENVIRONMENT in keys:
+            layers[layer] |= prefixed(option, layer, {JOB_ENVIRONMENT: job_environment(plan)})
     for layer, values in layers.items():
         unset = [entry for entry in missing if entry.required and layer in entry.layers]
         known = without(values, [entry.key for entry in unset])
         commands = [entry.command for entry in unset]
-        files[f"{layer}/Pulumi.{plan.cluster.name}.yaml"] = text(_layer_yaml(plan, option, known, commands))
+        values_file = text(_layer_yaml(plan, option, known, commands))
+        files[f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"] = replace(values_file, merge=keep_values)
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     pages = files["README.md"].content.decode().strip()
-    page = project_readme(plan, option, missing, zone=_zone(option, layers), pages=pages)
+    page = project_readme(
+        plan, option, missing, zone=_zone(option, layers), pages=pages, submits=has_job(plan, option, catalogue)
+    )
     return dict(sorted((files | {"README.md": text(page)}).items()))
 
 

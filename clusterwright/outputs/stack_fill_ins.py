@@ -53,7 +53,7 @@ def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[Fi
     """
     # The services of managed Kubernetes choose the image that fits their version.
     image = _image(option.target, instance) if option.scheduler == "slurm" else ()
-    entries = (*_account(option), *image, *_optional(option.target))
+    entries = (*_account(option), *image, *_optional(option.target), *_reach(option))
     placed = (_placed(entry, declared) for entry in entries)
     return tuple(entry for entry in placed if entry.layers)
 
@@ -115,6 +115,16 @@ def _azure_image(instance: Instance) -> tuple[FillIn, ...]:
         why="the controller is an x86 machine without GPU and takes the plain image",
     )
     return node, controller
+
+
+def _reach(option: Option) -> tuple[FillIn, ...]:
+    if option.scheduler != "kubernetes":
+        return ()
+    why = (
+        "the addresses that `up` is run from; without one the API server answers inside the network only, and charts "
+        "need a second `up` from there (see The private endpoint below)"
+    )
+    return (FillIn(key="operatorCidrs[0]", value="203.0.113.7/32", why=why, required=False),)
 
 
 def _optional(cloud: str) -> tuple[FillIn, ...]:

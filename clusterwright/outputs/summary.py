@@ -20,7 +20,7 @@ from clusterwright.units import percent
 def readme(plan: Plan) -> str:
     """Return the Markdown text."""
     sections = [
-        [f"# {plan.name}", "", " ".join(plan.description.split())] if plan.description else [f"# {plan.name}"],
+        [f"# {plan.name}", "", cell(plan.description)] if plan.description else [f"# {plan.name}"],
         ["## Decision", "", *(f"- {capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),

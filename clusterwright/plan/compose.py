@@ -6,14 +6,17 @@ from pathlib import PurePath
 
 from clusterwright import __version__
 from clusterwright.blueprint.hardware import CLOUDS
+from clusterwright.blueprint.jobs import SHARED_PATH, Jobs
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Sizes
+from clusterwright.blueprint.users import list_of
 from clusterwright.blueprint.workloads import ModelFile, Parallelism, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates import Choice, days, key_of
 from clusterwright.plan.deployed import existing_ids, state_backend
+from clusterwright.plan.deployment import JobSettings
 from clusterwright.plan.hardware import rented_goodputs
 from clusterwright.plan.offload import update_assumption
 from clusterwright.plan.own_bands import own_bands
@@ -70,6 +73,7 @@ def compose(
         InputError: a band of `tco.uncertainty` does not fit an input.
     """
     economics = ledger.economics
+    users, groups = list_of(blueprint.cluster.users, blueprint.cluster.groups)
     uncertain_inputs(
         ledger.parameters, utilisation=economics.utilisation, own=own_bands(blueprint.tco.uncertainty)
     )  # refuses a band that fits no input, before anything is made of the plan
@@ -100,6 +104,10 @@ def compose(
             partition=blueprint.cluster.partition,
             host_prefix=blueprint.cluster.host_prefix,
             tags=tuple(sorted(blueprint.cluster.tags.items())),
+            jobs=_jobs(blueprint.cluster.jobs, blueprint.name),
+            users=tuple(users),
+            groups=tuple(groups),
+            identity=blueprint.cluster.identity,
         ),
         recommended=recommended,
         recommended_horizon=recommended_horizon,
@@ -115,6 +123,20 @@ def compose(
         ),
         quotes=economics.quotes,
         tco=blueprint.tco,
+    )
+
+
+def _jobs(jobs: Jobs, name: str) -> JobSettings:
+    return JobSettings(
+        environment=jobs.environment,
+        image=jobs.image or "",
+        venv=jobs.venv or "",
+        modules=tuple(jobs.modules or ()),
+        megatron=jobs.megatron,
+        data=jobs.data or "",
+        tokenizer=jobs.tokenizer or "",
+        learning_rate=jobs.learning_rate,
+        checkpoints=jobs.checkpoints or f"{SHARED_PATH}/checkpoints/{name}",
     )
 
 

@@ -56,5 +56,27 @@ class StateBackend:
     secrets_provider: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobSettings:
+    """Software and data of the training job; empty for what the blueprint leaves to the user who submits it.
+
+    Attributes:
+        environment: `container`, `venv` or `modules`.
+        image: reference in a registry, or squash file; venv: folder; modules: in the order in which they are loaded.
+        megatron, data, checkpoints: paths on shared storage; tokenizer: such a path, or a name of Hugging Face.
+        learning_rate: peak; None for what is given on submission.
+    """
+
+    environment: str = "container"
+    image: str = ""
+    venv: str = ""
+    modules: tuple[str, ...] = ()
+    megatron: str = "/shared/Megatron-LM"
+    data: str = ""
+    tokenizer: str = ""
+    learning_rate: float | None = None
+    checkpoints: str = ""
+
+
 #: Of one cloud.
 ExistingIds = AwsExistingIds | AzureExistingIds | GcpExistingIds

@@ -14,6 +14,7 @@ from clusterwright.facility.inventory import RACK
 from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.rack_limits import AIR_METHODS
 from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Plant, RowLayout, Site
+from clusterwright.facility.site_network import SiteNetwork
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.plan.owned_storage import asked_storage
 from clusterwright.plan.target_network import design_rules
@@ -98,6 +99,7 @@ def rules_of(blueprint: Blueprint, node: NodeType, catalogue: Catalogue) -> Desi
         rules,
         spares=Spares(**target.spares.model_dump()),
         lead_times=LeadTimes(**target.lead_times.model_dump()),
+        network=SiteNetwork(**blueprint.site.network.model_dump()),
     )
 
 

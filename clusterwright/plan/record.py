@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.user_list import Group, User
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model
@@ -11,7 +12,7 @@ from clusterwright.errors import Finding
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.file_system import FileSystem
-from clusterwright.plan.deployment import ExistingIds, StateBackend
+from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
@@ -69,12 +70,20 @@ class EconomicsSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterNames:
-    """Validated names that reach Slurm, hosts and cloud resources; tags as (key, value)."""
+    """Validated names that reach Slurm, hosts, cloud resources and jobs; tags as (key, value).
+
+    Attributes:
+        identity: where accounts come from: `local`, then users and groups are the list, or `directory`.
+    """
 
     name: str
     partition: str
     host_prefix: str
     tags: tuple[tuple[str, str], ...]
+    jobs: JobSettings
+    users: tuple[User, ...] = ()
+    groups: tuple[Group, ...] = ()
+    identity: str = "local"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

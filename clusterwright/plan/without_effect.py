@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel
 
 from clusterwright.blueprint.hardware import CLOUDS
-from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.errors import Finding
 from clusterwright.facility.storage_boxes import StorageBox
 from clusterwright.facility.storage_design import StorageDesign
@@ -19,7 +19,7 @@ _OF_HOSTS = ("host_prefix",)
 
 
 def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Finding]:
-    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF009`).
+    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF010`).
 
     Args:
         blueprint: as loaded, with all its targets.
@@ -108,6 +108,16 @@ def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
         for name in names:
             if _given(blueprint.cluster, name):
                 yield _warning(6, ("cluster", name), reason, f"remove {name}, or add such a target")
+    targets = [target for name in TARGETS if (target := getattr(blueprint.targets, name)) is not None]
+    if all(target.scheduler == "kubernetes" for target in targets):
+        for name in ("users", "groups"):
+            if _given(blueprint.cluster, name):
+                yield _warning(
+                    10,
+                    ("cluster", name),
+                    "who may start pods is Kubernetes' own matter (role bindings of the namespace)",
+                    f"remove {name}, or set scheduler: slurm",
+                )
 
 
 def _owner(blueprint: Blueprint) -> Iterator[Finding]:

@@ -21,7 +21,10 @@ usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF
   destroy              remove nodes, cluster and foundation; protected data stays
   destroy --with-data  remove the data too; asks for the cluster's name
   reimage              replace the nodes' system, a part of them at a time
+  adopt                say that this folder is of the cluster that the state is of, after generating it again
   status               show each layer's resources
+  submit OPTIONS       check and submit the training job as an ordinary user; options are those of launch/submit.sh,
+                       after --user NAME, who is among the cluster's users (your name here by default)
 
   --stack NAME          which Pulumi.NAME.yaml; needed only where there are several
   --policy-pack policy  check every resource against the rules in policy/
@@ -91,12 +94,56 @@ install_environment() {
   printf '%s' "$wanted" >"$stamp"
 }
 
+# Where the state is: the environment comes before what the layers say, as for pulumi itself.
+state_url() {
+  if [ -n "${PULUMI_BACKEND_URL:-}" ]; then
+    printf '%s' "$PULUMI_BACKEND_URL"
+  else
+    sed -n '/^backend:/,/^[^ #]/s/^  url: *//p' foundation/Pulumi.yaml
+  fi
+}
+
+# What a new account lacks is said in the order in which it is needed: the place of the state, then its secrets.
 check_pulumi() {
   command -v pulumi >/dev/null ||
     fail "pulumi is not on PATH: install the Pulumi command line, https://www.pulumi.com/docs/install/"
   choose_stack
-  pulumi -C foundation whoami >/dev/null 2>&1 ||
-    fail "pulumi cannot reach the place of its state: log in to it, or correct backend.url in every layer's Pulumi.yaml"
+  local url provider
+  url=$(state_url)
+  if ! pulumi -C foundation whoami >/dev/null 2>&1; then
+    case $url in
+      file:*) fail "pulumi cannot keep its state in $url: make that folder, or correct backend.url in every layer's Pulumi.yaml" ;;
+      s3:* | azblob:* | gs:*) fail "pulumi cannot reach its state in $url: make the bucket once, log in to the cloud, or correct backend.url in every layer's Pulumi.yaml" ;;
+      *) fail "pulumi cannot reach the place of its state${url:+, $url}: log in to it with 'pulumi login${url:+ $url}', or correct backend.url in every layer's Pulumi.yaml" ;;
+    esac
+  fi
+  provider=$(sed -n 's/^secretsprovider: *//p' "foundation/Pulumi.$stack.yaml")
+  case $url in
+    file:* | s3:* | azblob:* | gs:*)
+      if [ "${provider:-passphrase}" = passphrase ] && [ -z "${PULUMI_CONFIG_PASSPHRASE+set}${PULUMI_CONFIG_PASSPHRASE_FILE:-}" ]; then
+        fail "no passphrase for the secrets in the state: choose one, keep it where it is not lost, and set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE (or name a key of the cloud: secretsprovider in Pulumi.$stack.yaml)"
+      fi
+      ;;
+  esac
+}
+
+# A state that belongs to another cluster, place, account or folder is refused before anything is done; so is a name that
+# another cluster of the account has.
+check_identity() {
+  local account='' found
+  if declare -F current_account >/dev/null; then account=$(current_account); fi
+  found=$(.venv/bin/python -m gpu_cluster.identity "$command" "$stack" "$stack_name" "$account") || exit 1
+  case $found in
+    new) say "Nothing is up yet. A new account often has a quota of 0 for GPU machines: ask for what README.md names first." ;;
+  esac
+  if [ "$found" = new ] && [ "$command" = up ] && declare -F resources_of_that_name >/dev/null; then
+    found=$(resources_of_that_name) || fail "the cloud cannot be asked whether the cluster's name is free"
+    [ -z "$found" ] || [ "${CLUSTER_NAME_IS_FREE:-}" = yes ] ||
+      fail "there is a cluster of this name in this place already, and this state does not know it:
+$found
+Nothing was done. Choose another cluster.name, use the state of that cluster, or, if these are leftovers that may stay,
+set CLUSTER_NAME_IS_FREE=yes."
+  fi
 }
 
 # Everything that would make a layer fail halfway is looked at before the first one starts.
@@ -107,6 +154,7 @@ check_ready() {
   if declare -F require_credentials >/dev/null; then
     require_credentials || fail "no valid credentials for the cloud: log in first"
   fi
+  [ "$command" = status ] || check_identity
   if [ -n "$policy_pack" ]; then
     [ -f "$policy_pack/PulumiPolicy.yaml" ] || fail "$policy_pack holds no PulumiPolicy.yaml"
     install_environment .venv-policy "$policy_pack/constraints.txt" "$policy_pack/requirements.txt"
@@ -259,6 +307,10 @@ destroy() {
   if declare -F show_leftovers >/dev/null; then show_leftovers; fi
 }
 
+adopt() {
+  say "This folder goes on with the cluster of its state."
+}
+
 reimage() {
   declare -F reimage_nodes >/dev/null || fail "cloud.sh has no reimage_nodes: see README.md"
   reimage_nodes
@@ -272,8 +324,39 @@ status() {
   done
 }
 
+# Where Kubernetes is, launch/submit.sh reaches it by kubectl; a login machine of Slurm is reached as cloud.sh says.
+submit() {
+  local user=${CLUSTER_USER:-}
+  [ -f launch/submit.sh ] || fail "launch/ holds no submit.sh: launch/README.md says why there is no job"
+  if [ "${submit_options[0]:-}" = --user ]; then
+    user=${submit_options[1]:-}
+    submit_options=("${submit_options[@]:2}")
+  fi
+  if [ -f launch/train.yaml ]; then exec bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"}; fi
+  case " ${submit_options[*]-} " in
+    *" --help "* | *" -h "* | *" --host "*) exec bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"} ;;
+  esac
+  [ -n "$user" ] || user=$(id -un)
+  case $user in
+    -* | *[!A-Za-z0-9._@-]*) fail "$user is not the name of a user" ;;
+    root) fail "root submits no jobs: --user NAME, who is among the cluster's users" ;;
+  esac
+  require_credentials || fail "no valid credentials for the cloud: log in first"
+  declare -F login_ssh >/dev/null || fail "cloud.sh does not say how to reach the login machine: use --host [USER@]HOST"
+  ssh_config=$(mktemp)
+  tunnel=''
+  trap 'rm -f "$ssh_config"; [ -z "$tunnel" ] || kill "$tunnel" 2>/dev/null || true' EXIT
+  # The host's name in the known hosts is the cluster's own: addresses and tunnels change.
+  {
+    printf 'Host login\n  User %s\n  HostKeyAlias %s-login\n  StrictHostKeyChecking accept-new\n' "$user" "$stack"
+    login_ssh
+    printf 'Match all\n  Include ~/.ssh/config\n'
+  } >"$ssh_config"
+  bash launch/submit.sh --host login --ssh-config "$ssh_config" ${submit_options[@]+"${submit_options[@]}"}
+}
+
 command='' key='' value='' secret=no stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
-policy_options=() pulumi_options=()
+policy_options=() pulumi_options=() submit_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help)
@@ -291,7 +374,14 @@ while [ $# -gt 0 ]; do
       pulumi_options=("$@")
       break
       ;;
-    set | preview | up | down | destroy | reimage | status)
+    submit)
+      [ -z "$command" ] || fail "one command at a time: $command or $1"
+      command=$1
+      shift
+      submit_options=("$@")
+      break
+      ;;
+    set | preview | up | down | destroy | reimage | adopt | status)
       [ -z "$command" ] || fail "one command at a time: $command or $1"
       command=$1
       if [ "$command" = set ]; then
@@ -324,6 +414,9 @@ fi
 if [ "$command" = set ]; then
   check_pulumi
   set_value
+elif [ "$command" = submit ]; then
+  check_pulumi
+  submit
 else
   check_ready
   "$command"

@@ -3,9 +3,6 @@
 # time: what is already right stays untouched.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-# Tools of the AWS image and of snap are not on the path of user-data scripts.
-PATH="$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/snap/bin"
-export PATH
 # shellcheck source=environment.sh
 . "$here/environment.sh"
 # shellcheck source=service.sh
@@ -16,6 +13,7 @@ if [ "${CLUSTER_LOCKED:-}" != 1 ]; then
     CLUSTER_LOCKED=1 exec flock --close /run/gpu-cluster.lock bash "$here/bootstrap.sh"
 fi
 
+bash "$here/metadata.sh"
 if has_systemd; then
     # User-data runs at the first boot only; the checks and the mounts are needed at every boot.
     install_text /etc/systemd/system/gpu-cluster.service 0644 <<CONF
@@ -40,7 +38,11 @@ CONF
 
 if [ "${CLUSTER_SKIP_PACKAGES:-0}" != 1 ]; then bash "$here/install_packages.sh"; fi
 bash "$here/shared_storage.sh"
+bash "$here/users.sh"
 if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/scratch.sh"; fi
 bash "$here/auth_key.sh"
+# A node joins with all that its jobs need; the controller and the login machine are there before they build it.
+if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/job_environment.sh"; fi
 bash "$here/$CLUSTER_ROLE.sh"
+if [ "$CLUSTER_ROLE" != compute ]; then bash "$here/job_environment.sh"; fi
 if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/watches.sh"; fi

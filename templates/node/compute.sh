@@ -27,7 +27,14 @@ if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
         fail "$gpus of $CLUSTER_GPUS_PER_NODE GPUs found: the node does not join; replace the instance" 3
     fi
 fi
+transport="$here/transport_$CLUSTER_CLOUD.sh"
+if [ -x "$transport" ]; then bash "$transport" setup; fi
 bash "$here/fabric_check.sh"
+
+# In a container the plugin is the image's own.
+if [ "$CLUSTER_FABRIC" = efa ] && [ "$CLUSTER_JOB_ENVIRONMENT" != container ] && [ ! -d /opt/amazon/ofi-nccl ]; then
+    say "no /opt/amazon/ofi-nccl: jobs need NCCL's plugin for EFA (aws-ofi-nccl) in their environment, or they use TCP"
+fi
 
 description="Feature=$CLUSTER_PARTITION"
 if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then

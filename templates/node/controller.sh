@@ -31,6 +31,8 @@ text="$(slurm_conf "$controller_name($CLUSTER_CONTROLLER_ADDRESS)")"
 install_text /etc/slurm/slurm.conf 0644 <<<"$text"
 text="$(gres_conf)"
 install_text /etc/slurm/gres.conf 0644 <<<"$text"
+text="$(plugstack_conf)"
+install_text /etc/slurm/plugstack.conf 0644 <<<"$text"
 if [ "$CLUSTER_CONFINEMENT" = cgroup ]; then
     install_text /etc/slurm/cgroup.conf 0644 <<'CONF'
 # Written by /opt/gpu-cluster/controller.sh

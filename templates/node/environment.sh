@@ -2,6 +2,9 @@
 # Sourced by the other scripts: reads and checks node.env, prints messages, installs files.
 # Status: 2 = node.env is wrong, 3 = the machine is not what was planned, 1 = anything else.
 set -euo pipefail
+# Tools of the AWS image and of snap are not on the path of user-data scripts.
+PATH="$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/snap/bin"
+export PATH
 
 say() { printf 'gpu-cluster: %s\n' "$1" >&2; }
 
@@ -33,12 +36,13 @@ check_pattern() {
 }
 
 require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
-    CLUSTER_SECRET_ID CLUSTER_NODE_COUNT CLUSTER_GPUS_PER_NODE CLUSTER_FABRIC
+    CLUSTER_SECRET_ID CLUSTER_GPUS_PER_NODE CLUSTER_FABRIC
 : "${CLUSTER_CONTROLLER_ADDRESS:=}" "${CLUSTER_REGION:=}" "${CLUSTER_GPU_TYPE:=}"
 : "${CLUSTER_FABRIC_INTERFACES:=0}" "${CLUSTER_SHARED_SOURCE:=}" "${CLUSTER_SHARED_PATH:=/shared}"
 : "${CLUSTER_BUCKET:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
 : "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
-: "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}"
+: "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}" "${CLUSTER_USERS_ID:=}" "${CLUSTER_LOGIN_ROLE:=login}"
+: "${CLUSTER_JOB_ENVIRONMENT:=container}"
 # AMD's devices are render nodes, which Linux counts from 128.
 case "$CLUSTER_GPU_TYPE" in
 mi[0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" ;;
@@ -52,9 +56,9 @@ check_pattern CLUSTER_SPOT 'yes|no' 'yes or no'
 check_pattern CLUSTER_ACCELERATOR_DEVICE '[a-z][A-Za-z0-9_/]*' 'the name of a device file without its number, such as nvidia or neuron'
 check_pattern CLUSTER_FIRST_ACCELERATOR '[0-9]{1,3}' 'the number of the first device file'
 check_pattern CLUSTER_BUSY_METRIC 'yes|no' 'yes or no'
+check_pattern CLUSTER_JOB_ENVIRONMENT 'container|venv|modules' 'one of container, venv, modules'
 check_pattern CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
 check_pattern CLUSTER_PARTITION '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'
-check_pattern CLUSTER_NODE_COUNT '[0-9]{1,5}' 'a number of nodes'
 check_pattern CLUSTER_GPUS_PER_NODE '[0-9]{1,3}' 'a number of GPUs'
 check_pattern CLUSTER_FABRIC 'efa|infiniband|tcpx|tcpxo|roce|none' \
     'one of efa, infiniband, tcpx, tcpxo, roce, none'
@@ -78,6 +82,8 @@ if [ -n "$CLUSTER_CONTROLLER_ADDRESS" ]; then
 fi
 
 check_pattern CLUSTER_SECRET_ID '[A-Za-z0-9:/._+@=-]+' 'the name, path or URL of a secret'
+check_pattern CLUSTER_USERS_ID '[A-Za-z0-9:/._+@=-]*' 'the name, path or URL of a secret'
+check_pattern CLUSTER_LOGIN_ROLE 'login|controller' 'login or controller'
 
 # The host name is the instance's own: unique in the network and resolvable by the other nodes.
 node_name() {
@@ -85,6 +91,15 @@ node_name() {
     name="$(hostname --short)"
     [[ "$name" =~ ^[A-Za-z0-9][A-Za-z0-9-]{0,62}$ ]] || fail "host name '$name' cannot be a Slurm node name" 3
     printf '%s\n' "$name"
+}
+
+# drain_node REASON: takes this node out of service; an operator's own reason and its time stay as they are.
+drain_node() {
+    local name
+    name="$(node_name)"
+    if ! scontrol show node "$name" | grep 'State=[^ ]*DRAIN' >/dev/null; then
+        scontrol update nodename="$name" state=drain reason="$1"
+    fi
 }
 
 # install_text PATH MODE: standard input becomes the file; CHANGED tells the caller whether that changed anything.

@@ -50,11 +50,5 @@ found="$(count_devices)"
 if [ "$found" -ge "$CLUSTER_FABRIC_INTERFACES" ]; then exit 0; fi
 
 reason="fabric: $found of $CLUSTER_FABRIC_INTERFACES $CLUSTER_FABRIC devices"
-if [ "${1:-}" = --drain ]; then
-    name="$(node_name)"
-    # An operator's own reason and its time stay as they are.
-    if ! scontrol show node "$name" | grep 'State=[^ ]*DRAIN' >/dev/null; then
-        scontrol update nodename="$name" state=drain reason="$reason"
-    fi
-fi
+if [ "${1:-}" = --drain ]; then drain_node "$reason"; fi
 fail "$reason: the node does not take jobs, because they would fall back to TCP; replace the instance" 3

@@ -10,6 +10,8 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/slurm_conf.sh"
 text="$(slurm_conf "$CLUSTER_CONTROLLER_ADDRESS")"
 install_text /etc/slurm/slurm.conf 0644 <<<"$text"
+text="$(plugstack_conf)"
+install_text /etc/slurm/plugstack.conf 0644 <<<"$text"
 # Slurm's commands tell even their version only once they have a configuration.
 require_slurm sinfo
 wait_for "the controller $CLUSTER_CONTROLLER_ADDRESS" scontrol ping

@@ -2,6 +2,13 @@
 # Sourced by controller and login machine, so that both have one slurm.conf; only the controller knows its host name.
 set -euo pipefail
 
+# What srun and slurmd load: Pyxis gives srun --container-image. Configless nodes get this file too.
+plugstack_conf() {
+    if [ "$CLUSTER_JOB_ENVIRONMENT" = container ]; then
+        printf '%s\n' 'required /usr/local/lib/slurm/spank_pyxis.so'
+    fi
+}
+
 # slurm_conf CONTROLLER: prints slurm.conf; CONTROLLER is `name(address)` on the controller itself, else its address.
 slurm_conf() {
     local partition="$CLUSTER_PARTITION" scripts
@@ -24,8 +31,9 @@ SlurmctldTimeout=300
 SlurmdTimeout=300
 # A rebooted node comes back by itself.
 ReturnToService=2
-# Twice the plan: a replacement registers under a new name before the lost node is deleted.
-MaxNodeCount=$((10#$CLUSTER_NODE_COUNT > 0 ? 2 * 10#$CLUSTER_NODE_COUNT : 2))
+# More than a cluster can have: it grows without a new controller, and a replacement registers before the lost node is
+# deleted. The whole table costs slurmctld 0.5 MiB (node/README.md, Growth).
+MaxNodeCount=16384
 # Dynamic nodes cannot forward messages to each other.
 TreeWidth=65533
 SelectType=select/cons_tres
@@ -33,6 +41,11 @@ SelectTypeParameters=CR_Core
 # RDMA pins memory: a job must not inherit the submitting shell's limit.
 PropagateResourceLimitsExcept=MEMLOCK
 MpiDefault=none
+# On every node of a job before its batch script starts; a node where it fails is drained, and the job goes elsewhere.
+Prolog=$scripts/prolog.sh
+Epilog=$scripts/epilog.sh
+PrologFlags=Alloc
+SchedulerParameters=nohold_on_prolog_fail
 CONF
     if [ "$CLUSTER_CONFINEMENT" = cgroup ]; then
         printf '%s\n' 'ProctrackType=proctrack/cgroup' 'TaskPlugin=task/cgroup,task/affinity'

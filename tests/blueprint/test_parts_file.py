@@ -104,7 +104,7 @@ def test_wrong_columns(tmp_path: Path, header: str, message: str, advice: str) -
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing or empty file ends in a sentence."""
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no file"):
         read_parts(tmp_path / "none.csv", load())
     with pytest.raises(InputError, match="is empty"):
         read_parts(written(tmp_path, ""), load())

@@ -233,7 +233,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
         ('{"a": 1, "a": 2}', 'the key "a" stands twice'),
         ("[" * 200_000, "nested too deeply"),
         ('{"a": ' + "9" * 10_000 + "}", "is not JSON"),
-        ('{"a": "' + "x" * MAX_BYTES + '"}', "is larger than 1,000,000 bytes"),
+        ('{"a": "' + "x" * MAX_BYTES + '"}', "is larger than 1 MB"),
     ],
     ids=lambda value: value[:12],
 )
@@ -247,8 +247,8 @@ def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "latin").write_bytes(b'{"a": "\xe9"}')
     for name, said in (
-        ("none.json", "there is no file"), ("", "is a folder"), ("pipe", "is not a file"), ("latin", "is not UTF-8"),
-        ("a\0b", "cannot be read"),
+        ("none.json", "there is no file"), ("", "is a folder"), ("pipe", "is not a regular file"),
+        ("latin", "is not UTF-8"), ("a\0b", "cannot be read"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             model_from_config(tmp_path / name if "\0" not in name else Path(name))

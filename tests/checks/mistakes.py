@@ -296,7 +296,13 @@ MISTAKES = (
         "/24",
     ),
     Mistake(
-        "aws", "more than planned", set_to("foundation", "plannedNodes", 7), "PRE004", "FAIL", "made for 7", "nodeCount"
+        "aws",
+        "more than planned",
+        set_to("foundation", "nodeCount", 7),
+        "PRE004",
+        "FAIL",
+        "8 in nodes, but 7 in foundation",
+        "nodeCount",
     ),
     Mistake(
         "gcp",
@@ -567,20 +573,6 @@ FILE_MISTAKES = (
     ),
     FileMistake(
         "gcp", "key file", {"key.json": '{"private_key_id": "' + "0a" * 20 + '"}'}, "PRE006", "FAIL", "service account"
-    ),
-    FileMistake(
-        "aws", "no self rule", {"gpu_cluster/security.py": "P = (988, 1018, 1023)\n"}, "PRE013", "FAIL", "inbound"
-    ),
-    FileMistake(
-        "aws",
-        "no egress to itself",
-        {"gpu_cluster/security.py": "P = '988 1018 1023'\nSecurityGroupIngressRule(referenced_security_group_id=g)\n"},
-        "PRE013",
-        "FAIL",
-        "outbound",
-    ),
-    FileMistake(
-        "gcp", "no Lustre port", {"gpu_cluster/security.py": "Firewall(source_ranges=[s])\n"}, "PRE013", "FAIL", "988"
     ),
     FileMistake(
         "aws",

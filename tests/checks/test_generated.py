@@ -40,11 +40,12 @@ def results(cloud: str, scheduler: str) -> tuple[Result, ...]:
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_a_generated_project_passes(cloud: str, scheduler: str) -> None:
-    """Nothing fails but what only the owner can know."""
+    """Nothing fails but what only the owner can know: what he sets, and where he runs a Kubernetes project from."""
+    known_to_the_owner = ("PRE003", "PRE041") if scheduler == "kubernetes" else ("PRE003",)
     failed = {
         (result.check, result.outcome.message)
         for result in results(cloud, scheduler)
-        if result.outcome.status == "FAIL" and result.check != "PRE003"
+        if result.outcome.status == "FAIL" and result.check not in known_to_the_owner
     }
     assert failed == set()
 
@@ -119,7 +120,7 @@ def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:
     assert "gcloud" not in (quota.outcome.fix or "")
     without = {
         name: "".join(line for line in text.splitlines(keepends=True) if "tpuRuntimeVersion" not in line)
-        if name.endswith("Pulumi.train-gpt3-175b.yaml")
+        if name.endswith("Pulumi.train-gpt3-175b-us-east5.yaml")
         else text
         for name, text in files.items()
     }

@@ -12,15 +12,19 @@ from .projects import STACK, configuration, files, found, subject
 
 CLOUDS = ("aws", "azure", "gcp")
 
+#: Checks that answer only where the program was run.
+RECORDED = ("PRE013", "PRE016", "PRE025", "PRE036", "PRE039")
+
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_a_sound_project_passes(cloud: str) -> None:
-    """Nothing fails or warns; only what the provider alone knows is open."""
+    """Nothing fails or warns; only what the provider alone knows is open, and what takes a run of the program."""
     bad = {
         (check, result.outcome.message)
         for check, results in found(cloud).items()
         for result in results
-        if result.outcome.status in ("FAIL", "WARN") or (result.outcome.status == "UNKNOWN" and check < "PRE029")
+        if result.outcome.status in ("FAIL", "WARN")
+        or (result.outcome.status == "UNKNOWN" and check < "PRE029" and check not in RECORDED)
     }
     assert bad == set()
 

@@ -402,6 +402,8 @@ def test_changes_of_the_user_are_kept(command: Command, small: Path, tmp_path: P
     assert again.code == 0
     assert "nothing changed" in again.out
     (out / "nodes" / "__main__.py").write_text("# mine\n")
+    values = next((out / "nodes").glob("Pulumi.*-*.yaml"), None) or next((out / "nodes").glob("Pulumi.*.yaml"))
+    values.write_text(re.sub(r"nodeCount: \d+", "nodeCount: 7", values.read_text()))
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     refused = command("stack", small, "--on", "aws", "-o", out, "--set", "targets.aws.max_nodes=4")
     assert refused.code == 2
@@ -410,6 +412,9 @@ def test_changes_of_the_user_are_kept(command: Command, small: Path, tmp_path: P
     forced = command("stack", small, "--on", "aws", "-o", out, "--force")
     assert forced.code == 0
     assert (out / "nodes" / "__main__.py").read_text() != "# mine\n"
+    assert "nodeCount: 7" in values.read_text()
+    assert "kept  nodes/" in forced.out
+    assert "nodeCount 7 is kept (the plan has " in forced.out
 
 
 def test_folder_of_others_is_refused(command: Command, small: Path, tmp_path: Path) -> None:

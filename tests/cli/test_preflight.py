@@ -28,7 +28,7 @@ def test_a_blueprint_is_checked_at_its_own_lines(command: Command, small: Path) 
 
 def test_a_project_fails_by_what_its_owner_changed(command: Command, project: Path) -> None:
     """A changed region fails in one layer, with exit code 1, the line, and what to do."""
-    nodes = project / "nodes" / "Pulumi.small.yaml"
+    nodes = project / "nodes" / "Pulumi.small-us-east-1.yaml"
     nodes.write_text(nodes.read_text().replace("aws:region: us-east-1", "aws:region: us-west-2"))
     ended = command("preflight", project)
     assert ended.code == 1
@@ -46,7 +46,7 @@ def test_json(command: Command, project: Path) -> None:
     statuses = [entry["status"] for entry in document["results"]]
     assert document["counts"] == {status: statuses.count(status) for status in ("FAIL", "WARN", "UNKNOWN", "PASS")}
     by_id = {entry["check"]: entry for entry in document["results"]}
-    assert by_id["PRE007"]["file"].endswith("nodes/Pulumi.small.yaml")
+    assert by_id["PRE007"]["file"].endswith("nodes/Pulumi.small-us-east-1.yaml")
     assert by_id["PRE007"]["line"] > 1
     assert all(entry["fix"] for entry in document["results"] if entry["status"] != "PASS")
 

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from clusterwright import assets
@@ -18,6 +19,8 @@ from clusterwright.checks.documents.folder import read_folder
 from clusterwright.checks.documents.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
 from clusterwright.checks.documents.slurm import prove_slurm
 from clusterwright.checks.documents.workbooks import prove_workbooks
+from clusterwright.checks.prove.ethernet import ENGINE as ETHERNET_ENGINE
+from clusterwright.checks.prove.site import prove_site
 from clusterwright.cli import write
 from clusterwright.cli.prove import prove_folder
 from clusterwright.errors import InputError
@@ -69,7 +72,26 @@ def test_a_written_folder_is_proven(documents: Documents, capsys: pytest.Capture
     answer = json.loads(capsys.readouterr().out)
     assert answer["proven"]
     assert {part["part"]: part["state"] for part in answer["parts"]} == dict.fromkeys(
-        ("all files", "cables", "compute fabric", "storage network", "bill of materials", "cost workbook", "Slurm"),
+        (
+            "all files",
+            "cables",
+            "racks",
+            "links",
+            "networks",
+            "power feeds",
+            "NetBox",
+            "bill",
+            "pages",
+            "addresses",
+            "words and keys",
+            "Slurm, line by line",
+            "job script",
+            "compute fabric",
+            "storage network",
+            "bill of materials",
+            "cost workbook",
+            "Slurm",
+        ),
         PROVEN,
     )
     page = (documents.site / "proof.md").read_text()
@@ -159,6 +181,20 @@ def edit_cell(path: Path, part: str, pattern: str, new: str) -> None:
             book.writestr(name, content)
 
 
+def test_a_wrong_cell_of_the_cable_workbook(documents: Documents) -> None:
+    """A length typed over differs from the list; what is ticked off does not."""
+    path = documents.site / "cables.xlsx"
+    book = openpyxl.load_workbook(path)
+    sheet = book["compute"]
+    titles = [cell.value for cell in sheet[1]]
+    sheet.cell(row=2, column=titles.index("laid") + 1, value="2026-12-01")
+    book.save(path)
+    assert "CAB013" not in ids(*prove_site(documents))
+    sheet.cell(row=2, column=titles.index("length m") + 1, value=99)
+    book.save(path)
+    assert "CAB013" in ids(*prove_site(documents))
+
+
 @pytest.mark.usefixtures("engines")
 def test_wrong_cells_of_the_bill(documents: Documents) -> None:
     """One node more in the workbook: its amount and the sum differ from the plan, and from what the file shows."""
@@ -192,7 +228,7 @@ def test_a_formula_replaced_by_a_number(documents: Documents) -> None:
         ("slurm.conf", "Gres=gpu:h100:8", "Gres=gpu:h100:4", {"SLM002"}, "is refused"),
         ("slurm.conf", "node[001-036]", "node[001-037]", {"SLM004"}, "node037"),
         ("slurm.conf", "GresTypes=", "Prolog=/bin/true\nGresTypes=", {"SLM001"}, "Prolog makes the controller run"),
-        ("topology.conf", "node[033-036]", "node[033-035]", {"SLM004", "SLM005"}, "units of [3, 32] nodes"),
+        ("topology.conf", "node[033-036]", "node[033-035]", {"SLM004", "SLM005"}, "leaf switches of [3, 32] nodes"),
     ],
 )
 def test_faults_of_the_slurm_files(  # noqa: PLR0917 - a row of the table
@@ -269,13 +305,17 @@ def of_ethernet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_ethernet_is_said_not_to_be_routed(of_ethernet: Path, tmp_path: Path) -> None:
-    """No engine routes it, which is said; its cables are held against the plan."""
+def test_ethernet_is_walked_without_an_engine(of_ethernet: Path, tmp_path: Path) -> None:
+    """No subnet manager routes it: its ways of equal cost are walked; its cables are held against the plan."""
     shutil.copytree(of_ethernet, tmp_path / "site")
     documents = read_folder(tmp_path / "site")
-    results = list(prove_fabrics(documents))
-    assert {result.state for result in results} == {SKIPPED}
-    assert all("is an Ethernet switch" in result.reason for result in results)
+    assert list(prove_fabrics(documents)) == []
+    walked = {result.part: result for result in prove_site(documents) if result.engine == ETHERNET_ENGINE}
+    assert {part: result.state for part, result in walked.items()} == {
+        "compute fabric": PROVEN,
+        "storage network": PROVEN,
+    }
+    assert "64 ways of equal cost from every leaf to every other one" in walked["compute fabric"].facts
     assert prove_cables(documents).state == PROVEN
     path = documents.site / "cables.csv"
     lines = path.read_text().splitlines()

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from clusterwright.catalog import lookup
+from clusterwright.catalog.load import load
 from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.errors import InputError
@@ -12,6 +14,7 @@ from clusterwright.facility.fabric import size_fabric
 from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.links import End, Link, compute_links, compute_names
 from clusterwright.facility.planes import Plane
+from clusterwright.facility.system_fabric import fabric_of_system
 
 pytestmark = pytest.mark.engine
 
@@ -55,6 +58,7 @@ def test_a_full_superpod_is_proven(
     assert proof.pairs_by_switches == ways
     assert (proof.destinations_per_uplink, proof.destinations_per_downlink) == (up, down)
     assert proof.busiest_link == 1
+    assert (proof.busiest_of_all, proof.endpoint_shifts > 9) == (1, True)
 
 
 def test_a_superpod_with_fabric_managers_is_proven() -> None:
@@ -204,3 +208,19 @@ def test_more_ports_than_lids_are_refused() -> None:
     ]
     with pytest.raises(InputError, match="49,152 ports and switches"):
         proven(fabric, many)
+
+
+@pytest.mark.parametrize(("nodes", "levels", "switches"), [(8, 2, 41), (16, 3, 130)])
+def test_whole_racks_with_fabric_managers_are_proven(nodes: int, levels: int, switches: int) -> None:
+    """One unit of GB200 NVL72 in two levels and two in three, UFM on leaf ports that no tray uses."""
+    catalogue = load()
+    fabric = fabric_of_system(
+        system=lookup.system(catalogue, "gb200-nvl72"),
+        switch=lookup.switch(catalogue, "qm9700"),
+        nodes=nodes,
+        management_ports=4,
+    ).fabric
+    proof = proven(fabric)
+    assert proof.findings == ()
+    assert (fabric.levels, proof.switches, proof.adapters) == (levels, switches, nodes * 72 + 4)
+    assert [ways for ways, _ in proof.pairs_by_switches] == [1, 3, 5][:levels]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -97,3 +98,61 @@ def test_a_wrong_directive_would_be_refused(
     assert count == 1
     path.write_text(text)
     assert offered(controller, path)[0] != 0
+
+
+@pytest.fixture
+def submission(plan: Plan, tmp_path: Path) -> tuple[Path, Path, dict[str, str]]:
+    """Return the written submit.sh, a folder in the place of the shared file system, and the user's environment."""
+    shared, folder = tmp_path / "shared", tmp_path / "launch"
+    for path in (shared / "Megatron-LM", shared / "venv" / "bin", folder, tmp_path / "bin"):
+        path.mkdir(parents=True)
+    (shared / "Megatron-LM" / "pretrain_gpt.py").touch()
+    (shared / "venv" / "bin" / "torchrun").write_text("#!/bin/sh\n")
+    (shared / "venv" / "bin" / "torchrun").chmod(0o755)
+    for name, file in launch_files(plan, plan.options[0], load_catalogue()).items():
+        (folder / name).write_text(file.content.decode().replace("/shared", str(shared)))
+        (folder / name).chmod(0o755 if file.executable else 0o644)
+    # The script refuses root, who runs the tests.
+    (tmp_path / "bin" / "id").write_text('#!/bin/sh\n[ "$1" = -u ] && echo 1000 || echo alice\n')
+    (tmp_path / "bin" / "id").chmod(0o755)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin:/usr/sbin:/sbin", "CHECK_WAIT_S": "2", "USER": "alice"}
+    return folder / "submit.sh", shared, environment
+
+
+def submitted(controller: object, submission: tuple[Path, Path, dict[str, str]], *words: str) -> tuple[int, str, str]:
+    """Run submit.sh against the controller; return its code and what it says."""
+    script, _, environment = submission
+    known = environment | {"SLURM_CONF": str(controller.folder / "slurm.conf")}  # type: ignore[attr-defined]
+    done = subprocess.run(
+        ["bash", str(script), *words], capture_output=True, text=True, check=False, env=known,
+        stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_busy_cluster_takes_the_job_unchecked(
+    plan: Plan, controller: object, submission: tuple[Path, Path, dict[str, str]]
+) -> None:
+    """No node becomes free: srun says so by its status, the job is queued, with log and folder on shared storage."""
+    controller.run("scontrol", "update", "nodename=ALL", "state=down", "reason=test")  # type: ignore[attr-defined]
+    shared = submission[1]
+    code, said, errors = submitted(controller, submission, "--venv", str(shared / "venv"), "--", "--seed", "a b")
+    assert code == 0, errors
+    assert "Not checked: no node became free" in errors
+    job = said.splitlines()[0].removeprefix("job ")
+    shown = controller.run("scontrol", "show", "job", job).stdout  # type: ignore[attr-defined]
+    launch = shared / "launch" / plan.name
+    assert "JobState=PENDING" in shown
+    assert f"WorkDir={launch}\n" in shown
+    assert f"StdOut={launch}/{plan.name}-{job}.log" in shown
+    assert f"Command={launch}/train.sbatch" in shown
+    assert f"log {launch}/{plan.name}-{job}.log" in said
+    controller.run("scancel", job)  # type: ignore[attr-defined]
+
+
+def test_slurm_without_pyxis_is_named(controller: object, submission: tuple[Path, Path, dict[str, str]]) -> None:
+    """An image needs --container-image, which srun has from the plugin alone; nothing is queued."""
+    code, said, errors = submitted(controller, submission, "--image", "registry.example.com/team/megatron:1.0")
+    assert (code, said) == (1, "")
+    assert "Slurm here has no --container-image: Pyxis is not installed" in errors
+    assert controller.run("squeue", "--noheader").stdout == ""  # type: ignore[attr-defined]

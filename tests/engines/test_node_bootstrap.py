@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -17,10 +18,22 @@ pytestmark = pytest.mark.engine
 NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
 MACHINE = Path(__file__).with_name("machine.sh")
 NODES = [f"node{i}" for i in range(1, 5)]
-ADDRESSES = {"head": "10.77.0.1", "database": "10.77.0.2", "login": "10.77.0.3"} | {
+ADDRESSES = {"head": "10.77.0.1", "database": "10.77.0.2", "login": "10.77.0.3", "metadata": "10.77.0.4"} | {
     name: f"10.77.0.{10 + i}" for i, name in enumerate(NODES, start=1)
 }
 ROLES = {"head": "controller", "login": "login"}
+#: Machines that stand for the cloud's own services and run no bootstrap.
+SERVICES = ("database", "metadata")
+#: Where AWS, Azure and Google Cloud answer with the machine's identity, and Azure's wire server.
+METADATA_ADDRESSES = ("169.254.169.254", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254")
+USERS = """\
+group research 20100
+user alice 20001 no research
+key alice ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKx0 alice@example.com
+user bob 20002 no
+user eve 20003 yes
+key eve ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAb1
+"""
 #: Signs that slurmdbd.conf would read as something else.
 DATABASE_PASSWORD = "p#ss\\w=rd 'x'"  # noqa: S105 - of a server that lives as long as the test
 GPUS_PER_NODE = 8
@@ -130,7 +143,8 @@ def node_env(*, role: str, folder: Path, devices: Path, sysfs: Path) -> str:
         "PARTITION": "gpu",
         "CONTROLLER_ADDRESS": ADDRESSES["head"],
         "SECRET_ID": folder / "secret",
-        "NODE_COUNT": len(NODES),
+        "USERS_ID": folder / "users",
+        "SHARED_PATH": folder / "shared",
         "GPUS_PER_NODE": GPUS_PER_NODE,
         "GPU_TYPE": "h100",
         "FABRIC": "efa",
@@ -139,6 +153,7 @@ def node_env(*, role: str, folder: Path, devices: Path, sysfs: Path) -> str:
         "BUCKET": "s3://trial-data",
         "WAIT_S": 20,
         "SKIP_PACKAGES": 1,
+        "JOB_ENVIRONMENT": "venv",
         "CONFINEMENT": "none",
         "DEVICES": devices,
         "SYSFS": sysfs,
@@ -163,6 +178,8 @@ def start_machine(name: str, folder: Path, devices: Path) -> Machine:
         add_efa_device(sysfs, index)
     env, hosts = folder / f"{name}.env", folder / "hosts"
     env.write_text(node_env(role=ROLES.get(name, "compute"), folder=folder, devices=devices, sysfs=sysfs))
+    (folder / "shared").mkdir(exist_ok=True)
+    (folder / "users").write_text(USERS)
     hosts.write_text(
         "".join(f"{address} {host}\n" for host, address in {"localhost": "127.0.0.1", **ADDRESSES}.items())
     )
@@ -193,6 +210,33 @@ def connect(machines: dict[str, Machine]) -> None:
         in_node = ["nsenter", f"--target={machines[name].pid}", "--net", "ip"]
         subprocess.run([*in_node, "address", "add", f"{ADDRESSES[name]}/24", "dev", "eth0"], check=True)
         subprocess.run([*in_node, "link", "set", "eth0", "up"], check=True)
+    # The bridge stands for a switch: what passes through it is not the controller's to forward.
+    filters = "for one in /proc/sys/net/bridge/bridge-nf-call-ip*tables; do [ ! -e $one ] || echo 0 >$one; done"
+    assert machines["head"].run("bash", "-c", filters).returncode == 0
+    for number, (name, machine) in enumerate(machines.items(), start=1):
+        link = "br0" if name == "head" else "eth0"
+        own = METADATA_ADDRESSES if name == "metadata" else ()
+        lines = [f"ip address add fd00:77::{number}/64 dev {link} nodad"]
+        for address in METADATA_ADDRESSES:
+            length = 128 if ":" in address else 32
+            lines.append(
+                f"ip address add {address}/{length} dev {link} nodad"
+                if own and length > 32
+                else f"ip address add {address}/{length} dev {link}"
+                if own
+                else f"ip route add {address}/{length} dev {link}"
+            )
+        assert machine.run("bash", "-c", "set -e; " + "; ".join(lines)).returncode == 0
+
+
+def start_metadata(machine: Machine) -> None:
+    """Start what stands for the cloud's metadata service: whoever gets an answer could act as the machine."""
+    machine.run("bash", "-c", "mkdir /var/metadata && echo identity >/var/metadata/index.html")
+    serve = "setsid python3 -m http.server --directory /var/metadata --bind :: {0} >/dev/null 2>&1 </dev/null &"
+    for port in (80, 32526):
+        machine.run("bash", "-c", serve.format(port))
+        wait = f"for _ in $(seq 100); do curl -sf http://127.0.0.1:{port}/ && exit 0; sleep 0.1; done; exit 1"
+        assert machine.run("bash", "-c", wait).stdout == "identity\n"
 
 
 def namespaces_work() -> bool:
@@ -202,20 +246,16 @@ def namespaces_work() -> bool:
 
 
 @pytest.fixture(scope="module")
-def machines(
-    tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]
-) -> Iterator[dict[str, Machine]]:
-    """Return seven fresh machines; everything that runs in them ends with the module."""
+def machines(require_engine: Callable[..., None]) -> Iterator[dict[str, Machine]]:
+    """Return fresh machines; everything that runs in them ends with the module."""
     require_engine(
-        "slurmctld", "slurmd", "slurmdbd", "srun", "munged", "mariadbd", "openssl", "unshare", "nsenter", "ip"
+        "slurmctld", "slurmd", "slurmdbd", "srun", "munged", "mariadbd", "openssl", "unshare", "nsenter", "ip", "nft"
     )
     require_engine(working=namespaces_work(), reason="needs root and Linux namespaces with a bridge")
-    folder = tmp_path_factory.mktemp("site")
-    # slurmctld and mariadbd run as other users and look at the device files and certificates; every process of a
-    # parallel test run has a folder more above its own.
-    shared = Path(tempfile.gettempdir()).resolve()
-    for parent in [folder, *(one for one in folder.parents if one.is_relative_to(shared) and one != shared)]:
-        parent.chmod(0o755)
+    # slurmctld, mariadbd and the cluster's users look at files in here: pytest's own folders are closed to them, and
+    # every further session of pytest closes them again.
+    folder = Path(tempfile.mkdtemp(prefix="site-"))
+    folder.chmod(0o755)
     devices = folder / "dev"
     devices.mkdir()
     for index in range(GPUS_PER_NODE):
@@ -230,6 +270,7 @@ def machines(
             started[name] = start_machine(name, folder, devices)
         connect(started)
         start_database(started["database"], own)
+        start_metadata(started["metadata"])
         # The controller is a machine without GPUs.
         assert started["head"].run("mount", "-t", "tmpfs", "tmpfs", str(devices)).returncode == 0
         yield started
@@ -237,13 +278,14 @@ def machines(
         for machine in started.values():
             machine.holder.kill()
             machine.holder.communicate(timeout=120)
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
 def cluster(machines: dict[str, Machine]) -> dict[str, Machine]:
     """Return the machines after each has run its bootstrap, the controller first."""
     for name, machine in machines.items():
-        if name == "database":
+        if name in SERVICES:
             continue
         result = machine.bootstrap()
         assert result.returncode == 0, f"{name}: {result.stderr}"
@@ -386,7 +428,7 @@ def test_more_than_there_is_gets_refused(cluster: dict[str, Machine], request_: 
 
 def test_all_machines_share_the_key_that_the_controller_made(cluster: dict[str, Machine]) -> None:
     """The key in the secret is on every machine, readable by munge alone, and replaces the package's own."""
-    members = [machine for name, machine in cluster.items() if name != "database"]
+    members = [machine for name, machine in cluster.items() if name not in SERVICES]
     keys = {machine.run("sha256sum", "/etc/munge/munge.key").stdout for machine in members}
     assert len(keys) == 1
     own = subprocess.run(["sha256sum", "/etc/munge/munge.key"], capture_output=True, text=True, check=False)
@@ -450,11 +492,48 @@ def test_slurm_settings_that_gpu_clusters_depend_on(cluster: dict[str, Machine])
     config = cluster["head"].run("scontrol", "show", "config").stdout
     values = dict(line.split("=", 1) for line in config.replace(" ", "").splitlines() if "=" in line)
     assert values["SlurmctldParameters"] == "enable_configless"
-    assert values["MaxNodeCount"] == "8"
+    assert values["MaxNodeCount"] == "16384"
     assert values["SelectType"] == "select/cons_tres"
     assert values["AuthType"] == "auth/munge"
     assert values["PropagateResourceLimitsExcept"] == "MEMLOCK"
     assert values["HealthCheckProgram"] == str(NODE_SCRIPTS / "health_check.sh")
+
+
+def test_growth_to_ten_times_the_nodes_keeps_queue_and_controller(cluster: dict[str, Machine]) -> None:
+    """From 4 nodes to 40 and back none is refused, no file changes, and a restarted controller has queue and nodes."""
+    head = cluster["head"]
+
+    def nodes() -> int:
+        partition = head.run("scontrol", "--oneliner", "show", "partition", "gpu").stdout
+        return int(partition.split("TotalNodes=")[1].split()[0])
+
+    before = head.run("sha256sum", "/etc/slurm/slurm.conf").stdout
+    job = head.run("sbatch", "--hold", "--nodes=4", "--output=/dev/null", "--wrap=true").stdout.split()[-1]
+    assert nodes() == len(NODES)
+    grown = "NodeName=grown[1-36]"
+    created = head.run("scontrol", "create", grown, "CPUs=1", "Gres=gpu:h100:8", "Feature=gpu", "State=CLOUD")
+    assert created.returncode == 0, created.stderr
+    log = head.run("cat", "/var/log/slurm/slurmctld.log").stdout
+    assert "past MaxNodeCount" not in log
+    assert nodes() == 40
+    head.run("pkill", "--exact", "slurmctld")
+    for _ in range(100):
+        if "DOWN" in head.run("scontrol", "ping").stdout:
+            break
+        time.sleep(0.1)
+    restarted = head.run("slurmctld")
+    assert restarted.returncode == 0, restarted.stderr
+    for _ in range(100):
+        if "UP" in head.run("scontrol", "ping").stdout:
+            break
+        time.sleep(0.1)
+    assert nodes() == 40
+    assert head.run("squeue", "--noheader", "--format=%i %T").stdout == f"{job} PENDING\n"
+    deleted = head.run("scontrol", "delete", grown)
+    assert deleted.returncode == 0, deleted.stderr
+    head.run("scancel", job)
+    assert nodes() == len(NODES)
+    assert head.run("sha256sum", "/etc/slurm/slurm.conf").stdout == before
 
 
 SYSTEMCTL = """#!/bin/bash

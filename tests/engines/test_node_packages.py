@@ -1,6 +1,7 @@
 """Package installation on each cloud, with stand-ins for the package manager, inside namespaces of its own."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,19 @@ KERNEL = "6.8.0-1026-azure"
 PROGRAMS = {
     "uname": f"echo {KERNEL}",
     "dpkg-query": 'for name; do :; done; case " $INSTALLED " in *" $name "*) echo installed ;; *) exit 1 ;; esac',
-    "curl": 'while [ "$1" != --output ]; do shift; done; echo key >"$2"',
+    "curl": 'while [ "$1" != --output ]; do shift; done; echo "$3" >"$2"',
+    # The key of a key's address, with a subkey, as `gpg --with-colons` prints them.
+    "gpg": """for file; do :; done
+case $(cat "$file") in
+*fsx*) key=9C36DD9C515F10DBC3AA835C5D5CCC3383A962E1 ;;
+*us-apt*) key=35BAA0B33E9EB396F59CA838C0BA5CE6DC6315A3 ;;
+*microsoft*) key=BC528686B50D79E339D3721CEB3E94ADBE1229CF ;;
+esac
+echo "pub:-:4096:1:X:1:::-:::scESC::::::23::0:"
+echo "fpr:::::::::${KEY:-$key}:"
+echo "sub:-:4096:1:X:1:::-:::e::::::23:"
+echo "fpr:::::::::1111111111111111111111111111111111111111:"
+""",
     "modinfo": "exit 1",
     "aws": "exit 0",
     "apt-cache": f"""case "$*" in
@@ -23,7 +36,7 @@ search*) printf 'amlfs-lustre-client-%s - client\\n' 2.16.1 2.17.0 2.9.0 ;;
 *) echo "$2 | {KERNEL} | repository"; for i in {{1..2000}}; do echo "$2 | 6.8.0-$i-azure | repository"; done ;;
 esac""",
 }
-BASE = "curl ca-certificates python3 munge slurm-client mdadm xfsprogs"
+BASE = "curl ca-certificates gpg python3 munge slurm-client mdadm xfsprogs"
 APT = "-o DPkg::Lock::Timeout=600"
 
 
@@ -40,12 +53,12 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
         (programs / name).chmod(0o755)
 
     def run(
-        cloud: str, *, role: str = "compute", shared: str = "", installed: str = "", database: str = ""
+        cloud: str, *, role: str = "compute", shared: str = "", installed: str = "", database: str = "", key: str = ""
     ) -> tuple[int, str, list[str], str]:
         env = tmp_path / "node.env"
         env.write_text(
             f"CLUSTER_CLOUD={cloud}\nCLUSTER_ROLE={role}\nCLUSTER_NAME=trial\n"
-            "CLUSTER_PARTITION=gpu\nCLUSTER_SECRET_ID=key\nCLUSTER_NODE_COUNT=1\n"
+            "CLUSTER_PARTITION=gpu\nCLUSTER_SECRET_ID=key\n"
             "CLUSTER_GPUS_PER_NODE=0\nCLUSTER_FABRIC=none\nCLUSTER_CONTROLLER_ADDRESS=10.0.0.1\n"
             f"CLUSTER_REGION=us-east-1\nCLUSTER_SHARED_SOURCE={shared}\nCLUSTER_DATABASE_HOST={database}\n"
         )
@@ -64,6 +77,7 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
                 "PATH": f"{programs}:{os.environ['PATH']}",
                 "CLUSTER_NODE_ENV": str(env),
                 "INSTALLED": installed,
+                "KEY": key,
             },
         )
         calls = log.read_text().splitlines() if log.exists() else []
@@ -78,7 +92,7 @@ def test_only_missing_packages_are_installed(
     install: Callable[..., tuple[int, str, list[str], str]], role: str, daemon: str
 ) -> None:
     """One install names what is missing for the role; with everything there the package manager is not called."""
-    status, errors, calls, _ = install("local", role=role, installed="curl ca-certificates python3")
+    status, errors, calls, _ = install("local", role=role, installed="curl ca-certificates gpg python3")
     assert status == 0, errors
     missing = f"munge slurm-client mdadm xfsprogs {daemon}"
     assert calls == [
@@ -116,6 +130,41 @@ def test_the_lustre_client_fits_the_running_kernel(
     assert source.startswith("deb [signed-by=/etc/apt/keyrings/lustre-client.asc] https://")
     release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     assert source.split()[3] == f"{suite}{release['VERSION_CODENAME']}"
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_another_signing_key_is_refused(install: Callable[..., tuple[int, str, list[str], str]], cloud: str) -> None:
+    """A repository whose key is not the one known here is not added, and nothing is installed from it."""
+    other = "0" * 40
+    status, errors, calls, source = install(cloud, shared="10.0.0.9@tcp:/fs", installed=f"{BASE} slurmd", key=other)
+    assert status == 3
+    assert f"has the fingerprint '{other}'" in errors
+    assert "correct node/install_packages.sh" in errors
+    assert source == ""
+    assert calls == []
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_a_second_key_in_the_file_is_refused(
+    install: Callable[..., tuple[int, str, list[str], str]], cloud: str
+) -> None:
+    """The known key does not vouch for another one beside it, which apt would trust too."""
+    known = {"aws": "9C36DD9C515F10DBC3AA835C5D5CCC3383A962E1", "gcp": "35BAA0B33E9EB396F59CA838C0BA5CE6DC6315A3"}
+    first = known.get(cloud, "BC528686B50D79E339D3721CEB3E94ADBE1229CF")
+    pair = f"{first}:\npub:-:4096:1:Y:1:::-:::scESC::::::23::0:\nfpr:::::::::{'0' * 40}"
+    status, errors, _, source = install(cloud, shared="10.0.0.9@tcp:/fs", installed=f"{BASE} slurmd", key=pair)
+    assert status == 3
+    assert f"'{first} {'0' * 40}'" in errors
+    assert source == ""
+
+
+def test_the_signal_that_a_page_names_is_the_one_sent() -> None:
+    """Every page that says how jobs are warned names the signal of the script that warns them."""
+    sent = re.search(r"scancel --signal=(\w+)", (NODE_SCRIPTS / "interruption.sh").read_text())
+    assert sent is not None
+    pages = [*(NODE_SCRIPTS.parents[1] / "stacks").rglob("*.md"), NODE_SCRIPTS / "README.md"]
+    named = {name for page in pages for name in re.findall(r"SIG(TERM|USR\d)", page.read_text())}
+    assert named == {sent[1]}
 
 
 def test_a_kernel_without_a_client_is_refused(

@@ -25,7 +25,6 @@ GOOD = {
     "PARTITION": "gpu",
     "CONTROLLER_ADDRESS": "10.0.0.1",
     "SECRET_ID": "/var/key",
-    "NODE_COUNT": "4",
     "GPUS_PER_NODE": "8",
     "GPU_TYPE": "h100",
     "FABRIC": "none",
@@ -116,9 +115,6 @@ def test_all_missing_variables_are_named_at_once(run_script: Callable[..., subpr
     [
         ("CLOUD", "onprem"),
         ("ROLE", "worker"),
-        ("NODE_COUNT", "4.5"),
-        ("NODE_COUNT", "four"),
-        ("NODE_COUNT", "-4"),
         ("GPUS_PER_NODE", "8x"),
         ("NAME", "Trial"),
         ("PARTITION", "gpu State=DOWN"),

@@ -120,7 +120,6 @@ def start(tmp_path: Path, cloud: tuple[type[Cloud], str]) -> Iterator[Callable[.
             "PARTITION": "gpu",
             "CONTROLLER_ADDRESS": "10.0.0.1",
             "SECRET_ID": "key",
-            "NODE_COUNT": "4",
             "GPUS_PER_NODE": "8",
             "GPU_TYPE": "h100",
             "FABRIC": "none",
@@ -253,7 +252,9 @@ def test_the_metric_reaches_each_cloud(
         process = start(f"metric_{name}.sh", "5", programs_={"aws": f'echo "$*" >>{log}'})
         output, _ = process.communicate(timeout=120)
         assert process.returncode == 0, output
-    dimensions = "--namespace gpu-cluster --metric-name BusyGpus --dimensions Cluster=trial --unit Count --value 5"
+    dimensions = (
+        "--namespace gpu-cluster/trial --metric-name BusyGpus --dimensions Cluster=trial --unit Count --value 5"
+    )
     assert log.read_text() == f"cloudwatch put-metric-data --region us-east-1 {dimensions}\n"
     (azure_path, azure), (google_path, google) = cloud[0].published
     assert azure_path == f"{SCALE_SET}/metrics"

@@ -1,163 +1,261 @@
-"""The generated projects in the real Pulumi engine, with stand-in providers; and those providers by themselves.
+"""The generated projects in the real Pulumi engine, with stand-in providers: what a user types, from `up` to `destroy`.
 
-The engine's part runs where the `pulumi` program is on the path, and is skipped elsewhere: continuous integration does
-not install it. The stand-in is exercised without it, through its protocol, in the engine's order.
+`tests/engines/pulumi/build.sh` builds the engine; without it these tests skip, in continuous integration they fail.
 """
 
 import json
 import os
-import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.engines.pulumi_projects import ONE_AT_A_TIME, Account, Place, Project, engine_program, place
 from tests.stacks.cases import TYPICAL, stacks
-from tests.stacks.projects import LAYERS, MONITOR, ROOT, STACK, Case, recorded, stacks_python, write
+from tests.stacks.projects import LAYERS, STACK, Case, recorded, stacks_python
 
-_PROVIDER = MONITOR.with_name("provider.py")
-_SPEAKER = MONITOR.with_name("speak_to_provider.py")
-_PLUGINS = ("aws", "azure-native", "gcp", "kubernetes")
-_URN = "urn:pulumi:small::p::"
+pytestmark = pytest.mark.engine
 
-
-@pytest.fixture
-def plugins(tmp_path: Path) -> Path:
-    """Write a folder of plugins under the names that the engine looks for on the path."""
-    if stacks_python() is None:
-        if os.environ.get("CLUSTERWRIGHT_REQUIRE_ENGINES") == "1":
-            pytest.fail("the stacks' environment is not installed (make .venv-stacks/installed)")
-        pytest.skip("the stacks' environment is not installed (make .venv-stacks/installed)")
-    folder = tmp_path / "plugins"
-    folder.mkdir()
-    for name in _PLUGINS:
-        program = folder / f"pulumi-resource-{name}"
-        program.write_text(f'#!/bin/sh\nexec "{stacks_python()}" "{_PROVIDER}" "$@"\n')
-        program.chmod(0o755)
-    return folder
-
-
-def spoken(plugin: Path, resources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a plugin answers to the engine's calls."""
-    done = subprocess.run(
-        [str(stacks_python()), _SPEAKER, plugin],
-        input=json.dumps(resources),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers: dict[str, Any] = json.loads(done.stdout)
-    return answers
-
-
-def test_the_stand_in_answers_in_the_engine_s_order(plugins: Path) -> None:
-    """Ids and outputs only once deployed, secrets kept, no change against itself, a change where one is."""
-    topic = {"urn": f"{_URN}aws:sns/topic:Topic::topic", "inputs": {"displayName": {"$secret": "hidden"}, "tags": {}}}
-    said = spoken(plugins / "pulumi-resource-aws", [topic])
-    assert (said["version"], said["secrets"], said["previews"], said["failures"]) == ("99.0.0", True, True, [])
-    one = said["resources"][topic["urn"]]
-    assert one["previewed"]["id"] == ""
-    assert "arn" not in one["previewed"]["outputs"]
-    assert one["made"]["id"] == one["read"] == "topic-topic-id"
-    assert one["made"]["outputs"]["arn"] == "arn:aws:sns:us-east-1:123456789012:topic/topic"
-    assert one["made"]["outputs"]["displayName"] == {"$secret": "hidden"}
-    assert (one["same"], one["changed"]) == ([], ["tags"])
-    assert said["partition"] == "aws"
-
-
-def test_the_stand_in_refuses_what_the_sdk_has_no_place_for(plugins: Path) -> None:
-    """A misspelt property, a wrong word and a missing property are failures of Check, each at its place."""
-    template = {
-        "urn": f"{_URN}aws:ec2/launchTemplate:LaunchTemplate::template",
-        "inputs": {"networkInterfaces": [{"deviceIdx": 1}]},
-    }
-    group = {"urn": f"{_URN}aws:ec2/placementGroup:PlacementGroup::group", "inputs": {"strategy": "clstr"}}
-    empty = {"urn": f"{_URN}aws:ec2/placementGroup:PlacementGroup::empty", "inputs": {}}
-    failures = spoken(plugins / "pulumi-resource-aws", [template, group, empty])["failures"]
-    assert [(name, path) for name, path, _ in failures] == [
-        ("template", "networkInterfaces[0].deviceIdx"),
-        ("group", "strategy"),
-        ("empty", "strategy"),
-    ]
-
-
-def test_the_stand_in_takes_every_resource_of_a_project(plugins: Path) -> None:
-    """What the recorded layers ask for passes Check and gets the ids that the recording monitor gives."""
-    case = Case(cloud="aws", instance=TYPICAL["aws"], nodes=4)
-    ours = [one for one in recorded(case).whole.cloud_resources if one.type.startswith("aws:ec2/")]
-    said = spoken(plugins / "pulumi-resource-aws", [{"urn": one.urn, "inputs": one.inputs} for one in ours])
-    assert said["failures"] == []
-    assert all(said["resources"][one.urn]["made"]["id"] in one.identities for one in ours)
-
-
-class Engine:
-    """The `pulumi` program with a state folder of its own and stand-ins for every provider."""
-
-    def __init__(self, *, program: str, project: Path, plugins: Path, folder: Path) -> None:
-        self._program = program
-        self._project = project
-        (folder / "state").mkdir()
-        self._environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ARM_", "GOOGLE_"))},
-            "PATH": f"{plugins}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(project),
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "test",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
-
-    def run(self, layer: str, *arguments: str) -> str:
-        """Return what a command in a layer's folder prints; it has to succeed."""
-        done = subprocess.run(
-            [self._program, "-C", str(self._project / layer), "--non-interactive", *arguments],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{layer}: {arguments}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+#: Sizes after the first one of 4 nodes.
+SIZES = (32, 256, 3)
+#: The input with the number of nodes, by the type that holds them in the nodes' layer.
+_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "aws:autoscaling/group:Group": ("desiredCapacity",),
+    "aws:eks/nodeGroup:NodeGroup": ("scalingConfig", "desiredSize"),
+    "azure-native:compute:VirtualMachineScaleSet": ("sku", "capacity"),
+    "azure-native:containerservice:AgentPool": ("count",),
+    "gcp:compute/instanceGroupManager:InstanceGroupManager": ("targetSize",),
+    "gcp:container/nodePool:NodePool": ("nodeCount",),
+}
+#: What holds data, and stays when a cluster is destroyed without it.
+_DATA: Mapping[str, tuple[str, ...]] = {
+    "aws": ("aws:s3/bucket:Bucket", "aws:fsx/lustreFileSystem:LustreFileSystem", "aws:kms/key:Key"),
+    "azure": (
+        "azure-native:storage:BlobContainer",
+        "azure-native:storagecache:AmlFilesystem",
+        "azure-native:keyvault:Key",
+    ),
+    "gcp": ("gcp:storage/bucket:Bucket", "gcp:lustre/instance:Instance", "gcp:kms/cryptoKey:CryptoKey"),
+}
+#: What machines are made from: a change would take every node in service for an old one.
+_TEMPLATES = ("LaunchTemplate", "InstanceTemplate")
 
 
 @pytest.fixture
-def pulumi_program() -> str:
-    """Return the `pulumi` program."""
-    found = shutil.which("pulumi")
-    if found is None:
-        pytest.skip("pulumi is not on the path; the engine is not part of continuous integration")
-    return found
+def here(tmp_path: Path, require_engine: Callable[..., None]) -> Iterator[Place]:
+    """Make a place with an engine, an empty account and an empty state."""
+    program = engine_program()
+    require_engine(working=program is not None, reason="pulumi is not installed: make engine builds it")
+    require_engine(working=stacks_python() is not None, reason="not installed: make .venv-stacks/installed")
+    assert program is not None
+    with place(tmp_path, program) as made:
+        yield made
 
 
-@pytest.mark.engine
+def case_of(cloud: str, scheduler: str) -> Case:
+    """Return the typical project of a stack, as it is written for 4 nodes."""
+    # 256 nodes on one InfiniBand fabric need scale sets of a size that Azure's support grants.
+    granted = (("nodeType.maxNodesPerScaleSet", 300),) if cloud == "azure" else ()
+    return Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler, changes=granted)
+
+
+def nodes_in(account: Account) -> int:
+    """Return how many GPU nodes the account has."""
+    count = 0
+    for one in account.resources("nodes"):
+        value: object = one.inputs
+        for key in _COUNTS.get(one.type, ()):
+            value = value[key] if isinstance(value, Mapping) else None
+        count += value if isinstance(value, int) else 0
+    return count
+
+
+def data_in(account: Account, cloud: str) -> dict[str, str]:
+    """Return the ids of what holds data."""
+    return {one.urn: one.id for type_ in _DATA[cloud] for one in account.of_type(type_)}
+
+
+def changed(project: Project) -> dict[str, str]:
+    """Return what the engine would change in any layer; reading another layer's outputs is no change."""
+    steps = [project.preview(layer) for layer in LAYERS]
+    return {urn: op for layer in steps for urn, op in layer.items() if "StackReference" not in urn}
+
+
 @pytest.mark.parametrize(("cloud", "scheduler"), stacks())
-def test_three_layers_in_the_engine(
-    cloud: str, scheduler: str, pulumi_program: str, plugins: Path, tmp_path: Path
-) -> None:
-    """Preview, deploy, preview without changes and destroy, layer by layer; with the resources that were recorded."""
-    case = Case(cloud=cloud, instance=TYPICAL[cloud], nodes=4, scheduler=scheduler)
-    project = tmp_path / "project"
-    write(case, project)
-    python = stacks_python()
-    assert python is not None
-    (project / ".venv").symlink_to(python.parent.parent)
-    packed = ROOT / ".venv-policy"
-    policies = ("--policy-pack", str(project / "policy")) if packed.exists() else ()
-    if policies:
-        (project / ".venv-policy").symlink_to(packed)
-    engine = Engine(program=pulumi_program, project=project, plugins=plugins, folder=tmp_path)
+def test_a_cluster_s_life(cloud: str, scheduler: str, here: Place) -> None:
+    """From preview to the end of its data, a cluster keeps what has to stay and leaves nothing behind."""
+    case = case_of(cloud, scheduler)
+    project, account = here.project(case), here.account
+
+    said = project.cluster("preview", "--policy-pack", "policy")
+    assert "can be previewed once foundation is up" in said
+    assert account.ids() == {}
+    project.cluster("up", "--policy-pack", "policy")
+    asked = {one.urn for layer in LAYERS for one in recorded(case).layers[layer].cloud_resources}
+    made = {urn.replace(f":{project.stack}::", f":{STACK}::") for urn in account.ids()}
+    assert {urn for urn in made if "pulumi:providers:" not in urn} == asked
+    assert nodes_in(account) == 4
+    assert changed(project) == {}
+
+    lasting = account.ids("foundation", "cluster")
+    for size in SIZES:
+        project.resize(size)
+        steps = changed(project)
+        assert steps
+        assert [urn for urn in steps if "-nodes::" not in urn] == []
+        assert [urn for urn, op in steps.items() if "replace" in op] == []
+        assert [urn for urn in steps if urn.split("::")[2].endswith(_TEMPLATES)] == []
+        project.cluster("up")
+        assert nodes_in(account) == size
+        assert account.ids("foundation", "cluster") == lasting
+
     for layer in LAYERS:
-        engine.run(layer, "stack", "init", STACK)
-        shown = json.loads(engine.run(layer, "preview", "--stack", STACK, "--json", *policies))
-        previewed = {step["urn"] for step in shown["steps"] if "pulumi:providers:" not in step["urn"]}
-        known = {one.urn for one in recorded(case).layers[layer].resources if "pulumi:providers:" not in one.urn}
-        assert previewed == known
-        engine.run(layer, "up", "--stack", STACK, "--yes", "--skip-preview", *policies)
-        engine.run(layer, "preview", "--stack", STACK, "--expect-no-changes")
-    for layer in reversed(LAYERS):
-        engine.run(layer, "state", "unprotect", "--stack", STACK, "--all", "--yes")
-        engine.run(layer, "destroy", "--stack", STACK, "--yes", "--skip-preview")
+        project.pulumi(layer, "refresh", "--stack", project.stack, "--yes", "--skip-preview", "--expect-no-changes")
+    project.cluster("down")
+    assert account.ids("nodes") == {}
+    assert account.ids("foundation", "cluster") == lasting
+    project.cluster("up")
+    assert nodes_in(account) == SIZES[-1]
+
+    data = data_in(account, cloud)
+    assert len(data) >= len(_DATA[cloud])
+    project.cluster("destroy")
+    assert account.ids("cluster", "nodes") == {}
+    assert data_in(account, cloud) == data
+    project.cluster("up")
+    assert data_in(account, cloud) == data
+    assert nodes_in(account) == SIZES[-1]
+
+    whole = account.ids()
+    assert "nothing was removed" in project.cluster("destroy", "--with-data", answer="another\n", fails=True)
+    assert account.ids() == whole
+    project.cluster("destroy", "--with-data", answer="small\n")
+    assert account.ids() == {}
+
+
+@pytest.mark.parametrize(
+    ("cloud", "layer", "held"),
+    [
+        ("aws", "foundation", "aws:fsx/lustreFileSystem:LustreFileSystem"),
+        ("azure", "foundation", "azure-native:storagecache:AmlFilesystem"),
+        ("gcp", "cluster", "gcp:sql/databaseInstance:DatabaseInstance"),
+    ],
+)
+def test_an_interrupted_up_is_resumed(cloud: str, layer: str, held: str, here: Place) -> None:
+    """An engine killed while the cloud makes something leaves a lock; once that is lifted, `up` goes on from there."""
+    project, account = here.project(case_of(cloud, "slurm")), here.account
+    for before in LAYERS[: LAYERS.index(layer)]:
+        project.pulumi(before, "stack", "select", "--create", project.stack)
+        project.pulumi(before, "up", "--stack", project.stack, "--yes", "--skip-preview")
+    project.pulumi(layer, "stack", "select", "--create", project.stack)
+    account.hold("Create", held)
+    engine = project.start("-C", layer, "up", "--stack", project.stack, "--yes", "--skip-preview", *ONE_AT_A_TIME)
+    account.wait_for_hold(engine)
+    os.killpg(engine.pid, signal.SIGKILL)
+    engine.communicate()
+    account.release()
+    made = account.ids()
+    assert made
+    assert account.of_type(held) == []
+
+    assert "pulumi cancel" in project.cluster("up", fails=True)
+    project.pulumi(layer, "cancel", "--yes", "--stack", project.stack)
+    project.cluster("up")
+    assert made.items() <= account.ids().items()
+    assert len(account.of_type(held)) == 1
+    assert nodes_in(account) == 4
+    assert changed(project) == {}
+
+
+def test_what_a_killed_engine_was_making_is_named_by_its_state(here: Place) -> None:
+    """What the cloud made while the engine died is a pending operation; `up` makes another and leaves that one be."""
+    project, account, network = here.project(case_of("gcp", "slurm")), here.account, "gcp:compute/network:Network"
+    options = ("--stack", project.stack, "--yes", "--skip-preview")
+    project.pulumi("foundation", "stack", "select", "--create", project.stack)
+    account.hold("Created", network)
+    engine = project.start("-C", "foundation", "up", *options, *ONE_AT_A_TIME)
+    account.wait_for_hold(engine)
+    os.killpg(engine.pid, signal.SIGKILL)
+    engine.communicate()
+    account.release()
+    (left,) = account.of_type(network)
+
+    project.pulumi("foundation", "cancel", "--yes", "--stack", project.stack)
+    state = json.loads(project.pulumi("foundation", "stack", "export", "--stack", project.stack))["deployment"]
+    assert [one["resource"]["urn"] for one in state["pending_operations"]] == [left.urn]
+    project.pulumi("foundation", "refresh", *options, "--clear-pending-creates")
+    project.pulumi("foundation", "up", *options)
+    twice = [one.id for one in account.of_type(network) if one.urn == left.urn]
+    assert len(twice) == 2
+    assert left.id in twice
+    assert project.preview("foundation") == {}
+
+
+@pytest.mark.parametrize("cloud", TYPICAL)
+def test_what_the_cloud_refuses_is_made_by_the_next_up(cloud: str, here: Place) -> None:
+    """A refusal stops `up` with the cloud's words; what was made stays, and the next `up` makes the rest."""
+    project, account = here.project(case_of(cloud, "slurm")), here.account
+    held = next(type_ for type_ in _COUNTS if type_.startswith(cloud) and "kubernetes" not in type_)
+    account.hold("Create", held)
+    started = project.start_cluster("up")
+    account.wait_for_hold(started)
+    account.release()
+    said, _ = started.communicate()
+    assert started.returncode != 0
+    assert "Interrupted: Create" in said
+    made = account.ids()
+    project.cluster("up")
+    assert made.items() <= account.ids().items()
+    assert nodes_in(account) == 4
+
+
+#: A mistake in a program: what is replaced, where, by what, and the rule that stops it.
+_MISTAKES = {
+    "aws": ("gpu_cluster/bucket.py", "block_public_acls=True", "block_public_acls=False", "no-public-bucket"),
+    "azure": (
+        "gpu_cluster/object_store.py",
+        "allow_blob_public_access=False",
+        "allow_blob_public_access=True",
+        "closed-storage",
+    ),
+    "gcp": (
+        "gpu_cluster/data.py",
+        'public_access_prevention="enforced"',
+        'public_access_prevention="inherited"',
+        "private-bucket",
+    ),
+}
+
+
+@pytest.mark.parametrize("cloud", _MISTAKES)
+def test_the_policy_pack_stops_a_planted_mistake(cloud: str, here: Place) -> None:
+    """A program with a mistake is stopped in its preview, by the rule's name, before anything is made."""
+    project = here.project(case_of(cloud, "slurm"))
+    file, right, wrong, rule = _MISTAKES[cloud]
+    path = project.folder / file
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong))
+    assert rule in project.cluster("preview", "--policy-pack", "policy", fails=True)
+    assert here.account.ids() == {}
+
+
+@pytest.mark.parametrize("cloud", TYPICAL)
+def test_two_clusters_of_one_blueprint_stand_beside_each_other(cloud: str, here: Place) -> None:
+    """Under another name a second cluster shares nothing with the first, and goes without touching it."""
+    case = case_of(cloud, "slurm")
+    first = here.project(case, "first")
+    second = here.project(replace(case, cluster="other"), "second")
+    assert second.stack != first.stack
+    first.cluster("up")
+    ours = here.account.ids()
+    second.cluster("up")
+    both = here.account.ids()
+    assert ours.items() <= both.items()
+    assert len(both) == 2 * len(ours)
+    assert changed(first) == changed(second) == {}
+    second.cluster("destroy", "--with-data", answer="other\n")
+    assert here.account.ids() == ours
+    assert changed(first) == {}

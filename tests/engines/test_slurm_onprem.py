@@ -7,10 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.catalog import lookup
+from clusterwright.catalog.load import load
 from clusterwright.checks.documents.slurm import Controller, running
-from clusterwright.outputs.slurm_cluster import SlurmCluster, slurm_texts, two_level_topology
+from clusterwright.facility.hop_groups import hop_groups
+from clusterwright.facility.system_fabric import fabric_of_system
+from clusterwright.outputs.slurm_cluster import SlurmCluster, TopologySwitch, slurm_texts, topology_of
 
 pytestmark = pytest.mark.engine
+
+
+def units(*sizes: int) -> tuple[TopologySwitch, ...]:
+    """Return the topology of scalable units of these sizes below one spine."""
+    starts = [sum(sizes[:index]) for index in range(len(sizes))]
+    leaves = tuple(
+        TopologySwitch(name=f"su{number}", nodes=tuple(range(start + 1, start + size + 1)))
+        for number, (start, size) in enumerate(zip(starts, sizes, strict=True), start=1)
+    )
+    names = tuple(leaf.name for leaf in leaves)
+    return leaves if len(leaves) == 1 else (*leaves, TopologySwitch(name="spine", switches=names, hops=3))
+
 
 POD = SlurmCluster(
     cluster_name="pod",
@@ -24,7 +40,7 @@ POD = SlurmCluster(
     gpus_per_node=8,
     gres_type="h100",
     partition="gpu",
-    topology=two_level_topology([range(1, 33), range(33, 65), range(65, 97), range(97, 128)]),
+    topology=units(32, 32, 32, 31),
 )
 
 
@@ -108,7 +124,40 @@ def test_the_log_check_sees_a_wrong_topology(tmp_path: Path, require_engine: Cal
 def test_files_of_a_single_node_are_accepted(tmp_path: Path, require_engine: Callable[..., None]) -> None:
     """The smallest cluster, one node below one switch, starts too."""
     require_engine("slurmctld")
-    single = replace(POD, node_count=1, topology=two_level_topology([[1]]))
+    single = replace(POD, node_count=1, topology=units(1))
     with running(slurm_texts(single), tmp_path) as started:
         assert started.submit("--nodes=1", "--gres=gpu:h100:8").returncode == 0
         assert started.submit("--nodes=2").returncode != 0
+
+
+def test_whole_racks_are_leaf_switches_in_units(tmp_path: Path, require_engine: Callable[..., None]) -> None:
+    """16 GB200 NVL72 are 16 switches of 18 trays in two units below the core, and a job of one domain stays in one."""
+    require_engine("slurmctld", "scontrol")
+    catalogue = load()
+    fabric = fabric_of_system(
+        system=lookup.system(catalogue, "gb200-nvl72"), switch=lookup.switch(catalogue, "qm9700"), units=2
+    ).fabric
+    trays = replace(POD, node_count=288, gpus_per_node=4, topology=topology_of(hop_groups(fabric, hosts_per_node=18)))
+    with running(slurm_texts(trays), tmp_path) as started:
+        shown = started.run("scontrol", "show", "topology").stdout
+        assert len(re.findall(r"SwitchName=nvl\d+ Level=0 ", shown)) == 16
+        assert len(re.findall(r"SwitchName=su\d Level=1 ", shown)) == 2
+        assert "SwitchName=core Level=2 " in shown
+        assert started.submit("--nodes=18", "--switches=1", "--gres=gpu:h100:4").returncode == 0
+        assert started.suspicious() == []
+
+
+def test_a_backup_takes_over_the_queue(tmp_path: Path, require_engine: Callable[..., None]) -> None:
+    """The files name two controllers and one queue; a slurmctld that is started on that queue has the other's jobs.
+
+    Both daemons are the same one here, one after the other: a machine has one host name.
+    """
+    require_engine("slurmctld", "sbatch", "squeue", "scontrol")
+    pair = replace(POD, backup_host="mgmt-002", state_folder="/shared/slurm/slurmctld")
+    texts = slurm_texts(pair)
+    said = [line for line in texts["slurm.conf"].splitlines() if line.startswith(("SlurmctldHost=", "StateSave"))]
+    assert said == ["SlurmctldHost=mgmt-001", "SlurmctldHost=mgmt-002", "StateSaveLocation=/shared/slurm/slurmctld"]
+    with running(texts, tmp_path) as first:
+        assert first.run("sbatch", "--hold", "--nodes=4", "--wrap=true", "--job-name=kept").returncode == 0
+    with running(texts, tmp_path) as backup:
+        assert "kept" in backup.run("squeue", "--noheader", "--format=%j").stdout

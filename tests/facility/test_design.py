@@ -52,6 +52,7 @@ def test_127_nodes() -> None:
     assert (inventory.compute_managers + inventory.storage_managers, inventory.management_servers) == (4, 4)
     assert design.compute_racks == 32
     assert design.compute_racks * design.pdus_per_compute_rack == 96
+    assert (design.racks, design.pdus) == (38, 96 + 12)
     standing, cables = _derived(design)
     tiers = Counter((cable.network, cable.tier) for cable in cables)
     assert tiers["compute", "node-leaf"] == 1016
@@ -209,12 +210,12 @@ def test_too_far() -> None:
     with pytest.raises(RuleError, match="CBL001") as caught:
         _design(40, site=Site(rows=RowLayout(rack_width_m=40, rack_depth_m=60, cold_aisle_m=60, hot_aisle_m=60)))
     assert caught.value.findings[0].help.startswith("no rows bring all cables within reach")
-    one_row = Site(rows=RowLayout(racks_per_row=200))
+    wide = RowLayout(racks_per_row=200, rack_width_m=1.1)
     with pytest.raises(RuleError, match="CBL001") as caught:
-        _design(700, site=one_row)
+        _design(700, site=Site(rows=wide))
     found = re.search(r"rows of (\d+) racks", caught.value.findings[0].help)
     assert found is not None
-    assert _design(700, site=Site(rows=RowLayout(racks_per_row=int(found[1])))).findings == ()
+    assert _design(700, site=Site(rows=replace(wide, racks_per_row=int(found[1])))).findings == ()
 
 
 def test_what_reaches_is_tried_before_it_is_said() -> None:

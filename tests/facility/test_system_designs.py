@@ -1,5 +1,6 @@
 """On-premises designs of systems other than DGX on InfiniBand: Ethernet, planes, growth, whole racks, told facts."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -11,10 +12,12 @@ from clusterwright.errors import MissingFactError, RuleError
 from clusterwright.facility.cabling import Cable
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric_choice import FabricChoice
+from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.node_facts import NodeFacts
+from clusterwright.facility.power_cords import worst_load
 from clusterwright.facility.racks import Rack
-from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.site import DesignRules, Feed, Site
 
 from .examples import storage_need
 
@@ -185,3 +188,85 @@ def test_a_power_cap_reaches_the_trays() -> None:
     full = design("gb200-nvl72", 1, site=Site(rack_power_w=160e3))
     chip = CATALOGUE.accelerators["gb200-186gb"].power_w or 0
     assert full.power.compute_w - capped.power.compute_w == pytest.approx(72 * (chip - 1000))
+
+
+def test_one_unit_that_does_not_grow_has_two_levels() -> None:
+    """8 GB200 NVL72 take 32 leaves, 9 spines and UFM on free leaf ports; with units to come, three levels."""
+    roomy = Site(pue=1.3, rack_power_w=160e3)
+    made = design("gb200-nvl72", 8, site=roomy)
+    assert (made.fabric.leaf, made.fabric.spine, made.fabric.core, made.fabric.levels) == (32, 9, 0, 2)
+    assert made.inventory.compute_managers == 2
+    assert not any("no UFM" in note for note in made.inventory.notes)
+    assert any("buy_for_units" in note for note in made.inventory.notes)
+    ports = Counter(
+        cable.to_device for cable in drawn(made)[1] if cable.network == "compute" and cable.tier == "manager-leaf"
+    )
+    assert ports == {"leaf-08-1": 1, "leaf-08-2": 1, "leaf-08-3": 1, "leaf-08-4": 1}
+    grown = design("gb200-nvl72", 8, site=roomy, rules=asked(buy_for_units=2))
+    assert (grown.fabric.leaf, grown.fabric.spine, grown.fabric.core, grown.fabric.levels) == (64, 48, 18, 3)
+    assert grown.inventory.compute_managers == 2
+
+
+def test_whole_racks_bring_their_frame_and_power_shelves() -> None:
+    """8 GB200 NVL72 take no PDU and no empty rack: both are bought for the other racks alone, two PDUs each."""
+    made = design("gb200-nvl72", 8, site=Site(pue=1.3, rack_power_w=150e3))
+    standing, _ = drawn(made)
+    whole = [rack for rack in standing if rack.shelves]
+    others = [rack for rack in standing if not rack.shelves]
+    assert [(rack.pdus, rack.shelves, rack.feeds) for rack in whole] == [(0, 8, 8)] * 8
+    bought = Counter[str]()
+    for line in made.bill.lines:
+        bought[line.sku] += int(line.quantity)
+    assert bought["legrand-nvidpd13"] == len(others) > 0
+    assert bought["raritan-px3-5878"] == made.pdus == 2 * len(others)
+    load = worst_load(whole[0], made.site.feed, made.rules)
+    # A shelf of 33 kW on a feed of 34.5 kVA: 150 kW over the 7 that are left.
+    assert load.failed_va == pytest.approx(150e3 / 0.95 / 7)
+    assert load.failed_va < made.site.feed.va
+    with pytest.raises(RuleError, match="7 of 8 power shelves"):
+        design("gb200-nvl72", 1, site=Site(rack_power_w=150e3, feed=Feed(line_v=380, breaker_a=32)))
+
+
+@pytest.mark.parametrize(
+    ("system", "nodes", "purchase"),
+    [("dgx-h100", 7, AS_NEEDED), ("dgx-h100", 31, FULL_UNITS), ("dgx-h100", 200, FULL_UNITS),
+     ("gb200-nvl72", 8, FULL_UNITS), ("gb200-nvl72", 16, FULL_UNITS), ("dgx-b300", 64, FULL_UNITS)],
+)  # fmt: skip
+def test_no_rack_holds_all_of_a_function(system: str, nodes: int, purchase: str) -> None:
+    """Leaves, spines, sides of storage and Ethernet, UFM and servers stand in two racks or more, each side apart."""
+    made = design_onprem(
+        system=CATALOGUE.systems[system], nodes=nodes, storage=storage_need(), catalogue=CATALOGUE, purchase=purchase,
+        site=Site(pue=1.3, rack_power_w=150e3),
+    )  # fmt: skip
+    standing, _ = drawn(made)
+    racks: dict[str, set[str]] = {}
+    sides: dict[str, set[str]] = {}
+    for rack in standing:
+        for placed in rack.placements:
+            name = placed.device.name
+            if placed.device.role == "compute":
+                continue
+            function = re.sub(r"[-\d]+[ab]?$", "", name)
+            racks.setdefault(function, set()).add(rack.name)
+            if name[-1] in "ab":
+                sides.setdefault(f"{function} {name[-1]}", set()).add(rack.name)
+    single = {"leaf", "spine"} if made.fabric.levels == 1 else set()
+    names = {"ufm", "st-ufm", "mgmt", "leaf", "spine", "st-leaf", "eth-leaf", "oob"} & set(racks)
+    assert {"mgmt", "leaf", "st-leaf", "eth-leaf", "oob"} <= names
+    assert {name for name in names - single if len(racks[name]) < 2} == set()
+    for function in ("st-leaf", "eth-leaf"):
+        assert not sides[f"{function} a"] & sides[f"{function} b"]
+
+
+def test_a_lost_rack_leaves_half_of_the_rails_or_units() -> None:
+    """Of one unit a rack holds four of eight rails; of four units it holds whole units, as in the reference racks."""
+
+    def leaves(nodes: int) -> list[set[tuple[str, str]]]:
+        standing, _ = drawn(design("dgx-h100", nodes))
+        named = [[placed.device.name for placed in rack.placements] for rack in standing]
+        found = [{tuple(name.split("-")[1:]) for name in names if name.startswith("leaf-")} for names in named]
+        return [one for one in found if one]  # type: ignore[misc]
+
+    assert [sorted(rail for _, rail in one) for one in leaves(31)] == [list("1234"), list("5678")]
+    assert [sorted({unit for unit, _ in one}) for one in leaves(127)] == [["01", "03"], ["02", "04"]]
+    assert [len(one) for one in leaves(127)] == [16, 16]

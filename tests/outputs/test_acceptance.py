@@ -44,6 +44,21 @@ def test_losing_a_feed_is_tested_against_what_it_carries(steps: dict[str, tuple[
     assert "21.5 of its 34.5 kVA" in steps["2.2"][1]
 
 
+def test_a_lost_node_without_a_spare_is_waited_for(steps: dict[str, tuple[str, str]], shipped_plan: Plan) -> None:
+    """The shipped plan trains on all of its nodes: the job waits for the node; with a spare it goes on without it."""
+    assert "waits in the queue" in steps["8.4"][1]
+    assert "`reliability.spare_nodes`" in steps["8.4"][1]
+    option = next(option for option in shipped_plan.options if option.facility is not None)
+    spared = replace(option, failures=replace(option.failures, spare_nodes=2))
+    text = onprem_documents(shipped_plan, spared, load())["acceptance.md"].content.decode()
+    assert "on 34 of the 36 nodes: 2 are spare" in text
+
+
+def test_a_phase_carries_more_than_an_even_share(steps: dict[str, tuple[str, str]]) -> None:
+    """Eight supplies on three phases put 33.6 A on a line when a PDU's breaker is open."""
+    assert "no line more than 33.6 A" in steps["2.2"][1]
+
+
 def test_an_accelerator_without_a_measured_value_says_so(shipped_plan: Plan) -> None:
     """No number is invented for the collectives of a system that no source measured."""
     option = next(option for option in shipped_plan.options if option.facility is not None)

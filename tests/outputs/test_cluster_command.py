@@ -5,6 +5,7 @@ import re
 import shutil
 import stat
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +25,12 @@ case "$*" in
   *--secret*) printf 'by standard input: %s\\n' "$(cat)" >>"$CALLS" ;;
 esac
 """
-#: Stands in for the Python of a new environment: says yes to pip, and to the look for unset values what UNSET says.
+#: Stands in for the Python of a new environment: yes to pip, and to the questions of `cluster.sh` what a test says.
 PYTHON = """#!/bin/sh
 printf 'python %s\\n' "$*" >>"$CALLS"
 if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 if [ "$2" = gpu_cluster.unset_values ]; then exit "$UNSET"; fi
+if [ "$2" = gpu_cluster.identity ]; then echo "${NEW:-}"; exit "${FOREIGN:-0}"; fi
 """
 CLOUD = """require_credentials() { [ -z "${NO_CREDENTIALS:-}" ]; }
 reimage_nodes() { pulumi reimage-stand-in "$stack"; }
@@ -310,6 +312,69 @@ def test_what_is_missing_is_said_before_anything_starts(
 
 
 @pytest.mark.parametrize(
+    ("url", "provider", "environment", "message"),
+    [
+        (
+            "https://api.pulumi.com",
+            "",
+            {"FAIL_ON": "whoami"},
+            "log in to it with 'pulumi login https://api.pulumi.com'",
+        ),
+        ("s3://our-state", "", {"FAIL_ON": "whoami"}, "make the bucket once, log in to the cloud"),
+        ("file://~/state", "", {"FAIL_ON": "whoami"}, "make that folder"),
+        ("file://~", "", {}, "no passphrase for the secrets in the state: choose one"),
+        ("s3://our-state", "passphrase", {}, "no passphrase for the secrets in the state: choose one"),
+        ("file://~", "", {"PULUMI_CONFIG_PASSPHRASE": ""}, ""),
+        ("file://~", "", {"PULUMI_CONFIG_PASSPHRASE_FILE": "/run/passphrase"}, ""),
+        ("s3://our-state", "awskms://alias/state", {}, ""),
+        ("https://api.pulumi.com", "", {}, ""),
+        ("https://api.pulumi.com", "", {"PULUMI_BACKEND_URL": "file://~"}, "no passphrase"),
+    ],
+)
+def test_a_new_account_is_told_what_to_do_first(
+    project: Project, url: str, provider: str, environment: dict[str, str], message: str
+) -> None:
+    """Without a place for the state or a passphrase for its secrets nothing starts, and the fix is named."""
+    with (project.folder / "foundation" / "Pulumi.yaml").open("a") as stream:
+        stream.write(f"backend:\n  url: {url}\n")
+    if provider:
+        path = project.folder / "foundation" / "Pulumi.small.yaml"
+        path.write_text(f"secretsprovider: {provider}\n{path.read_text()}")
+    done = project.run("up", **environment)
+    assert done.returncode == (1 if message else 0)
+    assert message in done.stderr
+    assert bool(project.changing()) == (not message)
+
+
+def test_the_state_s_owner_is_looked_at_before_every_command_but_status(project: Project) -> None:
+    """Whatever changes or shows a cluster first asks whose the state is; `status` and `set` change nothing there."""
+    for command in ("preview", "up", "down", "destroy", "reimage", "adopt"):
+        project.run(command)
+        asked = [line for line in project.calls.read_text().splitlines() if "gpu_cluster.identity" in line]
+        assert asked == [f"python -m gpu_cluster.identity {command} small small "]
+    for arguments in (("status",), ("set", "clusterName", "b")):
+        project.run(*arguments)
+        assert "gpu_cluster.identity" not in project.calls.read_text()
+
+
+def test_a_foreign_state_stops_everything(project: Project) -> None:
+    """No layer is touched where the state is another cluster's, or the cloud has one of that name."""
+    done = project.run("up", FOREIGN="1")
+    assert done.returncode == 1
+    assert project.changing() == []
+    with (project.folder / "cloud.sh").open("a") as stream:
+        stream.write('resources_of_that_name() { printf "%s" "$NAMESAKES"; }\n')
+    done = project.run("up", NEW="new", NAMESAKES="vpc-0a")
+    assert done.returncode == 1
+    assert "there is a cluster of this name in this place already" in done.stderr
+    assert "vpc-0a" in done.stderr
+    assert project.changing() == []
+    assert project.run("up", NEW="new", NAMESAKES="").returncode == 0
+    assert project.run("up", NEW="new", NAMESAKES="vpc-0a", CLUSTER_NAME_IS_FREE="yes").returncode == 0
+    assert project.run("up", NAMESAKES="vpc-0a").returncode == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["up", "down"], "one command at a time"),
@@ -327,6 +392,116 @@ def test_wrong_usage_is_refused(project: Project, arguments: list[str], message:
     assert project.calls.read_text() == ""
 
 
+#: Shows its options, and keeps the configuration of ssh that it was given.
+SUBMIT = """printf '%s\\n' "$@"
+while [ $# -gt 0 ]; do
+  if [ "$1" = --ssh-config ]; then cp "$2" "$CALLS.ssh"; fi
+  shift
+done
+"""
+#: Listens where it is asked to, as Bastion's tunnel does.
+TUNNEL = """#!/usr/bin/env python3
+import socket, sys, time
+if sys.argv[1:4] == ["network", "bastion", "tunnel"]:
+    here = socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])))
+    open(__import__("os").environ["CALLS"] + ".tunnel", "w").write(str(__import__("os").getpid()))
+    time.sleep(600)
+"""
+OUTPUTS = """#!/bin/sh
+case "$*" in
+  *connect*) echo "aws ssm start-session --region us-east-1 --target i-0123456789abcdef0" ;;
+  *login_name*) echo gpt3-login ;;
+  *bastion_name*) echo gpt3-bastion ;;
+  *"stack output"*) echo some-output ;;
+esac
+"""
+WAYS = {
+    "aws": [
+        "hostname i-0123456789abcdef0",
+        (
+            "proxycommand aws --region us-east-1 --profile team ssm start-session --target %h "
+            "--document-name AWS-StartSSHSession --parameters portNumber=%p"
+        ),
+    ],
+    "gcp": [
+        "hostname gpt3-login",
+        (
+            "proxycommand gcloud compute start-iap-tunnel gpt3-login %p --listen-on-stdin --project p "
+            "--zone us-central1-a --verbosity warning"
+        ),
+    ],
+    "azure": ["hostname 127.0.0.1"],
+}
+
+
+def with_launch(project: Project, cloud: str) -> None:
+    """Give a project a job, and its cloud's own way to the login machine."""
+    (project.folder / "launch").mkdir()
+    (project.folder / "launch" / "submit.sh").write_text(SUBMIT)
+    for path in ("base/cloud.sh", "slurm/login.sh"):
+        shutil.copy(assets.root() / "stacks" / cloud / path, project.folder)
+    programs = {"pulumi": OUTPUTS, "az": TUNNEL, "aws": "#!/bin/sh\n", "gcloud": "#!/bin/sh\n"}
+    (project.folder.parent / "bin" / "python3").unlink()
+    for name, text in programs.items():
+        program = project.folder.parent / "bin" / name
+        program.write_text(text)
+        program.chmod(0o755)
+    values = {"aws": "aws:region: us-east-1\n  aws:profile: team", "gcp": "gcp:project: p", "azure": "x: y"}[cloud]
+    (project.folder / "foundation" / "Pulumi.small.yaml").write_text(f"config:\n  {values}\n")
+    with (project.folder / "cluster" / "Pulumi.small.yaml").open("a") as file:
+        file.write("  gcp-gpu-cluster:zone: us-central1-a\n")
+
+
+def ended(process: int) -> bool:
+    """Return whether a process is gone, or only waits for somebody to ask for its status."""
+    path = Path(f"/proc/{process}/stat")
+    return not path.exists() or path.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.parametrize("cloud", WAYS)
+def test_submit_goes_through_the_clouds_own_way(project: Project, cloud: str) -> None:
+    """As a user of the cluster, over ssh that no open port is needed for; options arrive word by word."""
+    with_launch(project, cloud)
+    done = project.run("submit", "--user", "alice", "--image", "a b", "--", "--seed", "$(id)")
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.splitlines()
+    assert (words[0:3], words[4:]) == (["--host", "login", "--ssh-config"], ["--image", "a b", "--", "--seed", "$(id)"])
+    # ssh itself reads the configuration.
+    read = subprocess.run(
+        ["ssh", "-G", "-F", f"{project.calls}.ssh", "login"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert {"user alice", "hostkeyalias small-login", "stricthostkeychecking accept-new", *WAYS[cloud]} <= set(read)
+    if cloud == "azure":
+        assert any(re.fullmatch(r"port [23]\d{4}", line) for line in read)
+        tunnel = int(Path(f"{project.calls}.tunnel").read_text())
+        for _ in range(50):
+            if ended(tunnel):
+                break
+            time.sleep(0.1)
+        assert ended(tunnel)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--user", "root"], "root submits no jobs"),
+        (["--user", "a b"], "is not the name of a user"),
+        (["--user", "-oProxyCommand=id"], "is not the name of a user"),
+    ],
+)
+def test_submit_refuses_users_that_are_none(project: Project, words: list[str], message: str) -> None:
+    """What stands in a configuration of ssh is a name and nothing else."""
+    with_launch(project, "aws")
+    done = project.run("submit", *words)
+    assert (done.returncode, message in done.stderr) == (1, True)
+
+
+def test_submit_without_a_job_says_where_the_reason_is(project: Project) -> None:
+    """A plan that Megatron-LM cannot run has no script, and its README says why."""
+    done = project.run("submit", "--image", "a:1")
+    assert (done.returncode, "launch/README.md says why" in done.stderr) == (1, True)
+
+
 def test_usage_needs_nothing(project: Project) -> None:
     """Help is shown without Pulumi; no command at all is a usage error."""
     assert "destroy --with-data" in project.run("--help").stdout
@@ -337,7 +512,12 @@ def test_usage_needs_nothing(project: Project) -> None:
 def test_the_scripts_run_with_bash_3() -> None:
     """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset."""
     stacks = assets.root() / "stacks"
-    scripts = [*stacks.glob("*/cluster.sh"), *stacks.glob("*/*/cloud.sh"), *stacks.glob("*/*/reimage.sh")]
+    scripts = [
+        *stacks.glob("*/cluster.sh"),
+        *stacks.glob("*/*/cloud.sh"),
+        *stacks.glob("*/*/reimage.sh"),
+        *stacks.glob("*/*/login.sh"),
+    ]
     assert len(scripts) >= 6
     for script in scripts:
         text = script.read_text()

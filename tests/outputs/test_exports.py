@@ -230,6 +230,25 @@ def test_skypilot_trains_with_the_planned_layout(tmp_path: Path) -> None:
     assert arguments[arguments.index("--global-batch-size") + 1] == str(plan.workload.global_batch_sequences)
 
 
+@pytest.mark.parametrize("instance", INSTANCES["gcp"])
+def test_skypilot_sets_up_googles_own_networks(instance: str) -> None:
+    """Its machines have no Slurm, whose prolog starts the managers that our settings name."""
+    document = exported("skypilot", "gcp", instance)
+    assert "SLURM" not in document["run"]
+    assert not re.search(r"TCPX|FASTRAK", document["run"])
+
+
+def test_skypilot_runs_in_the_blueprints_image() -> None:
+    """A registry's image is the task's; without one, the list of what is still to set says what it has to hold."""
+    plan, option = planned("aws", "p5.48xlarge")
+    assert "image_id: docker:IMAGE, with PyTorch" in export_text(plan, option, load(), "skypilot")
+    jobs = replace(plan.cluster.jobs, image="team/megatron:1.0", learning_rate=6e-5)
+    named = replace(plan, cluster=replace(plan.cluster, jobs=jobs))
+    document = YAML(typ="safe").load(export_text(named, option, load(), "skypilot"))
+    assert document["resources"]["image_id"] == "docker:team/megatron:1.0"
+    assert document["envs"]["LEARNING_RATE"] == "6e-05"
+
+
 def test_what_a_tool_cannot_do_is_refused() -> None:
     """ParallelCluster is Slurm on AWS; the Cluster Toolkit's export is for GPUs on Google Cloud."""
     plan, option = planned("aws", "p5.48xlarge")

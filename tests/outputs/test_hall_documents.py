@@ -148,11 +148,20 @@ def test_check_list_of_ethernet() -> None:
 
 
 def test_check_list_looks_at_every_rack() -> None:
-    """Breakers are held against the rack that needs most of them, and a PDU of unknown rating is not passed."""
+    """Breakers, ratings and outlets are those of the racks that ask most; a PDU of unknown rating is not passed."""
     found = _checks(_design(127, site=Site()))
-    assert found["breakers of PDUs after one has failed, at 80 %"].found == "34.4 kVA (A10)"
-    assert found["rating of PDUs in racks without nodes"].found == "34.4 kVA (A10)"
-    assert found["rating of PDUs in racks without nodes"].verdict == "unknown"
+    breakers, rating = (
+        found["breakers of feeds after one of a rack has failed, at 80 %"],
+        found["rating of PDUs after one of a rack has failed"],
+    )
+    assert (breakers.found, breakers.limit, breakers.verdict) == ("45.3 A on the fullest phase (A08)", "48.0 A", "pass")
+    assert (rating.found, rating.limit, rating.verdict) == ("30.4 kVA (A08)", "34.5 kVA", "pass")
+    assert (found["outlets of a PDU"].found, found["outlets of a PDU"].limit) == ("24 cords (A11)", "24")
+    unknown = Feed(name="380 V AC", line_v=380, breaker_a=32, pdu="rack-pdu")
+    assert (
+        _checks(_design(40, site=Site(feed=unknown)))["rating of PDUs after one of a rack has failed"].verdict
+        == "unknown"
+    )
 
 
 def test_one_row_is_singular() -> None:
@@ -187,3 +196,25 @@ def test_spares_and_lead_times() -> None:
 def test_power_chain_page(site: Site, said: str) -> None:
     """The page says what was given, and what follows from it."""
     assert said in _documents(_design(40, site=site))["power_and_cooling.md"].content.decode()
+
+
+def test_no_row_of_whole_racks_fails_against_itself() -> None:
+    """A rack of 150.0 kW stands in a limit of 150.0 kW, and NDR is NDR whatever cages the trays have."""
+    site = Site(rack_power_w=150e3, cooling="direct-to-chip", cooling_limit_w=150e3)
+    found = _checks(_design(8, site=site, system="gb200-nvl72"))
+    rows = ("power of the rack nearest to its limit", "heat of the fullest rack", "compute fabric")
+    assert [found[item].verdict for item in rows] == ["pass"] * 3
+    assert found["compute fabric"].found == "ndr-single, 2 levels, 41 switches"
+    assert found["GPUs of a rack"].found == "72 in 1 node"
+    shelves = found["rating of power shelves after one has failed"]
+    assert (shelves.found, shelves.limit, shelves.verdict) == ("21.4 kW (A01)", "33.0 kW", "pass")
+    feeds = found["one of 2 feeds fails"]
+    assert (feeds.found, feeds.limit, feeds.verdict) == ("4 supplies of a node left", "5 needed", "unknown")
+    assert "3 or more keep enough" in feeds.note
+
+
+def test_fewer_supplies_than_needed_do_not_pass() -> None:
+    """DGX B200 keeps 4 of 6 supplies when a PDU fails and needs 5: that fails, and the row says what 4 are good for."""
+    found = _checks(_design(8, site=Site(rack_power_w=28.6e3), system="dgx-b200"))["one PDU of a rack fails"]
+    assert (found.found, found.limit, found.verdict) == ("4 supplies of a node left", "5 needed", "fail")
+    assert "3 keep the nodes running at lower power" in found.note

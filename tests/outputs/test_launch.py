@@ -26,6 +26,8 @@ from clusterwright.sizing.records import OffloadNeed
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 RETAIN = assets.root() / "templates" / "launch" / "retain_checkpoints.sh"
 CATALOGUE = load_catalogue()
+#: What belongs to a job's script.
+JOB_FILES = {"train.sbatch", "submit.sh", "job.env", "retain_checkpoints.sh"}
 #: Options that take no value, as `megatron/training/arguments.py` declares them.
 FLAGS = {
     "--use-mcore-models", "--group-query-attention", "--swiglu", "--untie-embeddings-and-output-weights",
@@ -94,32 +96,64 @@ def changed(option: Option, **values: object) -> Option:
     return replace(option, layout=replace(option.layout, **values))  # type: ignore[arg-type]
 
 
+#: Leaves its own options out and runs the command, as srun does on a node; torchrun and the container show themselves.
+SRUN = """\
+for word; do case $word in
+    --container-*|--no-container-*) printf '%s\\n' "$word" >>"$SHOWN/container" ;;
+    --*) printf '%s\\n' "$word" >>"$SHOWN/srun" ;;
+    *) break ;;
+    esac; shift; done
+exec "$@"
+"""
+STAND_INS = {
+    "srun": SRUN,
+    "scontrol": "echo head\necho second\n",
+    "torchrun": 'env >"$SHOWN/environment"\nprintf "%s\\0" "$@"\n',
+}
+IMAGE = "nvcr.io/nvidia/pytorch:26.04-py3"
+
+
+def stand_in(folder: Path, name: str, body: str) -> None:
+    """Write a command that a job finds first."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / name).write_text(f"#!/bin/bash\n{body}")
+    (folder / "bin" / name).chmod(0o755)
+
+
 def run_job(folder: Path, script: bytes, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a job script as Slurm would on its first node, with an srun that prints what it is given."""
-    stand_ins = {"srun": 'printf "%s\\0" "$@"\n', "scontrol": "echo head\necho second\n"}
-    for name, body in stand_ins.items():
-        (folder / name).write_text(f"#!/bin/sh\n{body}")
-        (folder / name).chmod(0o755)
+    """Run a job script as Slurm would on its first node, with a torchrun that prints what it is given."""
+    for name, body in STAND_INS.items():
+        stand_in(folder, name, body)
     path = folder / "train.sbatch"
     path.write_bytes(script)
+    (folder / "Megatron-LM").mkdir(exist_ok=True)
+    (folder / "Megatron-LM" / "pretrain_gpt.py").touch()
     known = {
-        "PATH": f"{folder}:{os.environ['PATH']}",
-        "SLURM_SUBMIT_DIR": str(folder),
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "SHOWN": str(folder),
         "SLURM_JOB_ID": "7",
         "SLURM_JOB_NODELIST": "node[001-048]",
         "SLURM_CPUS_ON_NODE": "192",
         "CHECKPOINT_PATH": str(folder / "checkpoints"),
+        "MEGATRON_PATH": str(folder / "Megatron-LM"),
+        "CONTAINER_IMAGE": IMAGE,
     }
     return subprocess.run(
         ["bash", str(path), *words], capture_output=True, text=True, check=False, env=known | environment, timeout=120
     )
 
 
+def shown(folder: Path, what: str) -> list[str]:
+    """Return what a stand-in of the last job was given: `srun`, `container` or torchrun's `environment`."""
+    path = folder / what
+    return path.read_text().splitlines() if path.exists() else []
+
+
 def test_every_target_has_its_launch_files(plan: Plan) -> None:
     """Each target gets a script, its retention and a README that says why other files are missing."""
     for option in plan.options:
         files = launch_files(plan, option, CATALOGUE)
-        assert set(files) == {"train.sbatch", "retain_checkpoints.sh", "README.md"}
+        assert set(files) == {*JOB_FILES, "README.md"}
         assert files["train.sbatch"].executable
         readme = files["README.md"].content.decode()
         assert re.search(r"no `deepspeed.json` \| the layout has tensor parallelism of \d", readme)
@@ -342,7 +376,7 @@ def test_an_optimizer_on_the_host_becomes_arguments(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("what", "where", "zero", "files"),
     [
-        (("optimizer",), "cpu", 1, {"train.sbatch", "retain_checkpoints.sh", "deepspeed.json"}),
+        (("optimizer",), "cpu", 1, {*JOB_FILES, "deepspeed.json"}),
         (("optimizer",), "cpu", 3, {"deepspeed.json"}),
         (("optimizer", "parameters"), "cpu", 3, {"deepspeed.json", "accelerate_fsdp.yaml"}),
         (("optimizer", "parameters"), "nvme", 3, {"deepspeed.json"}),
@@ -377,10 +411,9 @@ def test_the_job_runs_what_the_plan_says(plan: Plan, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "made-up tokens" in result.stderr
     words = result.stdout.split("\0")[:-1]
-    start = words.index("torchrun")
     assert f"--nnodes={option.training_nodes}" in words
     assert {"--nproc-per-node=8", "--rdzv-backend=c10d", "--rdzv-id=7", "--rdzv-endpoint=head:29400"} <= set(words)
-    script = next(index for index in range(start, len(words)) if words[index].endswith("pretrain_gpt.py"))
+    script = next(index for index in range(len(words)) if words[index].endswith("pretrain_gpt.py"))
     found = parsed(words[script + 1 :])
     assert arguments(plan, option).items() <= found.items()
     assert found["--tokenizer-type"] == "NullTokenizer"
@@ -388,19 +421,120 @@ def test_the_job_runs_what_the_plan_says(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_the_users_data_needs_a_learning_rate_and_a_tokenizer(plan: Plan, tmp_path: Path) -> None:
-    """With data the job refuses to guess either; paths with blanks and quotes arrive whole."""
+    """With data the job refuses to guess either, and says both at once; paths with blanks and quotes arrive whole."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
-    without = run_job(tmp_path, script, DATA_PATH="/shared/my data")
-    assert (without.returncode, "give the learning rate" in without.stderr) == (2, True)
-    half = run_job(tmp_path, script, "--lr", "6e-5", DATA_PATH="/shared/my data")
-    assert (half.returncode, "TOKENIZER_MODEL" in half.stderr) == (2, True)
-    path = "/shared/my 'data'; echo $HOME"
-    whole = run_job(tmp_path, script, "--lr", "6e-5", DATA_PATH=path, TOKENIZER_MODEL="tok", CONTAINER_IMAGE="a b")
+    path = f"{tmp_path}/my 'data'; echo $HOME"
+    for part in ("bin", "idx"):
+        Path(f"{path}.{part}").touch()
+    without = run_job(tmp_path, script, DATA_PATH=path)
+    assert without.returncode == 2
+    assert "give the learning rate" in without.stderr
+    assert "set TOKENIZER_MODEL" in without.stderr
+    whole = run_job(tmp_path, script, "--lr", "6e-5", DATA_PATH=path, TOKENIZER_MODEL="tok")
     assert whole.returncode == 0, whole.stderr
     words = whole.stdout.split("\0")
     assert words[words.index("--data-path") + 1] == path
-    assert words[words.index("--lr") + 1] == "6e-5"
-    assert "--container-image=a b" in words
+    assert (words[words.index("--lr") + 1], words.count("--lr")) == ("6e-5", 1)
+    chosen = run_job(tmp_path, script, DATA_PATH=path, TOKENIZER_MODEL="tok", LEARNING_RATE="3e-4")
+    words = chosen.stdout.split("\0")
+    assert (words[words.index("--lr") + 1], words.count("--lr")) == ("3e-4", 1)
+
+
+def test_what_is_missing_is_said_before_a_gpu_works(plan: Plan, tmp_path: Path) -> None:
+    """Nothing set, or set wrongly: every reason in the first second, and no command on the nodes."""
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    bare = run_job(tmp_path, script, CONTAINER_IMAGE="", MEGATRON_PATH="/shared/nowhere", DATA_PATH="/shared/no")
+    assert bare.returncode == 2
+    for said in (
+        "set CONTAINER_IMAGE (submit.sh --image): an image with PyTorch",
+        "there is no /shared/nowhere/pretrain_gpt.py",
+        "there is no /shared/no.bin",
+        "there is no /shared/no.idx",
+        "set TOKENIZER_MODEL",
+    ):
+        assert said in bare.stderr, said
+    assert not shown(tmp_path, "srun")
+    for environment, said in (
+        ({"CONTAINER_IMAGE": "/shared/images/none.sqsh"}, "there is no image /shared/images/none.sqsh"),
+        ({"JOB_ENVIRONMENT": "venv"}, "set VENV_PATH"),
+        ({"JOB_ENVIRONMENT": "venv", "VENV_PATH": "/shared/none"}, "/shared/none/bin/torchrun is missing"),
+        ({"JOB_ENVIRONMENT": "modules"}, "set MODULES"),
+        ({"JOB_ENVIRONMENT": "conda"}, "JOB_ENVIRONMENT is conda"),
+        ({"CHECKPOINT_PATH": "/proc/none"}, "/proc/none cannot be written to"),
+    ):
+        refused = run_job(tmp_path, script, **environment)
+        assert (refused.returncode, said in refused.stderr) == (2, True), (environment, refused.stderr)
+
+
+def test_a_container_sees_what_its_fabric_needs(plan: Plan, tmp_path: Path) -> None:
+    """Pyxis gets the image in Enroot's form, the shared file system, and what the fabric's settings name."""
+    files = {option.target: launch_files(plan, option, CATALOGUE) for option in plan.options}
+    mounts = {
+        "aws": "/shared:/shared",
+        "azure": "/shared:/shared,/opt/microsoft:/opt/microsoft",
+        # What Google's plugins need, the node mounts into every container.
+        "gcp": "/shared:/shared",
+        "onprem": "/shared:/shared",
+    }
+    for target, written in files.items():
+        (tmp_path / target).mkdir()
+        assert run_job(tmp_path / target, written["train.sbatch"].content).returncode == 0
+        assert shown(tmp_path / target, "container") == [
+            "--container-image=nvcr.io#nvidia/pytorch:26.04-py3",
+            f"--container-mounts={mounts[target]}",
+            "--no-container-mount-home",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("image", "given"),
+    [
+        ("registry.example.com:5000/a/b:1", "registry.example.com:5000#a/b:1"),
+        ("localhost:5000/b:1", "localhost:5000#b:1"),
+        ("library/python:3.12", "library/python:3.12"),
+        ("ubuntu:24.04", "ubuntu:24.04"),
+        ("nvcr.io#nvidia/pytorch:1", "nvcr.io#nvidia/pytorch:1"),
+        ("a b", "a b"),
+    ],
+)
+def test_images_reach_enroot_in_its_own_form(plan: Plan, tmp_path: Path, image: str, given: str) -> None:
+    """A registry is the first part with a dot or a port; a name without one is the default registry's."""
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    assert run_job(tmp_path, script, CONTAINER_IMAGE=image).returncode == 0
+    assert shown(tmp_path, "container")[0] == f"--container-image={given}"
+
+
+def test_a_virtual_environment_is_activated_on_the_nodes(plan: Plan, tmp_path: Path) -> None:
+    """Its torchrun starts, with the fabric's variables, and no option of Pyxis is given."""
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    venv = tmp_path / "venv" / "bin"
+    venv.mkdir(parents=True)
+    (venv / "activate").write_text(f"PATH={venv}:$PATH\n")
+    (venv / "torchrun").write_text('#!/bin/sh\necho "of the environment, $FI_EFA_USE_HUGE_PAGE"\n')
+    (venv / "torchrun").chmod(0o755)
+    result = run_job(tmp_path, script, JOB_ENVIRONMENT="venv", VENV_PATH=str(tmp_path / "venv"))
+    assert (result.returncode, result.stdout) == (0, "of the environment, 0\n"), result.stderr
+    assert not shown(tmp_path, "container")
+
+
+def test_modules_are_loaded_in_their_order(plan: Plan, tmp_path: Path) -> None:
+    """Each by its name, whatever separates them; one that is missing ends the job with its name."""
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    stand_in(tmp_path, "module", '[ "$2" != none ] && echo "$@" >>"$SHOWN/modules"\n')
+    result = run_job(tmp_path, script, JOB_ENVIRONMENT="modules", MODULES="cuda/12.8,pytorch/2.8 *")
+    assert result.returncode == 0, result.stderr
+    assert shown(tmp_path, "modules") == ["load cuda/12.8", "load pytorch/2.8", "load *"]
+    missing = run_job(tmp_path, script, JOB_ENVIRONMENT="modules", MODULES="none")
+    assert (missing.returncode, "module load none failed" in missing.stderr) == (127, True)
+
+
+def test_an_environment_without_torchrun_says_what_it_has_to_hold(plan: Plan, tmp_path: Path) -> None:
+    """The sentence comes from every node's own look into the environment, and names the node."""
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    hidden = script.replace(b"command -v torchrun", b"command -v no-such-torchrun")
+    result = run_job(tmp_path, hidden)
+    assert result.returncode == 127
+    assert "it has to hold PyTorch 2.6 or newer with torchrun, Transformer Engine" in result.stderr
 
 
 def test_an_elastic_job_names_its_bounds(elastic: Plan, tmp_path: Path) -> None:
@@ -480,9 +614,7 @@ def test_sharded_layouts_get_their_configurations(plan: Plan) -> None:
     assert "accelerate_fsdp.yaml" not in one
     assert "shards as ZeRO 1" in one["README.md"].content.decode()
     eight = replace(batch, workload=replace(batch.workload, precision="fp8"))
-    assert set(launch_files(eight, replace(option, layout=layout), CATALOGUE)) == {
-        "train.sbatch", "retain_checkpoints.sh", "README.md",
-    }  # fmt: skip
+    assert set(launch_files(eight, replace(option, layout=layout), CATALOGUE)) == {*JOB_FILES, "README.md"}
 
 
 def test_sharding_groups_reach_every_configuration_that_has_them(plan: Plan) -> None:
@@ -502,7 +634,7 @@ def test_sharding_groups_reach_every_configuration_that_has_them(plan: Plan) -> 
     assert "deepspeed.json" not in files
     assert "shards over groups of 8 GPUs" in files["README.md"].content.decode()
     some = launch_files(batch, replace(option, layout=replace(layout, recompute_layers=3)), CATALOGUE)
-    assert set(some) == {"train.sbatch", "retain_checkpoints.sh", "README.md"}
+    assert set(some) == {*JOB_FILES, "README.md"}
     assert "recomputes 3 layers of a stage; Accelerate recomputes all" in some["README.md"].content.decode()
 
 
@@ -536,22 +668,98 @@ def test_every_fabric_of_the_catalogue_has_settings_with_sources() -> None:
     for row in settings():
         assert row.why, row
         assert row.source, row
-        assert row.kind in ("export", "prepend", "source")
-        assert re.fullmatch(r"[A-Za-z0-9_.,/:\-]+(\$\{SLURM_JOB_ID\})?", row.value), row
+        assert row.kind in ("export", "prepend", "source", "mount")
+        assert re.fullmatch(r"=?[A-Za-z0-9_.,/:;\-]+(\$\{SLURM_JOB_ID\})?", row.value), row
+        assert row.kind != "mount" or row.value.startswith("/"), row
 
 
 def test_settings_reach_the_job(plan: Plan, tmp_path: Path) -> None:
     """AWS gets EFA's, Azure the topology of its board, Google TCPX with the job's socket, on premises InfiniBand."""
-    by_target = {
-        option.target: launch_files(plan, option, CATALOGUE)["train.sbatch"].content.decode() for option in plan.options
+    found = {}
+    for option in plan.options:
+        folder = tmp_path / option.target
+        folder.mkdir()
+        result = run_job(folder, launch_files(plan, option, CATALOGUE)["train.sbatch"].content)
+        assert result.returncode == 0, result.stderr
+        found[option.target] = dict(line.split("=", 1) for line in shown(folder, "environment") if "=" in line)
+    assert found["aws"]["FI_EFA_USE_HUGE_PAGE"] == "0"
+    assert found["azure"]["NCCL_TOPO_FILE"] == "/opt/microsoft/ndv5-topo.xml"
+    assert found["gcp"]["NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX"] == "/run/tcpx-7"
+    assert found["gcp"]["LD_LIBRARY_PATH"].startswith("/var/lib/tcpx/lib64")
+    assert found["onprem"]["NCCL_NET"] == "IB"
+    assert "FI_EFA_USE_HUGE_PAGE" not in found["onprem"]
+
+
+def test_the_readme_says_what_a_target_needs(plan: Plan) -> None:
+    """How to submit from there, what the environment holds, and what is special: EFA's plugin, Google's own image."""
+    pages = {
+        option.target: launch_files(plan, option, CATALOGUE)["README.md"].content.decode() for option in plan.options
     }
-    assert "export FI_EFA_USE_HUGE_PAGE=0" in by_target["aws"]
-    assert "export NCCL_TOPO_FILE=/opt/microsoft/ndv5-topo.xml" in by_target["azure"]
-    assert "export NCCL_NET=IB" in by_target["onprem"]
-    assert 'export NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX=/run/tcpx-"${SLURM_JOB_ID}"' in by_target["gcp"]
-    assert "FI_EFA" not in by_target["onprem"]
-    shown = run_job(tmp_path, by_target["gcp"].replace("torchrun", "$LD_LIBRARY_PATH").encode())
-    assert "/usr/local/tcpx/lib64" in shown.stdout.split("\0")
+    for target, page in pages.items():
+        command = "launch/submit.sh --host you@login" if target == "onprem" else "./cluster.sh submit"
+        assert f"{command} --image registry.example.com/team/megatron:1.0 --get-megatron" in page
+        assert "PyTorch 2.6 or newer with torchrun, Transformer Engine" in page
+        assert "core_v0.18.2" in page
+        assert ("aws-ofi-nccl" in page) is (target == "aws")
+        assert ("linux-gcp-tcpx" in page) is (target == "gcp")
+        assert ("Storage has adapters of its own." in page) is (target == "onprem")
+        for file in JOB_FILES:
+            assert f"| `{file}` |" in page, file
+
+
+def test_an_image_cannot_win_over_the_fabrics_variables(plan: Plan, tmp_path: Path) -> None:
+    """Pyxis keeps what an image sets: the variables are set by the command within the container, not before it."""
+    script = launch_files(plan, plan.options[2], CATALOGUE)["train.sbatch"].content
+    image = SRUN.replace('exec "$@"', 'LD_LIBRARY_PATH=/of/the/image NCCL_NET=Socket exec "$@"')
+    changed = run_job(tmp_path, script.replace(b"srun --kill", b"pyxis --kill"))
+    assert changed.returncode == 127
+    stand_in(tmp_path, "pyxis", image)
+    assert run_job(tmp_path, script.replace(b"srun --kill", b"pyxis --kill")).returncode == 0
+    lines = shown(tmp_path, "environment")
+    assert "LD_LIBRARY_PATH=/var/lib/tcpx/lib64:/of/the/image" in lines
+    assert "NCCL_NET=GPUDirectTCPX_v7" in lines
+
+
+def test_the_compute_fabrics_adapters_are_named_where_a_document_names_them(plan: Plan, tmp_path: Path) -> None:
+    """A DGX H100 has its eight from the vendor's table; the four of storage and in-band network are not among them."""
+    script = launch_files(plan, plan.options[3], CATALOGUE)["train.sbatch"].content
+    assert run_job(tmp_path, script).returncode == 0
+    wanted = "NCCL_IB_HCA==mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11"
+    assert wanted in shown(tmp_path, "environment")
+
+
+def adapter(sysfs: Path, name: str, rate: str = "400 Gb/sec (4X NDR)", state: str = "4: ACTIVE", **more: str) -> None:
+    """Write an adapter as the kernel shows it."""
+    port = sysfs / "class" / "infiniband" / name / "ports" / "1"
+    port.mkdir(parents=True)
+    for file, value in ({"rate": rate, "state": state, "link_layer": "InfiniBand"} | more).items():
+        (port / file).write_text(f"{value}\n")
+
+
+def test_other_systems_look_for_as_many_adapters_as_the_plan_wires(tmp_path: Path) -> None:
+    """By rate, state and kind of link; another number than the plan's ends the job with the names, and no guess."""
+    plan = plan_of(GPT3, ["targets.onprem.system=hgx-h100-8gpu"], "onprem")
+    script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
+    sysfs = tmp_path / "sys"
+    for number in range(7):
+        adapter(sysfs, f"mlx5_{number}")
+    adapter(sysfs, "mlx5_7", rate="200 Gb/sec (4X HDR)")
+    adapter(sysfs, "mlx5_8", state="1: DOWN")
+    adapter(sysfs, "mlx5_9", link_layer="Ethernet")
+    seven = run_job(tmp_path, script, SYSFS_PATH=str(sysfs))
+    assert seven.returncode == 3
+    assert "has 7 active InfiniBand ports of 400 Gb/s (mlx5_0 mlx5_1" in seven.stderr
+    assert "the plan wires 8 to the compute fabric: set NCCL_IB_HCA" in seven.stderr
+    adapter(sysfs, "mlx5_10")
+    eight = run_job(tmp_path, script, SYSFS_PATH=str(sysfs))
+    assert eight.returncode == 0, eight.stderr
+    names = {f"mlx5_{number}" for number in (*range(7), 10)}
+    line = next(line for line in shown(tmp_path, "environment") if line.startswith("NCCL_IB_HCA=="))
+    assert set(line.removeprefix("NCCL_IB_HCA==").split(",")) == names
+    adapter(sysfs, "mlx5_11")
+    assert run_job(tmp_path, script, SYSFS_PATH=str(sysfs)).returncode == 3
+    own = run_job(tmp_path, script, SYSFS_PATH=str(sysfs), NCCL_IB_HCA="=mlx5_0")
+    assert (own.returncode, "NCCL_IB_HCA==mlx5_0" in shown(tmp_path, "environment")) == (0, True)
 
 
 def test_lines_are_quoted() -> None:
@@ -587,7 +795,7 @@ def test_shellcheck_finds_nothing(plan: Plan, elastic: Plan, tmp_path: Path) -> 
         path.write_bytes(launch_files(entry, option, CATALOGUE)["train.sbatch"].content)
         subprocess.run([shellcheck, str(path)], check=True)
         subprocess.run(["bash", "-n", str(path)], check=True)
-    subprocess.run([shellcheck, str(RETAIN)], check=True)
+    subprocess.run([shellcheck, str(RETAIN), str(RETAIN.with_name("submit.sh"))], check=True)
 
 
 def retained(folder: Path, latest: int, milestone: int) -> list[int]:

@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import io
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,25 @@ IMPORT_COLUMNS = {
     "6-interfaces.csv": (("device", "name", "type"), ("label", "enabled", "mgmt_only", "speed", "mtu", "tags")),
     "6-power-ports.csv": (("device", "name"), ("label", "type", "mark_connected", "maximum_draw", "allocated_draw")),
     "6-power-outlets.csv": (("device", "name"), ("label", "type", "power_port", "feed_leg", "description")),
+    "4-power-panels.csv": (("site", "name"), ("location", "description", "tags")),
+    "5-power-feeds.csv": (
+        ("site", "power_panel", "name", "status", "type", "supply", "phase"),
+        ("rack", "location", "voltage", "amperage", "max_utilization", "mark_connected", "tenant", "description"),
+    ),
+    "7-power-feed-cables.csv": (
+        ("side_a_power_panel", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
+        ("type", "status", "label", "color", "length", "length_unit", "description", "tags"),
+    ),
+    # netbox/ipam/forms/bulk_import.py
+    "8-vlans.csv": (("vid", "name", "status"), ("site", "group", "tenant", "role", "description", "tags")),
+    "8-prefixes.csv": (
+        ("prefix", "status"),
+        ("vrf", "tenant", "vlan_group", "vlan_site", "vlan", "role", "is_pool", "description", "tags"),
+    ),
+    "9-ip-addresses.csv": (
+        ("address", "status"),
+        ("vrf", "tenant", "role", "device", "interface", "dns_name", "is_oob", "description", "tags"),
+    ),
     **dict.fromkeys(
         ("7-cables.csv", "7-power-cables.csv"),
         (
@@ -143,6 +163,16 @@ def test_columns_are_those_of_the_import_forms() -> None:
         assert not any(value.startswith(("=", "+", "-", "@")) for row in listed for value in row.values())
 
 
+def test_addresses_are_of_ports_that_are_imported_before_them() -> None:
+    """Every address is there once, with a device and one of its interfaces where it has one; VLANs are those listed."""
+    interfaces = {(row["device"], row["name"]) for row in rows("6-interfaces.csv")}
+    addresses = rows("9-ip-addresses.csv")
+    assert len({row["address"] for row in addresses}) == len(addresses) > 400
+    assert {(row["device"], row["interface"]) for row in addresses if row["device"]} <= interfaces
+    vlans = {row["vid"] for row in rows("8-vlans.csv")}
+    assert {row["vlan"] for row in rows("8-prefixes.csv")} - {""} <= vlans
+
+
 def test_device_types_have_keys_that_netbox_takes() -> None:
     """A key that the importer does not know would be refused; heights are multiples of half a unit."""
     for name, file in files().items():
@@ -159,9 +189,10 @@ def test_power_cords_join_supplies_and_outlets_once() -> None:
     outlets = {(row["device"], row["name"]) for row in rows("6-power-outlets.csv")}
     assert len(ports) == len(rows("6-power-ports.csv"))
     joined = rows("7-power-cables.csv")
-    assert {(row["side_a_device"], row["side_a_name"]) for row in joined} == set(ports)
+    inlets = {(device, name) for device, name in ports if name == "inlet"}
+    assert {(row["side_a_device"], row["side_a_name"]) for row in joined} == set(ports) - inlets
     assert {(row["side_b_device"], row["side_b_name"]) for row in joined} == outlets
-    assert len(joined) == len(ports) == len(outlets)
+    assert len(joined) == len(ports) - len(inlets) == len(outlets)
     own = [row["side_b_device"] for row in joined if row["side_a_device"] == "node001"]
     assert sorted(own) == ["pdu-a01-1", "pdu-a01-1", "pdu-a01-2", "pdu-a01-2", "pdu-a01-3", "pdu-a01-3"]
     assert sum(int(row["maximum_draw"]) for (device, _), row in ports.items() if device == "node001") == 10_200
@@ -200,3 +231,49 @@ def test_storage_boxes_of_every_maker(system: str) -> None:
         assert re.fullmatch(r"[-a-z0-9_]+", slug), slug
     (stored,) = [entry for entry in types if entry["u_height"] == 5]
     assert stored["slug"].endswith(design.inventory.storage.data.part.removeprefix(f"{system}-"))
+
+
+def test_legs_of_a_strip_are_even() -> None:
+    """Every outlet has its leg; eight supplies on a strip are 3, 3 and 2, and a rack's 24 are 8 on each leg."""
+    strips: dict[str, Counter[str]] = {}
+    for row in rows("6-power-outlets.csv"):
+        strips.setdefault(row["device"], Counter())[row["feed_leg"]] += 1
+        assert row["power_port"] == "inlet"
+    assert sorted(strips["pdu-a01-1"].values()) == [2, 3, 3]
+    assert sum((strips[f"pdu-a01-{number}"] for number in (1, 2, 3)), Counter()) == {"A": 8, "B": 8, "C": 8}
+
+
+def test_every_strip_hangs_on_a_feed_of_its_own() -> None:
+    """Feeds are those of imported panels and racks, each is cabled once, and strips of a rack have different panels."""
+    panels = {row["name"] for row in rows("4-power-panels.csv")}
+    feeds = {(row["power_panel"], row["name"]): row["rack"] for row in rows("5-power-feeds.csv")}
+    assert {panel for panel, _ in feeds} == panels == {"feed-A", "feed-B", "feed-C"}
+    assert set(feeds.values()) == {row["name"] for row in rows("4-racks.csv")}
+    cables = rows("7-power-feed-cables.csv")
+    assert [(row["side_a_power_panel"], row["side_a_name"]) for row in cables] == list(feeds)
+    inlets = {row["device"] for row in rows("6-power-ports.csv") if row["name"] == "inlet"}
+    assert [row["side_b_device"] for row in cables] == sorted(inlets)
+    assert {row["side_a_power_panel"] for row in cables if row["side_b_device"].startswith("pdu-a01-")} == panels
+
+
+def test_whole_racks_have_no_strips() -> None:
+    """The 8 power shelves of a GB200 NVL72 have 8 feeds and draw its 150 kW; no tray has a cord."""
+    catalogue = load()
+    design = design_onprem(
+        system=catalogue.systems["gb200-nvl72"],
+        nodes=2,
+        storage=StorageNeed(
+            dataset_bytes=1e12, checkpoint_bytes_kept=1e12, capacity_bytes=3e12, read_bytes_per_s=1e9,
+            write_bytes_per_s=1e9,
+        ),
+        site=Site(rack_power_w=150e3),
+        catalogue=catalogue,
+    )  # fmt: skip
+    written = documents(design, catalogue, title="trial", made_on=dt.date(2026, 11, 20))
+    ports = list(csv.DictReader(io.StringIO(written["netbox/6-power-ports.csv"].content.decode())))
+    shelves = [row for row in ports if row["device"].startswith("r001-")]
+    assert [row["device"] for row in shelves] == [f"r001-ps-{number}" for number in range(1, 9)]
+    assert sum(int(row["maximum_draw"]) for row in shelves) == 150_000
+    assert not any(row["device"].startswith("node") for row in ports)
+    fed = csv.DictReader(io.StringIO(written["netbox/7-power-feed-cables.csv"].content.decode()))
+    assert sum(row["side_b_device"].startswith("r001-ps-") for row in fed) == 8

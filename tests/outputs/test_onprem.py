@@ -140,6 +140,23 @@ def test_rack_elevations() -> None:
     assert all(float(box.attrib["x"]) + float(box.attrib["width"]) <= right for box in _boxes(root))
 
 
+def test_elevations_of_a_large_hall_are_pages() -> None:
+    """512 nodes have an index that links pages of 60 racks; every rack is on one, and no page is too large to open."""
+    files = {name: file.content for name, file in _documents(512).items() if name.startswith("racks")}
+    index = ET.fromstring(files.pop("racks.svg"))  # noqa: S314 - our own file
+    files.pop("racks.csv")
+    assert [link.attrib["href"] for link in index.iter(f"{SVG}a")] == list(files)
+    assert len(files) == -(-_design(512).racks // 60) > 1
+    drawn = [
+        text.text
+        for content in files.values()
+        for text in ET.fromstring(content).iter(f"{SVG}text")  # noqa: S314 - our own files
+        if (text.text or "").startswith("Rack ")
+    ]
+    assert len(drawn) == len(set(drawn)) == _design(512).racks
+    assert max(len(content) for content in files.values()) < 400_000
+
+
 def _boxes(root: ET.Element) -> list[ET.Element]:
     return [box for box in root.iter(f"{SVG}rect") if "x" in box.attrib]
 
@@ -262,3 +279,12 @@ def test_spreadsheet_program_recalculates_to_the_same(tmp_path: Path, require_en
                     assert other == pytest.approx(cell, rel=1e-9), (name, row)
                 else:
                     assert (other or "") == (cell or ""), (name, row)
+
+
+def test_the_page_of_the_bill_says_what_is_in_no_line() -> None:
+    """Cords as NetBox has them, licences and freight are asked for, and nobody takes them for counted."""
+    page = _documents(40)["bill_of_materials.md"].content.decode()
+    cords = _documents(40)["netbox/7-power-cables.csv"].content.decode().count("\n") - 1
+    assert f"Power cords: {cords:,}, one for each supply" in page
+    for words in ("NVIDIA AI Enterprise for 320 GPUs", "Freight", "No line has these"):
+        assert words in page

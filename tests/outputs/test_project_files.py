@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
+from clusterwright.blueprint import user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs import example_project
 from clusterwright.outputs.project_files import SCHEDULERS, project_files
@@ -43,8 +44,10 @@ def test_overlays_are_laid_over_each_other() -> None:
     files = project_files("aws", "slurm")
     assert set(files) == {
         "README.md", "cluster.sh", "foundation/Pulumi.example.yaml", "gpu_cluster/slurm/__init__.py",
-        "node/bootstrap.sh", "node/secret_aws.sh", "requirements.txt",
+        "gpu_cluster/user_list.py", "node/bootstrap.sh", "node/secret_aws.sh", "requirements.txt",
     }  # fmt: skip
+    # Users are checked by the same rules in the blueprint and in the stacks.
+    assert files["gpu_cluster/user_list.py"].content == Path(user_list.__file__).read_bytes()
     assert files["cluster.sh"].executable
     assert files["requirements.txt"].content == b"-e .\npulumi-aws\n"
     assert files["README.md"].content == b"# A\n\n# B\n"

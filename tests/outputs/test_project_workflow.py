@@ -143,10 +143,13 @@ def test_no_key_is_stored(cloud: str) -> None:
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_actions_have_a_version(cloud: str) -> None:
-    """No action is taken from a branch."""
+def test_actions_are_pinned_to_a_commit(cloud: str) -> None:
+    """No action is taken from a branch or tag, which can be moved; the release that the commit is of is named."""
     used = [step["uses"] for job in workflow(cloud)["jobs"].values() for step in job["steps"] if "uses" in step]
-    assert len(used) == len([name for name in used if re.fullmatch(r"[\w-]+/[\w-]+@v\d+", name)])
+    assert [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", name)] == []
+    page = example_files(cloud, "slurm")[".github/workflows/infrastructure.yml"].content.decode()
+    for name in used:
+        assert re.search(rf"{re.escape(name)} # v\d+\.\d+\.\d+", page)
     assert len(set(used)) == 4  # checkout, Python, Pulumi, the cloud's log-in
 
 

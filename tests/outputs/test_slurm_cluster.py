@@ -14,14 +14,27 @@ from clusterwright.outputs.slurm_cluster import (
     gpu_groups,
     host_list,
     slurm_texts,
-    two_level_topology,
 )
 
 GOLDEN = Path(__file__).parent / "golden" / "slurm"
-UNITS_127 = [range(1, 33), range(33, 65), range(65, 97), range(97, 128)]
+
+
+def units(*sizes: int) -> tuple[TopologySwitch, ...]:
+    """Return the topology of scalable units of these sizes below one spine."""
+    starts = [sum(sizes[:index]) for index in range(len(sizes))]
+    leaves = tuple(
+        TopologySwitch(name=f"su{number}", nodes=tuple(range(start + 1, start + size + 1)))
+        for number, (start, size) in enumerate(zip(starts, sizes, strict=True), start=1)
+    )
+    names = tuple(leaf.name for leaf in leaves)
+    return leaves if len(leaves) == 1 else (*leaves, TopologySwitch(name="spine", switches=names, hops=3))
+
+
 POD = SlurmCluster(
     cluster_name="pod",
     controller_host="mgmt-001",
+    backup_host="mgmt-002",
+    state_folder="/shared/slurm/slurmctld",
     host_prefix="dgx",
     node_count=127,
     sockets=2,
@@ -31,7 +44,7 @@ POD = SlurmCluster(
     gpus_per_node=8,
     gres_type="h100",
     partition="gpu",
-    topology=two_level_topology(UNITS_127),
+    topology=units(32, 32, 32, 31),
 )
 
 
@@ -43,19 +56,19 @@ def test_files_of_a_four_unit_superpod_are_as_read(name: str) -> None:
 
 def test_a_single_unit_has_one_switch_and_no_spine() -> None:
     """With one scalable unit the topology is one line."""
-    text = slurm_texts(replace(POD, node_count=31, topology=two_level_topology([range(1, 32)])))["topology.conf"]
-    assert text.splitlines()[1:] == ["SwitchName=su1 Nodes=dgx[001-031]"]
+    text = slurm_texts(replace(POD, node_count=31, topology=units(31)))["topology.conf"]
+    assert text.splitlines()[2:] == ["SwitchName=su1 Nodes=dgx[001-031]"]
 
 
 def test_one_node_is_named_without_brackets() -> None:
     """A cluster of one node needs no list."""
-    text = slurm_texts(replace(POD, node_count=1, topology=two_level_topology([[1]])))["slurm.conf"]
+    text = slurm_texts(replace(POD, node_count=1, topology=units(1)))["slurm.conf"]
     assert "\nNodeName=dgx001 " in text
 
 
 def test_a_thousand_nodes_have_four_digits() -> None:
     """Numbers are as wide as the largest, so that names sort."""
-    text = slurm_texts(replace(POD, node_count=1000, topology=two_level_topology([range(1, 1001)])))["slurm.conf"]
+    text = slurm_texts(replace(POD, node_count=1000, topology=units(1000)))["slurm.conf"]
     assert "\nNodeName=dgx[0001-1000] " in text
 
 
@@ -119,11 +132,11 @@ def test_values_that_would_break_the_files_are_refused(changes: dict[str, object
 @pytest.mark.parametrize(
     ("topology", "message"),
     [
-        (two_level_topology([range(1, 127)]), "exactly once"),
-        (two_level_topology([range(1, 100), range(99, 128)]), "exactly once"),
-        (two_level_topology(UNITS_127)[:-1], "one tree"),
-        ((*two_level_topology(UNITS_127), TopologySwitch(name="core", switches=("spine", "su9"))), "one tree"),
-        ((*two_level_topology(UNITS_127), TopologySwitch(name="core", switches=("spine", "su1"))), "one tree"),
+        (units(126), "exactly once"),
+        ((TopologySwitch(name="su1", nodes=(*range(1, 128), 99)),), "exactly once"),
+        (units(32, 32, 32, 31)[:-1], "one tree"),
+        ((*units(32, 32, 32, 31), TopologySwitch(name="core", switches=("spine", "su9"))), "one tree"),
+        ((*units(32, 32, 32, 31), TopologySwitch(name="core", switches=("spine", "su1"))), "one tree"),
         (
             (TopologySwitch(name="su1", nodes=tuple(range(1, 128))), TopologySwitch(name="su1", switches=("su1",))),
             "same",

@@ -25,7 +25,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.project_files import SCHEDULERS
 from clusterwright.outputs.stack import declared_keys, stack_files, without
 from clusterwright.outputs.stack_configuration import LAYERS, configuration
-from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd
+from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, stack_name
 from clusterwright.outputs.stack_fill_ins import FillIn, fill_ins
 from clusterwright.plan.decide import decide
 from clusterwright.plan.deployment import StateBackend
@@ -67,6 +67,7 @@ TYPED: dict[str, Any] = {
     "controllerImage": "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
+    "operatorCidrs": ["203.0.113.7/32"],
     "billingAccount": "012345-6789AB-CDEF01",
 }
 #: What stands in an image's name for what the user chooses.
@@ -296,9 +297,11 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
     for layer, values in written(cloud, scheduler, INSTANCES[cloud][2]).items():
         assert {f"{layer}/Pulumi.yaml", f"{layer}/__main__.py"} <= files.keys()
         target = tmp_path / "config.yaml"
-        target.write_bytes(files[f"{layer}/Pulumi.small.yaml"].content)
+        target.write_bytes(files[f"{layer}/Pulumi.{stack_name(plan, plan.options[0])}.yaml"].content)
         chosen = [entry.key for entry in entries if entry.required and layer in entry.layers]
-        assert YAML(typ="safe").load(target)["config"] == without(values, chosen)
+        jobs = {f"{cloud}-gpu-{layer}:jobEnvironment": {"kind": "container"}}
+        prepares = scheduler == "slurm" and layer != "foundation"
+        assert YAML(typ="safe").load(target)["config"] == without(values | (jobs if prepares else {}), chosen)
     assert {
         "README.md",
         "cluster.sh",
@@ -311,7 +314,8 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
     assert files["cluster.sh"].executable
     assert not [name for name in files if "__pycache__" in name or name.endswith((".pyc", "Pulumi.example.yaml"))]
     scripts = {path.name for path in (ROOT / "templates" / "node").glob("*.sh")}
-    foreign = {f"secret_{other}.sh" for other in (*INSTANCES, "local") if other != cloud}
+    kinds, others = ("secret", "metric", "transport"), {*INSTANCES, "local"} - {cloud}
+    foreign = {f"{kind}_{other}.sh" for kind in kinds for other in others}
     found = {name.removeprefix("node/") for name in files if name.startswith("node/") and name.endswith(".sh")}
     # Pods of Kubernetes report busy GPUs by the scripts of machines, in surroundings of their own.
     of_pods = {"busy_gpus.sh", "environment.sh", "http.sh", f"metric_{cloud}.sh"}
@@ -343,12 +347,32 @@ def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> No
     for entry in asked(cloud, scheduler, instance):
         assert entry.command in readme
         for layer in entry.layers:
-            still = f"# Still to set: {entry.command}\n" in _text(files[f"{layer}/Pulumi.small.yaml"])
+            still = f"# Still to set: {entry.command}\n" in _text(
+                files[f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"]
+            )
             assert still == entry.required
     for command in ("up", "down", "destroy", "destroy --with-data", "reimage", "preview --policy-pack policy"):
         assert f"./cluster.sh {command}" in readme
     (zone_key,) = re.findall(r"`\./cluster\.sh set (\w+) ZONE`", readme)
     assert any(zone_key in declared(cloud, scheduler, layer) for layer in LAYERS)
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_machines_of_slurm_learn_what_jobs_run_in(cloud: str, scheduler: str) -> None:
+    """The layers with machines get the blueprint's environment; Kubernetes, whose pods bring their own, gets none."""
+    plan = plan_for(cloud, scheduler, INSTANCES[cloud][1])
+    jobs = replace(plan.cluster.jobs, environment="modules", modules=("cuda/12.8", "torch/2.8"))
+    files = stack_files(replace(plan, cluster=replace(plan.cluster, jobs=jobs)), plan.options[0], load())
+    found = {}
+    for name, file in files.items():
+        layer = name.partition("/")[0]
+        if re.fullmatch(rf"{layer}/Pulumi\..+\.yaml", name):
+            config = YAML(typ="safe").load(file.content)["config"]
+            given = [value for key, value in config.items() if key.endswith(":jobEnvironment")]
+            if given:
+                found[layer] = given[0]
+    wanted = {"kind": "modules", "modules": ["cuda/12.8", "torch/2.8"]}
+    assert found == ({"cluster": wanted, "nodes": wanted} if scheduler == "slurm" else {})
 
 
 @pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
@@ -360,8 +384,8 @@ def test_readme_uses_outputs_that_the_programs_have(cloud: str, scheduler: str) 
         layer: set(re.findall(r'pulumi\.export\(\s*"(\w+)"', _text(files[f"{layer}/__main__.py"]))) for layer in LAYERS
     }
     used = set(re.findall(r"pulumi -C (\w+) stack output (\w+)", _text(files["README.md"])))
-    for name in ("cloud.sh", "reimage.sh"):
-        used |= set(re.findall(r"\boutputs? (\w+) (\w+)\)", _text(files[name])))
+    for name in {"cloud.sh", "reimage.sh", "login.sh"} & set(files):
+        used |= set(re.findall(r"[$<]\(outputs? (\w+) (\w+)\b", _text(files[name])))
     assert {("cluster", "connect")} < used
     assert {(layer, name) for layer, name in used if name not in exported[layer]} == set()
 
@@ -389,18 +413,19 @@ def test_state_is_kept_where_the_blueprint_says(cloud: str) -> None:
     )
     files = stack_files(plan, replace(plan.options[0], state=backend), load())
     plain = stack_files(plan, plan.options[0], load())
+    name = f"small-{plan.options[0].region}"
     for layer in LAYERS:
         project = YAML(typ="safe").load(files[f"{layer}/Pulumi.yaml"].content)
-        stack = YAML(typ="safe").load(files[f"{layer}/Pulumi.small.yaml"].content)
+        stack = YAML(typ="safe").load(files[f"{layer}/Pulumi.{name}.yaml"].content)
         assert project["backend"] == {"url": "https://api.pulumi.com"}
         assert project["name"] == f"{cloud}-gpu-{layer}"
         assert stack["secretsprovider"] == "awskms://alias/state"
         references = {value for key, value in stack["config"].items() if key.endswith("Stack")}
         before = LAYERS[: LAYERS.index(layer)]
-        assert references == {f"my-company/{cloud}-gpu-{other}/small" for other in before}
+        assert references == {f"my-company/{cloud}-gpu-{other}/{name}" for other in before}
         local = YAML(typ="safe").load(plain[f"{layer}/Pulumi.yaml"].content)["backend"]
         assert local == {"url": "file://~"}
-        assert b"organization/" in plain[f"{layer}/Pulumi.small.yaml"].content or layer == "foundation"
+        assert b"organization/" in plain[f"{layer}/Pulumi.{name}.yaml"].content or layer == "foundation"
 
 
 def test_owned_hardware_has_no_project() -> None:

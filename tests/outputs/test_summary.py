@@ -82,10 +82,15 @@ def test_failed_rules_have_a_section() -> None:
     assert "`GOAL001` too slow. Allow more days." in text
 
 
-def test_description_stays_one_line() -> None:
-    """A description cannot bring headings of its own."""
-    text = readme(replace(plan_of(), description="first\n\n## Decision\nsecond"))
-    assert "first ## Decision second" in text
+def test_a_description_is_text() -> None:
+    """A description brings neither headings nor markup, links or mentions of its own."""
+    description = "first\n\n## Decision\nsecond <script>x</script> ![a](https://a.example) `b` @all | <!--"
+    text = readme(replace(plan_of(), description=description))
+    assert text.count("\n## Decision\n") == 1
+    assert (
+        "first \\#\\# Decision second \\<script\\>x\\</script\\> "
+        "\\!\\[a\\](https\\://a.example) \\`b\\` \\@all \\| \\<\\!--\n"
+    ) in text
 
 
 @pytest.mark.parametrize("overrides", [(), ("targets.onprem=null",), ("targets.aws=null", "targets.gcp=null")])

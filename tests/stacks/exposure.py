@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .records import Record
+from clusterwright.checks.preflight.recorder.shapes import Sdk, UnknownTypeError
+from clusterwright.checks.preflight.records import Record
+
 from .rules import Problem
-from .shapes import Sdk, UnknownTypeError
 
 #: Inputs by which a type takes a customer's key.
 _KEYS = (

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import REFERENCE, SECRET, UNKNOWN, Record, Resource
+from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record, Resource
 
 #: Bootstrap scripts in a machine's user-data; they have tests of their own and would drown everything else.
 _PACKED = ("userData", "userDataBase64", "customData", "user-data")

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .records import REFERENCE, SECRET, UNKNOWN, Record, Resource
-from .shapes import (
+from clusterwright.checks.preflight.recorder.shapes import (
     AnyOf,
     Anything,
     Entries,
@@ -22,6 +21,7 @@ from .shapes import (
     UnknownTypeError,
     described,
 )
+from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record, Resource
 
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {"str": (str,), "bool": (bool,), "int": (int,), "float": (int, float)}
 _WORDS = {"str": "text", "bool": "true or false", "int": "a whole number", "float": "a number"}

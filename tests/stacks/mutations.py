@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .inputs import LAGGING_ENUMS
-from .records import REFERENCE, SECRET, UNKNOWN, Record, Resource, Run
-from .shapes import (
+from clusterwright.checks.preflight.recorder.shapes import (
     AnyOf,
     Entries,
     EnumShape,
@@ -22,6 +20,9 @@ from .shapes import (
     UnknownTypeError,
     described,
 )
+from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record, Resource, Run
+
+from .inputs import LAGGING_ENUMS
 
 Path = tuple[str | int, ...]
 #: What a machine boots with has tests of its own.

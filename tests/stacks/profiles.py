@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .records import REFERENCE, SECRET, UNKNOWN, Record
+from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record
+
 from .references import kind_of
 from .rules import Problem
 

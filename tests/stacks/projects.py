@@ -22,17 +22,20 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
 from clusterwright.catalog.offerings import zone_verdict
+from clusterwright.checks.preflight.recording import recorder_command
+from clusterwright.checks.preflight.records import Run, run_from
 from clusterwright.outputs import example_project
 from clusterwright.outputs.stack import declared_keys, stack_files
+from clusterwright.outputs.stack_configuration.shared import stack_name
 from clusterwright.outputs.stack_fill_ins import fill_ins
 from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Plan
 
-from .records import Run, run_from
 from .rules import CANARY
 
 ROOT = assets.root()
-MONITOR = Path(__file__).parent / "monitor" / "record.py"
+#: Programs of the stacks' environment that look at what was recorded.
+MONITOR = Path(__file__).parent / "monitor"
 STACK = "small"
 #: The layers of a project in the order in which they are brought up.
 LAYERS = ("foundation", "cluster", "nodes")
@@ -93,6 +96,8 @@ _TYPED: Mapping[str, Any] = {
     "gcp:project": "my-training-project",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
+    # The API server stays inside the network.
+    "operatorCidrs": None,
     "billingAccount": "012345-6789AB-CDEF01",
 }
 #: Values that a user sets with `--secret`; whoever finds one outside a secret mark has found a leak.
@@ -110,6 +115,7 @@ class Case:
 
     Attributes:
         changes: key, or `section.field`, to value; without the project's prefix.
+        cluster: its name.
     """
 
     cloud: str
@@ -117,6 +123,7 @@ class Case:
     nodes: int
     scheduler: str = "slurm"
     changes: tuple[tuple[str, Any], ...] = ()
+    cluster: str = STACK
 
     def __str__(self) -> str:
         told = {key.rpartition(".")[2]: value for key, value in self.changes if isinstance(value, str | int)}
@@ -169,15 +176,27 @@ def layers_of(folder: Path) -> tuple[str, ...]:
     return tuple(layer for layer in LAYERS if (folder / layer / "Pulumi.yaml").exists()) or ("",)
 
 
-def write(case: Case, folder: Path) -> None:
-    """Write a case's project as `clusterwright stack` does, then set what its README asks for."""
+def write(case: Case, folder: Path, *, stack: str = STACK) -> None:
+    """Write a case's project as `clusterwright stack` does, then set what its README asks for.
+
+    Args:
+        case: what to write.
+        folder: to write it into.
+        stack: name of its stack; empty keeps the one that is written, of cluster and place.
+    """
     plan = plan_for(case.cloud, case.instance)
+    plan = replace(plan, cluster=replace(plan.cluster, name=case.cluster))
     option = replace(plan.options[0], nodes=case.nodes, scheduler=case.scheduler)
     files = stack_files(plan, option, load())
+    written = stack_name(plan, option)
     for path, file in files.items():
-        target = folder / path
+        is_configuration = path.endswith(f"/Pulumi.{written}.yaml")
+        target = folder / (path.replace(written, stack or written) if is_configuration else path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.content)
+        content = file.content
+        if is_configuration and stack:
+            content = content.replace(f"/{written}\n".encode(), f"/{stack}\n".encode())
+        target.write_bytes(content)
     instance = load().instances[case.instance]
     asked = {entry.key.partition("[")[0]: entry.value for entry in fill_ins(option, instance, declared_keys(files))}
     typed = {key: _TYPED[key] if key in _TYPED else _filled(text) for key, text in asked.items()}
@@ -222,7 +241,7 @@ def set_config(folder: Path, changes: Mapping[str, Any]) -> None:
     left = {key.partition(".")[0] for key in changes}
     for layer in layers_of(folder):
         declared = YAML(typ="safe").load(folder / layer / "Pulumi.yaml")
-        path = folder / layer / f"Pulumi.{STACK}.yaml"
+        path = next((folder / layer).glob("Pulumi.*.yaml"))
         yaml = YAML()
         document = yaml.load(path)
         for key, value in changes.items():
@@ -249,11 +268,13 @@ class _Monitor:
     def __init__(self) -> None:
         python = stacks_python()
         assert python is not None
-        self._process = subprocess.Popen([python, MONITOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            recorder_command(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         atexit.register(self._end)
 
     def run(self, job: Mapping[str, Any]) -> Run:
-        """Return the run of one job; `monitor/record.py` says what a job is."""
+        """Return the run of one job; `recorder/record.py` says what a job is."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(job) + "\n")

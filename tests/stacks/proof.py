@@ -12,15 +12,16 @@ try:
     from . import rules_kubernetes
 except ImportError:
     rules_kubernetes = None  # type: ignore[assignment]
+from clusterwright.checks.preflight.recorder.shapes import Sdk
+from clusterwright.checks.preflight.records import Run
+
 from .exposure import exposure_problems, value_problems
 from .inputs import input_findings
 from .projects import STACK, Case, plan_for, site_packages
-from .records import Run
 from .references import reference_kind_problems
 from .rules import Problem, Wanted, common_problems, reference_problems
 from .rules_machines import machine_problems
 from .rules_places import place_problems
-from .shapes import Sdk
 
 _KEPT: Mapping[str, Mapping[str, int]] = {"aws": rules_aws.KEPT, "azure": rules_azure.KEPT, "gcp": rules_gcp.KEPT}
 #: What is not made, and so not kept, where an account has it already.

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import REFERENCE, SECRET, UNKNOWN, Record
+from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record
+
 from .rules import Problem
 
 #: Property, by the end of its name in words, to the end of the kind's name, where they differ.

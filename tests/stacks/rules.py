@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.catalog.records import Instance
-
-from .records import SECRET, UNKNOWN, Record, Resource, Run, texts
-from .shapes import Entries, Sdk, UnknownTypeError
+from clusterwright.checks.preflight.recorder.shapes import Entries, Sdk, UnknownTypeError
+from clusterwright.checks.preflight.records import SECRET, UNKNOWN, Record, Resource, Run, texts
 
 #: Contained in every secret answer of the stand-in cloud.
 CANARY = "canary-of-a-secret"
@@ -86,7 +85,8 @@ def secret_problems(record: Record, sdk: Sdk) -> Iterator[Problem]:
             value = one.inputs.get(head + "".join(word.capitalize() for word in rest))
             if value is not None:
                 marked = isinstance(value, Mapping) and SECRET in value
-                if marked and (one.type, name) in MADE_BY_THE_USER:
+                # The list of users is public; the type of its container is secret all the same.
+                if marked and ((one.type, name) in MADE_BY_THE_USER or one.name.endswith("-users-list")):
                     continue
                 where = "in the state" if marked else "as plain text"
                 yield Problem(id="SEC002", resource=one.name, message=f"{name} is held {where}")

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
+from clusterwright.checks.preflight.records import Record, Resource, texts
+
 from .kubernetes_nodes import AKS_POOL
-from .records import Record, Resource, texts
 from .rules import Problem, Wanted
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"

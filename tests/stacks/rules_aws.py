@@ -9,10 +9,11 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clusterwright.checks.preflight.recorder.shapes import EnumShape, Nested, Sdk, described
+from clusterwright.checks.preflight.records import Record, Resource
+
 from . import rules_aws_machines, rules_aws_services, rules_aws_ways
-from .records import Record, Resource
 from .rules import Problem, Wanted
-from .shapes import EnumShape, Nested, Sdk, described
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 GROUP = "aws:autoscaling/group:Group"
@@ -244,10 +245,10 @@ def _network(record: Record, wanted: Wanted) -> Iterator[Problem]:
 
 
 def _machines(record: Record) -> Iterator[Problem]:
-    metadata = {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 2}
+    metadata = {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
     for one in (*record.of(TEMPLATE), *record.of(INSTANCE)):
         if not metadata.items() <= (one.inputs.get("metadataOptions") or {}).items():
-            yield Problem(id="AWS070", resource=one.name, message="metadata without a token or out of reach")
+            yield Problem(id="AWS070", resource=one.name, message="metadata without a token, or a hop away")
         if not all(disk.get("encrypted") in (True, "true") and disk.get("kmsKeyId") for disk in _disks(one)):
             yield Problem(id="AWS071", resource=one.name, message="a disk is not encrypted with the cluster's key")
         image, ignored = one.inputs.get("imageId") or one.inputs.get("ami"), one.ignore_changes

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from .records import Record, Resource
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .rules import Problem, Wanted
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import UNKNOWN, Record, Resource
+from clusterwright.checks.preflight.records import UNKNOWN, Record, Resource
+
 from .rules import Problem
 from .rules_aws_machines import environment
 
@@ -23,6 +24,8 @@ KEY = "aws:kms/key:Key"
 _WITHOUT_RESOURCE = (
     "autoscaling:Describe", "cloudwatch:GetMetric", "cloudwatch:ListMetrics", "cloudwatch:PutMetricData",
     "ec2:Describe", "fsx:Describe", "sts:GetCallerIdentity",
+    # The agent of Systems Manager, on the machine itself.
+    "ec2messages:", "ssm:UpdateInstanceInformation", "ssmmessages:",
 )  # fmt: skip
 
 

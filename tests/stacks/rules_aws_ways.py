@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import Record
+from clusterwright.checks.preflight.records import Record
+
 from .rules import Problem
 
 PROVIDER = "pulumi:providers:aws"
@@ -28,6 +29,7 @@ _CONDITION_KEYS = re.compile(
     r"aws:(PrincipalAccount|PrincipalArn|PrincipalTag/[\w-]+|RequestedRegion|RequestTag/[\w-]+|ResourceTag/[\w-]+|SecureTransport"
     r"|SourceAccount|SourceArn|TagKeys|ResourceAccount|SourceVpce)"
     r"|kms:(CallerAccount|ViaService|GrantIsForAWSResource|EncryptionContext:aws:[\w:-]+)"
+    r"|ssm:SessionDocumentAccessCheck"
     r"|cloudwatch:namespace|iam:PassedToService|ec2:[A-Z]\w+(/[\w-]+)?|eks:[\w-]+|s3:prefix|oidc[\w./-]*:(aud|sub)"
 )
 #: Every one of a kind, whoever it belongs to.

@@ -3,7 +3,8 @@
 import ipaddress
 from collections.abc import Iterator
 
-from .records import Record
+from clusterwright.checks.preflight.records import Record
+
 from .rules import Problem, Wanted
 from .rules_azure_names import name_problems
 from .rules_azure_nodes import node_problems
@@ -121,8 +122,8 @@ def _machines(record: Record) -> Iterator[Problem]:
             yield Problem(id="AZ018", resource=one.name, message="lets passwords in")
         if "diskEncryptionSet" not in one.inputs["storageProfile"]["osDisk"]["managedDisk"]:
             yield Problem(id="AZ019", resource=one.name, message="a disk is not encrypted with the cluster's key")
-        if "osProfile.customData" not in one.replace_on_changes:
-            yield Problem(id="AZ022", resource=one.name, message="would keep old boot data, which Azure cannot change")
+        if "osProfile.customData" not in one.ignore_changes:
+            yield Problem(id="AZ022", resource=one.name, message="is replaced, and its queue lost, by other boot data")
     identities = {str(one.inputs["identity"]["userAssignedIdentities"]) for one in machines}
     if len(identities) != len(machines):
         yield Problem(id="AZ023", resource="machines", message="share an identity")

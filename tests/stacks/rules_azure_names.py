@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import Record, Resource
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .rules import Problem
 from .rules_azure_values import at
 
@@ -77,7 +78,7 @@ PATTERNS: Mapping[tuple[str, str], str] = {
     ("dbformysql:Server", "storage.autoGrow"): r"Enabled",
     ("dbformysql:Configuration", "source"): r"user-override",
     ("keyvault:Vault", "properties.tenantId"): _UUID,
-    ("keyvault:Secret", "secretName"): r"small-accounting-database",
+    ("keyvault:Secret", "secretName"): r"small-(accounting-database|users)",
     ("monitor:ActivityLogAlert", "scopes.0"): rf"/subscriptions/{_UUID}",
     ("monitor:ActivityLogAlert", "condition.allOf.0.field"): r"category",
     ("monitor:ActivityLogAlert", "condition.allOf.0.equals"): r"ServiceHealth",

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from .records import Record, Resource
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .rules import Problem
 from .rules_azure_values import at
 

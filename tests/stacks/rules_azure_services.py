@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from .records import Record, texts
+from clusterwright.checks.preflight.records import Record, texts
+
 from .rules import Problem
 
 ENDPOINT = "azure-native:network:PrivateEndpoint"
@@ -97,8 +98,10 @@ def _database(record: Record) -> Iterator[Problem]:
 
 
 def _secrets(record: Record) -> Iterator[Problem]:
-    guarded = {f"/secrets/{one.name}" for one in record.of(SECRET)}
-    guarded |= {f"/vaults/{one.inputs.get('vaultName')}" for one in record.of(SECRET)}
+    # Every machine reads the list of users.
+    closed = [one for one in record.of(SECRET) if not str(one.inputs.get("secretName")).endswith("-users")]
+    guarded = {f"/secrets/{one.name}" for one in closed}
+    guarded |= {f"/vaults/{one.inputs.get('vaultName')}" for one in closed}
     for one in record.of(GRANT):
         role = str(one.inputs.get("roleDefinitionId")).rpartition("/")[2]
         scope, controller = str(one.inputs.get("scope")), "-controller-" in str(one.inputs.get("principalId"))

@@ -4,7 +4,8 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import Record, Resource
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .rules import Problem
 from .rules_azure_tables import (
     ALWAYS,

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clusterwright.checks.preflight.recorder.shapes import EnumShape, Nested, Sdk, described
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .kubernetes_nodes import EKS_GROUP, is_gpu_group
-from .records import Record, Resource
 from .rules import Problem, Wanted
 from .rules_aws import expected_interfaces
-from .shapes import EnumShape, Nested, Sdk, described
 
 CLUSTER = "aws:eks/cluster:Cluster"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

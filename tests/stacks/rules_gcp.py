@@ -3,8 +3,9 @@
 import ipaddress
 from collections.abc import Iterator
 
+from clusterwright.checks.preflight.records import Record
+
 from . import rules_gcp_nodes, rules_gcp_services, rules_gcp_ways
-from .records import Record
 from .rules import Problem, Wanted
 
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"

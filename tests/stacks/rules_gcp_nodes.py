@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from .records import Record
+from clusterwright.checks.preflight.records import Record
+
 from .rules import Problem
 
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"

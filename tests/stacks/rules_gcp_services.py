@@ -1,8 +1,10 @@
 """What must hold on Google Cloud beside networks and nodes: secrets, database, watchdog, budget, TPU slices."""
 
+import re
 from collections.abc import Iterator
 
-from .records import Record
+from clusterwright.checks.preflight.records import Record
+
 from .rules import Problem, Wanted
 
 SECRET = "gcp:secretmanager/secret:Secret"  # noqa: S105 - a resource type
@@ -61,7 +63,7 @@ def _secrets(record: Record) -> Iterator[Problem]:
             yield Problem(id="GCP072", resource=one.name, message=f"lets {member} read the database's password")
 
     for one in record.of(SECRET_VERSION):
-        if "password" not in str(one.inputs.get("secret")):
+        if not re.search("password|-users", str(one.inputs.get("secret"))):
             yield Problem(id="GCP079", resource=one.name, message="holds a value that is made by the controller itself")
 
 

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .kubernetes_nodes import GKE_POOL, is_gpu_group
-from .records import Record, Resource
 from .rules import Problem, Wanted
 
 CLUSTER = "gcp:container/cluster:Cluster"

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clusterwright.checks.preflight.recorder.shapes import Sdk
+from clusterwright.checks.preflight.records import Record
+
 from . import rules_aks, rules_eks, rules_gke
 from .kubernetes_nodes import NODES_OF, NodeGroup
-from .records import Record
 from .rules import Problem, Wanted
 from .rules_reports import report_problems
-from .shapes import Sdk
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 VOLUME = "kubernetes:core/v1:PersistentVolume"
@@ -38,6 +39,7 @@ def kubernetes_problems(record: Record, sdk: Sdk, wanted: Wanted) -> list[Proble
         *_fabric(record, wanted),
         *_nodes(record, wanted, groups),
         *_volumes(record),
+        *_namespaces(record),
         *report_problems(record),
     ]
     match wanted.cloud:
@@ -111,6 +113,27 @@ def _nodes(record: Record, wanted: Wanted, groups: list[NodeGroup]) -> Iterator[
             yield Problem(id="KUB032", resource=group.name, message="jobs do not find it: no label node-kind")
         if group.upgrades_by_itself:
             yield Problem(id="KUB033", resource=group.name, message="is upgraded under a running job")
+
+
+def _namespaces(record: Record) -> Iterator[Problem]:
+    """A namespace without a level of pod security has rules of its own, and a network policy."""
+    for one in record.of("kubernetes:core/v1:Namespace"):
+        labels = one.inputs["metadata"].get("labels") or {}
+        if labels.get("pod-security.kubernetes.io/enforce") != "privileged":
+            continue
+        own = one.inputs["metadata"]["name"]
+        bindings = record.of("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding")
+        selected = [
+            binding.inputs["spec"]["matchResources"]["namespaceSelector"]["matchLabels"]
+            for binding in bindings
+            if binding.inputs["spec"].get("validationActions") == ["Deny"]
+        ]
+        if {"kubernetes.io/metadata.name": own} not in selected:
+            yield Problem(id="KUB050", resource=one.name, message="privileged pods are admitted by no rule")
+        policies = record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
+        closed = [each for each in policies if each.inputs["metadata"]["namespace"] == own]
+        if not any(each.inputs["spec"].get("podSelector") == {} for each in closed):
+            yield Problem(id="KUB051", resource=one.name, message="every pod of the cluster reaches its pods")
 
 
 def _volumes(record: Record) -> Iterator[Problem]:

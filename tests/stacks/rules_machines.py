@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .records import Record, Resource
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .rules import Problem, Wanted
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from clusterwright.checks.preflight.records import Record, Resource
+
 from .kubernetes_nodes import EKS_GROUP, is_gpu_group
-from .records import Record, Resource
 from .rules import Problem
 
 #: Inputs that say where something is.

@@ -11,7 +11,7 @@ from .projects import MONITOR, Case, recorded, stacks_python
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
-_CHECK = MONITOR.with_name("aws_models.py")
+_CHECK = MONITOR / "aws_models.py"
 _BLOCK = (("capacity", "capacity-block"), ("reservationId", "cr-0123456789abcdef0"))
 _CASES = (
     Case(cloud="aws", instance="p5.48xlarge", nodes=1),

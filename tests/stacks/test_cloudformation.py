@@ -10,7 +10,7 @@ import pytest
 from .cases import TYPICAL
 from .projects import MONITOR, Case, recorded, stacks_python
 
-_CHECK = MONITOR.with_name("cloudformation.py")
+_CHECK = MONITOR / "cloudformation.py"
 _CASES = [
     Case(cloud="aws", instance=TYPICAL["aws"], nodes=4, scheduler=scheduler) for scheduler in ("slurm", "kubernetes")
 ]

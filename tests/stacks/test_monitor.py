@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.checks.preflight.records import Record
+
 from .projects import run
-from .records import Record
 from .rules import reference_problems
 
 _HEAD = "import pulumi\nimport pulumi_aws as aws\n"

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.checks.preflight.records import Run
+
 from .planted import ALL, LISTED, Planted
 from .projects import STACK, Case, has_stack, layers_of, recorded, run, set_config, write
 from .proof import problems
-from .records import Run
 
 _TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-megagpu-8g"}
 _IN_SETTINGS = [one for one in ALL if not one.file]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from clusterwright.checks.preflight.records import SECRET, UNKNOWN
+
 from .policies import policy_python, violations
-from .records import SECRET, UNKNOWN
 
 FRAME = Path(__file__).resolve().parents[2] / "stacks" / "every_cloud" / "policy"
 #: A rule that says what it sees.

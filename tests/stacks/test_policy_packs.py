@@ -13,19 +13,25 @@ from typing import Any
 
 import pytest
 
+from clusterwright.checks.preflight.records import Resource
+
 from .cases import TYPICAL, VARIANTS, declares, stacks
 from .mutations import mutants
 from .policies import policy_python, violations
 from .projects import Case, recorded, write
 from .proof import sdk
-from .records import Resource
 
 _ANYONE = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "x"}]}'
 _MISSPELT = (
     '{"Statement": [{"Effect": "Allow", "Action": "x:Y", "Resource": "x",'
     ' "Condition": {"Bool": {"aws:SecureTransprt": "true"}}}]}'
 )
+_LIMITED = '{"Statement": [{"Effect": "Allow", "Action": "fsx:DescribeFileSystems", "Resource": "arn:aws:fsx:x:1:y"}]}'
 _OWNER = "/providers/Microsoft.Authorization/roleDefinitions/8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+_DENY = {
+    "name": "nobody", "access": "Deny", "direction": "Inbound", "priority": 100, "protocol": "*",
+    "sourceAddressPrefix": "*", "destinationAddressPrefix": "*", "destinationPortRange": "*",
+}  # fmt: skip
 #: Cloud to type and inputs of resources, for rules against what no project asks for.
 ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "aws": [
@@ -35,6 +41,7 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("aws:s3/bucket:Bucket", {"forceDestroy": True}),
         ("aws:s3/bucketPolicy:BucketPolicy", {"policy": _ANYONE}),
         ("aws:iam/rolePolicy:RolePolicy", {"policy": _MISSPELT}),
+        ("aws:iam/rolePolicy:RolePolicy", {"policy": _LIMITED}),
         ("aws:eks/cluster:Cluster", {"vpcConfig": {"endpointPublicAccess": True}}),
         ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"ingress": [{"protocol": "-1"}]}),
         ("aws:rds/cluster:Cluster", {"masterPassword": "plain", "skipFinalSnapshot": True}),
@@ -54,11 +61,30 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("gcp:projects/iAMCustomRole:IAMCustomRole", {"permissions": ["compute.*"]}),
     ],
 }
-#: Cloud to types of which a stack has none, for rules of what does not go without them.
+#: Cloud to types of which a stack has none, for rules of what does not go without them; nothing in it is protected.
+DATA_GROUP_LOCK = "azure-native:authorization:ManagementLockByScope"
 LEFT_OUT = {
-    "aws": ("aws:s3/bucketVersioning:BucketVersioning", "aws:ec2/routeTableAssociation:RouteTableAssociation"),
-    "azure": (),
-    "gcp": (),
+    "aws": (
+        "aws:ec2/placementGroup:PlacementGroup",
+        "aws:ec2/routeTableAssociation:RouteTableAssociation",
+        "aws:s3/bucketVersioning:BucketVersioning",
+        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    ),
+    "azure": (
+        "azure-native:authorization:ManagementLockByScope",
+        "azure-native:privatedns:VirtualNetworkLink",
+    ),
+    "gcp": ("gcp:compute/firewall:Firewall",),
+}
+#: Cloud to inputs that the resources of a type have instead, in a stack of their own, for rules of stacks.
+CHANGED: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "aws": [("aws:ec2/launchTemplate:LaunchTemplate", {"placement": {"groupName": "another"}})],
+    "azure": [
+        ("azure-native:network:NetworkSecurityGroup", {"securityRules": [_DENY]}),
+        ("azure-native:compute:VirtualMachineScaleSet", {"proximityPlacementGroup": {"id": "x"}}),
+    ],
+    "gcp": [("gcp:compute/instanceTemplate:InstanceTemplate", {"resourcePolicies": None})],
 }
 #: Mistakes in values; the pack does not see structure, and types are the SDK's business.
 _KINDS = (
@@ -100,7 +126,20 @@ def asked(one: Resource, stack: str) -> dict[str, Any]:
     """
     behind = {name: [f"{urn}-{stack}" for urn in urns] for name, urns in one.property_dependencies.items()}
     own = {"urn": f"{one.urn}-{stack}", "type": one.type, "name": one.name, "inputs": dict(one.inputs)}
-    return own | {"stack": f"{one.urn.split('::')[1]}-{stack}", "behind": behind}
+    return own | {
+        "stack": f"{one.urn.split('::')[1]}-{stack}",
+        "behind": behind,
+        "protect": one.protect,
+        "ignores": list(one.ignore_changes),
+    }
+
+
+def with_inputs(one: Resource, changed: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Return a registration as a part of a stack in which some types have other inputs."""
+    other = {key: value for kind, inputs in changed if kind == one.type for key, value in inputs.items()}
+    as_asked = asked(one, "changed")
+    behind = {key: urns for key, urns in as_asked["behind"].items() if key not in other}
+    return as_asked | {"inputs": as_asked["inputs"] | other, "behind": behind}
 
 
 def said(cloud: str, scheduler: str, resources: list[dict[str, Any]]) -> list[dict[str, str]]:
@@ -141,6 +180,12 @@ def test_every_rule_can_say_no(cloud: str, scheduler: str) -> None:
         for kind, inputs in ADDED[cloud]
     ]
     unique = [{**one, "urn": f"{one['urn']}-{index}"} for index, one in enumerate(wrong)]
-    unique += [asked(one, "less") for one in run.whole.cloud_resources if one.type not in LEFT_OUT[cloud]]
+    unique += [
+        asked(one, "less") | {"protect": False, "ignores": []}
+        for one in run.whole.cloud_resources
+        if one.type not in LEFT_OUT[cloud]
+    ]
+    unique += [with_inputs(one, CHANGED[cloud]) for one in run.whole.cloud_resources]
+    unique += [asked(one, "open") for one in run.whole.cloud_resources if one.type != DATA_GROUP_LOCK]
     silent = rules_of(cloud, scheduler) - {one["policy"] for one in said(cloud, scheduler, unique)}
     assert silent == set()

@@ -2,10 +2,19 @@
 
 import pytest
 
+from clusterwright.checks.preflight.recorder.shapes import (
+    AnyOf,
+    EnumShape,
+    Items,
+    Nested,
+    ObjectShape,
+    Scalar,
+    described,
+)
+from clusterwright.checks.preflight.records import Resource
+
 from .inputs import resource_findings
 from .proof import sdk
-from .records import Resource
-from .shapes import AnyOf, EnumShape, Items, Nested, ObjectShape, Scalar, described
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _GROUP = "aws:ec2/placementGroup:PlacementGroup"

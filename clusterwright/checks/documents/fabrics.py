@@ -27,7 +27,6 @@ class _Network:
 
     part: str
     file: str
-    switch: str
     fabric: Fabric
     names: TreeNames
     links: Callable[[Inventory], Iterable[Link]]
@@ -35,8 +34,10 @@ class _Network:
 
 
 def prove_fabrics(documents: Documents) -> Iterator[Result]:
-    """Yield the proof of the compute fabric and of the storage network."""
+    """Yield the proof of the compute fabric and of the storage network, where they are InfiniBand."""
     inventory = documents.design.inventory
+    if inventory.compute_network != INFINIBAND_NETWORK:
+        return
     for plane in inventory.each_plane():
         several = plane.count > 1
         yield _proven(
@@ -44,7 +45,6 @@ def prove_fabrics(documents: Documents) -> Iterator[Result]:
             _Network(
                 part=f"compute fabric, plane {plane.number + 1}" if several else "compute fabric",
                 file=f"fabric-p{plane.number + 1}.ibnetdiscover" if several else "fabric.ibnetdiscover",
-                switch=inventory.compute_switch,
                 fabric=inventory.fabric,
                 names=compute_names(inventory.fabric, plane),
                 links=partial(compute_plane, plane=plane),
@@ -56,7 +56,6 @@ def prove_fabrics(documents: Documents) -> Iterator[Result]:
         _Network(
             part="storage network",
             file="storage.ibnetdiscover",
-            switch=inventory.storage_switch,
             fabric=inventory.storage_fabric,
             names=storage_names(),
             links=storage_network,
@@ -66,9 +65,6 @@ def prove_fabrics(documents: Documents) -> Iterator[Result]:
 
 
 def _proven(documents: Documents, network: _Network) -> Result:
-    if documents.design.inventory.compute_network != INFINIBAND_NETWORK:
-        reason = f"{network.switch} is an Ethernet switch: OpenSM routes InfiniBand only, so it is not proved"
-        return skipped(network.part, (), _ENGINE, reason)
     path = documents.site / network.file
     files = (documents.name(path),)
     planned = netlist(links=network.links(documents.design.inventory), radix=network.fabric.radix)
@@ -140,6 +136,11 @@ def facts(proof: Proof) -> list[str]:
     if proof.shifts:
         flows = "flow" if proof.busiest_link == 1 else "flows"
         lines.append(f"{proof.shifts} shifts of all nodes: at most {proof.busiest_link} {flows} on a link")
+    if proof.endpoint_shifts:
+        flows = "flow" if proof.busiest_of_all == 1 else "flows"
+        lines.append(
+            f"{proof.endpoint_shifts} shifts of all endpoints: at most {proof.busiest_of_all} {flows} on a link"
+        )
     return lines
 
 

@@ -12,6 +12,7 @@ from clusterwright.checks.documents.kubernetes import prove_kubernetes
 from clusterwright.checks.documents.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
 from clusterwright.checks.documents.slurm import prove_slurm
 from clusterwright.checks.documents.workbooks import prove_workbooks
+from clusterwright.checks.prove.site import prove_site
 
 PAGE = "proof.md"
 Progress = Callable[[str], None]
@@ -45,6 +46,7 @@ def _scheduler(documents: Documents) -> Iterator[Result]:
 _PARTS: Sequence[tuple[str, Callable[[Documents], Iterator[Result]]]] = (
     ("that files are well-formed", lambda documents: iter((prove_files(documents),))),
     ("cables", lambda documents: iter((prove_cables(documents),))),
+    ("relations between the documents", prove_site),
     ("fabrics", prove_fabrics),
     ("workbooks", prove_workbooks),
     ("the scheduler's files", _scheduler),

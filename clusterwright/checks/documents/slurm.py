@@ -14,6 +14,7 @@ from pathlib import Path
 
 from clusterwright.checks.documents.records import Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding, InputError
+from clusterwright.facility.hop_groups import hop_groups
 
 PART = "Slurm"
 PROGRAMS = ("slurmctld", "sbatch", "scontrol")
@@ -86,6 +87,10 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
                 f"slurm.conf:{number}:1: {line.split('=')[0].strip()} makes the controller run or read something else",
                 help="the proof starts nothing but slurmctld; try this line on a test cluster",
             )
+    # A proof has one controller: of several the first stands for all.
+    controllers = [line for line in text.splitlines() if line.startswith("SlurmctldHost=")]
+    for backup in controllers[1:]:
+        text = text.replace(f"{backup}\n", "", 1)
     changes = {
         "SlurmctldHost": "localhost(127.0.0.1)",
         "SlurmUser": pwd.getpwuid(os.getuid()).pw_name,
@@ -128,7 +133,7 @@ def running(texts: Mapping[str, str], folder: Path) -> Iterator[Controller]:
     program = shutil.which("slurmctld", path=_PATH)
     if program is None:
         raise ClusterwrightError("slurmctld is not installed", help=missing_programs())
-    (folder / "state").mkdir()
+    (folder / "state").mkdir(exist_ok=True)
     for name in FILES[1:]:
         (folder / name).write_text(texts[name])
     (folder / "slurm.conf").write_text(proof_variant(texts["slurm.conf"], folder, free_port()))
@@ -174,7 +179,7 @@ def prove_slurm(documents: Documents) -> Result | None:
     nodes, gpus = _size(documents)
     facts = [
         f"takes a job on {nodes:,} nodes with {gpus} GPUs each, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
-        f"scalable units in the topology: {len(documents.design.inventory.node_groups())}; the log warns of nothing",
+        f"groups of one switch in the topology: {len(_leaf_groups(documents))}; the log warns of nothing",
     ]
     return judged(PART, files, f"slurmctld ({version})", [] if findings else facts, findings)
 
@@ -205,13 +210,20 @@ def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
 
 
 def _topology(documents: Documents, controller: Controller) -> Iterator[Finding]:
-    """Compare the leaves that Slurm knows with the scalable units."""
-    planned = sorted(len(hosts) for _, hosts in documents.design.inventory.node_groups())
+    """Compare the leaves that Slurm knows with the nodes that are one switch apart."""
+    planned = sorted(_leaf_groups(documents))
     shown = controller.run("scontrol", "show", "topology").stdout
     lists = re.findall(r"Level=0 .*?Nodes=(\S+)", shown)
     counted = sorted(len(controller.run("scontrol", "show", "hostnames", hosts).stdout.split()) for hosts in lists)
     if counted != planned:
-        yield found("SLM005", f"the topology has units of {counted} nodes, the plan of {planned}", _HELP)
+        yield found("SLM005", f"the topology has leaf switches of {counted} nodes, the plan of {planned}", _HELP)
+
+
+def _leaf_groups(documents: Documents) -> list[int]:
+    """Return the number of nodes in each group that is one switch apart."""
+    inventory = documents.design.inventory
+    groups = hop_groups(inventory.fabric, hosts_per_node=inventory.hosts_per_node)
+    return [len(group.nodes) for group in groups if not group.members]
 
 
 def _without_time(log: Sequence[str]) -> list[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import ClusterwrightError
+from clusterwright.input_files import read_workbook
 
 PROGRAM = "soffice"
 _SECONDS = 300
@@ -55,12 +56,9 @@ def calculate(path: Path) -> Workbook:
     Raises:
         InputError: the file is no workbook; ClusterwrightError: the program failed or did not end.
     """
-    import openpyxl  # noqa: PLC0415 - only where a workbook is read
-
-    try:
-        formulas, stored = openpyxl.load_workbook(path), openpyxl.load_workbook(path, data_only=True)
-    except Exception as error:  # noqa: BLE001 - whatever a damaged archive raises
-        raise InputError(f"{path.name} is no workbook: {error}", help="write the folder again") from None
+    advice = "write the folder again"
+    formulas = read_workbook(path, what="a workbook", advice=advice)
+    stored = read_workbook(path, what="a workbook", advice=advice, values=True)
     with tempfile.TemporaryDirectory(prefix="workbook-") as name:
         folder = Path(name)
         # A profile of its own: a second run beside it would hand its work to the first one.
@@ -74,7 +72,9 @@ def calculate(path: Path) -> Workbook:
         if not (made / path.name).is_file():
             raise ClusterwrightError(f"LibreOffice did not calculate {path.name}", help=done.stderr[-300:] or None)
         return Workbook(
-            formulas=formulas, stored=stored, calculated=openpyxl.load_workbook(made / path.name, data_only=True)
+            formulas=formulas,
+            stored=stored,
+            calculated=read_workbook(made / path.name, what="a workbook", advice=advice, values=True),
         )
 
 

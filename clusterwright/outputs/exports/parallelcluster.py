@@ -6,7 +6,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CONTROLLER_DISK_GIB, NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
-from clusterwright.outputs.launch import SHARED
+from clusterwright.outputs.launch_job import SHARED
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -41,6 +41,8 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
     existing = option.existing_network if isinstance(option.existing_network, AwsExistingIds) else None
     subnet = existing.node_subnet_id if existing and existing.node_subnet_id else SUBNET_TO_SET
     encrypted = {"RootVolume": {"Size": CONTROLLER_DISK_GIB, "Encrypted": True}}
+    # On the head node alone: there ParallelCluster leaves the metadata service to root. Elsewhere every job could read
+    # all parameters of the account with it; the way to the login node is SSH through the head node.
     managed = {"AdditionalIamPolicies": [{"Policy": _SSM_POLICY}]}
     controller = controller_of("aws")
     return Exported(
@@ -63,7 +65,6 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
                         "Count": 1,
                         "Networking": {"SubnetIds": [subnet]},
                         "GracetimePeriod": _LOGIN_GRACE_MINUTES,
-                        "Iam": managed,
                     }
                 ]
             },

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from clusterwright.blueprint.jobs import SQUASH_FILE
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB
 from clusterwright.outputs.exports.document import Exported, literal
 from clusterwright.outputs.launch import fabric_of, max_restarts
-from clusterwright.outputs.launch_fabric import settings_for, shell_line
+from clusterwright.outputs.launch_fabric import settings_for, shell_lines
+from clusterwright.outputs.launch_job import HOLDS, MEGATRON_RELEASE
 from clusterwright.outputs.launch_megatron import argument_groups, no_megatron
 from clusterwright.outputs.launch_megatron_layout import uses_fsdp
 from clusterwright.outputs.templates import render
@@ -14,6 +16,9 @@ from clusterwright.plan.record import Option, Plan
 
 #: What an instance type is called where SkyPilot has its own name for it.
 _TPU_PREFIX = "ct5p-hightpu-4t"
+#: `network_tier: best` starts their data path managers and sets NCCL's variables; ours belong to clusters whose nodes
+#: start a manager for each job of Slurm.
+_SET_UP_BY_SKYPILOT = ("tcpx", "tcpxo")
 
 
 def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
@@ -31,6 +36,7 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
         else no_megatron(plan, option)
     )
     fabric = fabric_of(option, catalogue)
+    image, learning_rate = plan.cluster.jobs.image, plan.cluster.jobs.learning_rate
     infra = "/".join(part for part in (option.target, option.region, option.zone) if part)
     # SkyPilot has accelerators, not machine types, for TPUs.
     machine: dict[str, Any] = (
@@ -49,6 +55,7 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
                 "disk_size": NODE_DISK_GIB,
                 "disk_tier": "high",
                 **({"network_tier": "best"} if fabric != "none" else {}),
+                **({"image_id": f"docker:{image}"} if image and not image.endswith(SQUASH_FILE) else {}),
                 "labels": dict((("workload", plan.name), *plan.cluster.tags)),
                 **_stops(option),
             },
@@ -58,7 +65,7 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
                 "DATA_PATH": "",
                 "TOKENIZER_TYPE": "HuggingFaceTokenizer",
                 "TOKENIZER_MODEL": "",
-                "LEARNING_RATE": "",
+                "LEARNING_RATE": "" if learning_rate is None else f"{learning_rate:g}",
             },
             "run": literal(
                 f'echo "no training command is written: {reason}" >&2\nexit 2\n'
@@ -67,7 +74,8 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
             ),
         },
         to_set=[
-            "MEGATRON_PATH (a checkout on every node: put it into file_mounts or setup)",
+            f"MEGATRON_PATH (a checkout of {MEGATRON_RELEASE} on every node: put it into file_mounts or setup)",
+            *([] if image else [f"image_id: docker:IMAGE, with {HOLDS}"]),
             "DATA_PATH, TOKENIZER_MODEL and LEARNING_RATE",
             "CHECKPOINT_PATH on storage that all nodes share and that outlives them (volumes or file_mounts)",
         ],
@@ -83,13 +91,12 @@ def _stops(option: Option) -> dict[str, Any]:
 
 def _run(plan: Plan, option: Option, *, fabric: str) -> str:
     model = plan.workload.architecture
+    rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
     return render(
         "launch",
         "skypilot_run.sh.j2",
         fabric=fabric,
-        fabric_lines=[
-            shell_line(row) for row in settings_for(fabric=fabric, target=option.target, instance=option.instance)
-        ],
+        fabric_lines=[] if fabric in _SET_UP_BY_SKYPILOT else shell_lines(rows),
         one_connection=not uses_fsdp(option.layout),
         vocab=model.vocab,
         groups=[

@@ -4,7 +4,7 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import controller_of
-from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
+from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values, users
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -35,7 +35,7 @@ def _foundation(option: Option) -> dict[str, Any]:
     return {
         "availabilityZone": option.zone or f"{option.region}a",
         "vpcCidr": option.network_cidr or None,
-        "plannedNodes": option.nodes,
+        "nodeCount": option.nodes,
         "sharedStorage": {
             "capacityGib": file_system.capacity_gib,
             "throughputMbPerSPerTib": file_system.tier.mb_per_s_per_tib,
@@ -70,10 +70,10 @@ def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]
             "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
         }
     return {
-        "plannedNodes": option.nodes,
         "partition": plan.cluster.partition,
         "nodeType": node_type,
         "controllerInstanceType": controller_of("aws"),
+        **users(plan),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.facility.cloud_bill import controller_of
-from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
+from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values, users
 from clusterwright.plan.deployment import AzureExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -26,14 +26,11 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     instance = catalogue.instances[option.instance]
     gpu_type = catalogue.accelerators[instance.accelerator].gres_type
     place = {"location": option.region, "zone": option.zone or "1"}
-    # Slurm and the network are prepared for more nodes than run now; managed Kubernetes is not told.
-    most = {"maxNodes": max(option.nodes, _SCALE_SET_NODES)}
-    told = most if option.scheduler == "slurm" else {}
     node = {"nodeType": _node_type(option, instance, gpu_type)}
     by_layer: dict[str, dict[str, Any]] = {
-        "foundation": {**most, **_foundation(option)},
-        "cluster": {**told, **node, **_CLUSTER[option.scheduler](plan, option)},
-        "nodes": {"nodeCount": option.nodes, **told, **node, **_nodes(option)},
+        "foundation": {"nodeCount": option.nodes, **_foundation(option)},
+        "cluster": {**node, **_CLUSTER[option.scheduler](plan, option)},
+        "nodes": {"nodeCount": option.nodes, **node, **_nodes(option)},
     }
     return {
         layer: prefixed(option, layer, {**_first(plan, option, layer, place), **values, **_last(plan, option, layer)})
@@ -105,7 +102,7 @@ def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, A
 
 
 def _slurm(plan: Plan, _option: Option) -> dict[str, Any]:
-    return {"controllerInstanceType": controller_of("azure"), "partition": plan.cluster.partition}
+    return {"controllerInstanceType": controller_of("azure"), "partition": plan.cluster.partition, **users(plan)}
 
 
 def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:

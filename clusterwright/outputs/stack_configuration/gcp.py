@@ -5,7 +5,7 @@ from typing import Any
 from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import controller_of
-from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values
+from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, prefixed, shared_values, users
 from clusterwright.plan.deployment import GcpExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -81,10 +81,10 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
         }
     return {
         **values,
-        "nodeCount": option.nodes,
         "partition": plan.cluster.partition,
         "sharedPath": _SHARED_PATH,
         "controllerInstanceType": controller_of("gcp"),
+        **users(plan),
     }
 
 

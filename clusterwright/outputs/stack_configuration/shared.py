@@ -20,6 +20,9 @@ _NO_ORGANIZATION = "organization"
 #: Where state is kept unless the blueprint says otherwise: `~/.pulumi`, which needs no account.
 _LOCAL_STATE = "file://~"
 
+#: Key of the layers whose machines prepare for a kind of job.
+JOB_ENVIRONMENT = "jobEnvironment"
+
 _BEFORE: Mapping[str, tuple[str, ...]] = {
     "foundation": (),
     "cluster": ("foundation",),
@@ -32,10 +35,15 @@ def project_name(option: Option, layer: str) -> str:
     return f"{option.target}-gpu-{layer}"
 
 
+def stack_name(plan: Plan, option: Option) -> str:
+    """Return the name of every layer's stack: clusters of one account differ in it by name or by place."""
+    return f"{plan.cluster.name}-{option.region}"
+
+
 def stack_of(plan: Plan, option: Option, layer: str) -> str:
     """Return the full name of a layer's stack, as references to it need it."""
     organization = (option.state.organization if option.state else "") or _NO_ORGANIZATION
-    return f"{organization}/{project_name(option, layer)}/{plan.cluster.name}"
+    return f"{organization}/{project_name(option, layer)}/{stack_name(plan, option)}"
 
 
 def state_url(option: Option) -> str:
@@ -57,6 +65,30 @@ def shared_values(plan: Plan, option: Option, layer: str) -> dict[str, Any]:
     """Return what every layer has, without prefix: the cluster's name, the stacks of the layers before, the tags."""
     references = {f"{before}Stack": stack_of(plan, option, before) for before in _BEFORE[layer]}
     return {"clusterName": plan.cluster.name, **references, "tags": tags(plan, option.target)}
+
+
+def job_environment(plan: Plan) -> dict[str, Any]:
+    """Return what machines prepare for jobs: the kind of environment, and what was named of it."""
+    jobs = plan.cluster.jobs
+    named = {"image": jobs.image, "venv": jobs.venv, "modules": list(jobs.modules)}
+    return {"kind": jobs.environment} | {key: value for key, value in named.items() if value}
+
+
+def users(plan: Plan) -> dict[str, Any]:
+    """Return users and groups of the cluster layer with Slurm, as `gpu_cluster/users.py` of a project reads them."""
+    return {
+        "users": [
+            {
+                "name": user.name,
+                "uid": user.uid,
+                "groups": list(user.groups),
+                "ssh_keys": [key.strip() for key in user.ssh_keys],
+                "administrator": user.administrator,
+            }
+            for user in plan.cluster.users
+        ],
+        "groups": [{"name": group.name, "gid": group.gid} for group in plan.cluster.groups],
+    }
 
 
 def tags(plan: Plan, cloud: str) -> dict[str, str]:

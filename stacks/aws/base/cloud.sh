@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # What cluster.sh needs to know of AWS. It is sourced: `say`, `fail`, `run`, `output` and `configured` are cluster.sh's.
 
-if [ -f reimage.sh ]; then
+for part in reimage.sh login.sh; do
   # shellcheck source=/dev/null
-  . ./reimage.sh
-fi
+  if [ -f "$part" ]; then . "./$part"; fi
+done
 
 # The AWS command line in the cluster's region, with the profile that the programs use.
 aws_here() {
@@ -20,6 +20,15 @@ require_credentials() {
     return 1
   }
   aws_here sts get-caller-identity --output text >/dev/null 2>&1
+}
+
+current_account() { aws_here sts get-caller-identity --query Account --output text; }
+
+# What a cluster of this name has that lasts, by its tag: keys and secrets that wait for their end are no cluster.
+resources_of_that_name() {
+  aws_here resourcegroupstaggingapi get-resources --resource-type-filters ec2:vpc fsx:file-system s3 \
+    --tag-filters "Key=gpu-cluster,Values=$(configured foundation aws-gpu-foundation:clusterName)" \
+    --query 'ResourceTagMappingList[].[ResourceARN]' --output text
 }
 
 # S3 refuses to delete a bucket with objects in it, old versions included. A bucket that was there before is left alone:

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # What cluster.sh needs to know of Azure. It is sourced: `say`, `fail`, `run`, `output` and `configured` are cluster.sh's.
 
-if [ -f reimage.sh ]; then
+for part in reimage.sh login.sh; do
   # shellcheck source=/dev/null
-  . ./reimage.sh
-fi
+  if [ -f "$part" ]; then . "./$part"; fi
+done
 
 require_credentials() {
   command -v az >/dev/null || {
@@ -12,6 +12,14 @@ require_credentials() {
     return 1
   }
   az account show --output none 2>/dev/null
+}
+
+current_account() { az account show --query id --output tsv; }
+
+# The resource groups of a cluster of this name in this place, by their tag.
+resources_of_that_name() {
+  az group list --tag "gpu-cluster=$(configured foundation azure-gpu-foundation:clusterName)" \
+    --query "[?location=='$(configured foundation azure-gpu-foundation:location)'].id" --output tsv
 }
 
 # Everything that Azure still has of this cluster, by its tag; what stays on purpose is protected or recoverable.

@@ -51,6 +51,8 @@ def stack_validation(rule: StackRule) -> Callable[[StackValidationArgs, ReportVi
                 type=one.resource_type,
                 inputs=plain(lambda one=one: one.props),
                 behind={name: [each.urn for each in found] for name, found in one.property_dependencies.items()},
+                protect=bool(one.opts.protect),
+                ignores=list(one.opts.ignore_changes or ()),
             )
             for one in stack.resources
         ]

@@ -2,10 +2,10 @@
 # What cluster.sh needs to know of Google Cloud. It is sourced: `say`, `fail`, `run`, `output` and `configured` are
 # cluster.sh's.
 
-if [ -f reimage.sh ]; then
+for part in reimage.sh login.sh; do
   # shellcheck source=/dev/null
-  . ./reimage.sh
-fi
+  if [ -f "$part" ]; then . "./$part"; fi
+done
 
 require_credentials() {
   command -v gcloud >/dev/null || {
@@ -13,6 +13,18 @@ require_credentials() {
     return 1
   }
   gcloud auth print-access-token --quiet >/dev/null 2>&1
+}
+
+current_account() { configured foundation gcp:project; }
+
+# Networks of a cluster of this name, which go by the name, and its buckets in this place, by their label.
+resources_of_that_name() {
+  local name project
+  name=$(configured foundation gcp-gpu-foundation:clusterName)
+  project=$(configured foundation gcp:project)
+  gcloud compute networks list --project "$project" --filter "name~^$name-" --format 'value(selfLink)'
+  gcloud storage buckets list --project "$project" --format 'value(storage_url)' \
+    --filter "labels.gpu-cluster=$name AND location=$(configured foundation gcp:region | tr '[:lower:]' '[:upper:]')"
 }
 
 # Google refuses to delete a bucket with objects in it, old versions included. A bucket that was there before is left

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpu_cluster.kubernetes import training
 from layer_run import PROJECT
 
 MANIFESTS = sorted((PROJECT / "examples").glob("*.yaml"))
@@ -35,3 +36,33 @@ def test_the_job_goes_to_gpu_nodes_and_waits_in_the_queue() -> None:
     assert pod["tolerations"]
     limits = pod["containers"][0]["resources"]["limits"]
     assert [name for name in limits if "/" in name]
+
+
+def _pods() -> list[dict[str, Any]]:
+    """The pods of the examples' jobs."""
+    jobs = [one for path in MANIFESTS for one in documents(path) if one["kind"] == "Job"]
+    return [one["spec"]["template"]["spec"] for one in jobs]
+
+
+def test_the_namespace_admits_the_examples() -> None:
+    """No example needs what the admission rules of the namespace refuse."""
+    for pod in _pods():
+        for container in (*pod["containers"], *pod.get("initContainers", [])):
+            context = container.get("securityContext", {})
+            assert not context.get("privileged")
+            assert set(context.get("capabilities", {}).get("add", [])) <= set(training.CAPABILITIES)
+        for volume in pod.get("volumes", []):
+            path = volume.get("hostPath", {}).get("path")
+            assert path is None or f"{path}/".startswith(training.HOST_PATHS)
+        assert not pod.get("hostPID")
+        assert pod.get("serviceAccountName", "default") in ("default", training.SERVICE_ACCOUNT)
+
+
+def test_the_admission_rules_refuse_the_ways_to_the_node() -> None:
+    """Each of them is in an expression: the node's processes, privileged containers, capabilities, files of the host."""
+    said = " ".join(rule.expression for rule in training.ADMISSION_RULES)
+    for way in ("hostPID", "hostIPC", "privileged", "capabilities.add", "hostPath", "serviceAccountName"):
+        assert way in said
+    # A rule that forgets a kind of container admits it.
+    assert said.count("ephemeralContainers") >= said.count("securityContext.privileged)") >= 1
+    assert all("SYS_ADMIN" not in rule.expression for rule in training.ADMISSION_RULES)

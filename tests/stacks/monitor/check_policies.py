@@ -2,9 +2,9 @@
 
 Arguments: the policy pack's folder and the interpreter of its environment. Standard input: a JSON list of objects
 `{"urn", "type", "name", "inputs"}`, the inputs with the monitor's marks; one with `stack` is also asked about together
-with the others of that stack, by its `behind`: input to URNs of what it comes from. Standard output: a JSON list of
-objects
-`{"policy", "message", "level", "urn"}`, one for each violation and for each policy that could not look.
+with the others of that stack, by its `behind` (input to URNs of what it comes from) and `protect`. Standard output: a
+JSON list of objects `{"policy", "message", "level", "urn"}`, one for each violation and for each policy that could not
+look.
 
 Runs in the stacks' environment; the pack runs unmodified, in a process and an environment of its own.
 """
@@ -17,7 +17,10 @@ from typing import Any
 
 import grpc
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
-from serve import struct_of
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from clusterwright.checks.preflight.recorder.serve import struct_of
 
 
 def without_references(value: Any) -> Any:  # noqa: ANN401 - inputs of resources
@@ -73,6 +76,9 @@ def of_stack(resources: list[dict[str, Any]]) -> analyzer_pb2.AnalyzeStackReques
                 name=resource["name"],
                 urn=resource["urn"],
                 properties=struct_of(without_references(resource["inputs"])),
+                options=analyzer_pb2.AnalyzerResourceOptions(
+                    protect=resource.get("protect", False), ignoreChanges=resource.get("ignores", [])
+                ),
                 propertyDependencies={
                     name: analyzer_pb2.AnalyzerPropertyDependencies(urns=urns)
                     for name, urns in resource["behind"].items()

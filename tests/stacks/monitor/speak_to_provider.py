@@ -8,12 +8,16 @@ deployed, whether a second comparison finds changes, and the answer to a look-up
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
-from serve import plain_struct, struct_of
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from clusterwright.checks.preflight.recorder.serve import plain_struct, struct_of
 
 
 def conversation(stub: Any, resources: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: ANN401 - generated code
@@ -44,7 +48,7 @@ def conversation(stub: Any, resources: list[dict[str, Any]]) -> dict[str, Any]: 
                 id=made.id, urn=urn, olds=made.properties, old_inputs=check.inputs, news=check.inputs
             )
         )
-        other = struct_of({**one["inputs"], "tags": {"changed": "yes"}})
+        other = struct_of({**plain_struct(check.inputs), "tags": {"changed": "yes"}})
         changed = stub.Diff(
             provider_pb2.DiffRequest(id=made.id, urn=urn, olds=made.properties, old_inputs=check.inputs, news=other)
         )

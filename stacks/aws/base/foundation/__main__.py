@@ -8,6 +8,7 @@ from gpu_cluster.endpoints import Endpoints, EndpointsArgs
 from gpu_cluster.existing import look_up_bucket, look_up_key, look_up_network
 from gpu_cluster.file_system import FileSystem, FileSystemArgs
 from gpu_cluster.flow_logs import FlowLogs, FlowLogsArgs
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.keys import Keys, KeysArgs
 from gpu_cluster.layer import aws_provider
 from gpu_cluster.network import Network, NetworkArgs
@@ -17,6 +18,7 @@ from gpu_cluster.security import SecurityGroups, SecurityGroupsArgs
 from gpu_cluster.settings_foundation import config_values, read_settings
 
 settings = read_settings(config_values())
+record_identity(cluster=settings.layer.cluster_name, place=settings.layer.region)
 name, region = settings.layer.cluster_name, settings.layer.region
 existing = settings.existing
 provider = aws_provider(settings.layer)
@@ -88,7 +90,7 @@ file_system = FileSystem(
 controller, login, compute = (
     MachineRole(
         f"{name}-{role}",
-        MachineRoleArgs(account=account, key_arn=key_arn, bucket_arn=bucket.arn, role=role),
+        MachineRoleArgs(account=account, key_arn=key_arn, bucket_arn=bucket.arn, role=role, cluster_name=name),
         in_region,
     )
     for role in ("controller", "login", "compute")
@@ -100,6 +102,7 @@ alerts = Alerts(
 )
 
 pulumi.export("region", region)
+pulumi.export("node_addresses", network.node_addresses.apply(lambda room: room - settings.other_addresses))
 pulumi.export("availability_zone", settings.availability_zone)
 pulumi.export("vpc_id", network.vpc_id)
 pulumi.export("node_subnet_id", network.node_subnet_id)

@@ -37,11 +37,16 @@ class Existing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkIds:
-    """Where machines and services go, in a network of either kind."""
+    """Where machines and services go, in a network of either kind.
+
+    Attributes:
+        node_addresses: of the node subnet, that nodes, endpoints and Lustre can have.
+    """
 
     vpc_id: pulumi.Output[str]
     node_subnet_id: pulumi.Output[str]
     service_subnet_ids: pulumi.Output[Sequence[str]]
+    node_addresses: pulumi.Output[int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +124,7 @@ def look_up_network(
         vpc_id=fine.apply(lambda ids: ids.vpc_id),
         node_subnet_id=fine.apply(lambda ids: ids.node_subnet_id),
         service_subnet_ids=fine.apply(lambda ids: list(ids.service_subnet_ids)),
+        node_addresses=nodes.apply(lambda found: addresses_of(ipaddress.IPv4Network(found.cidr_block))),
     )
 
 

@@ -31,13 +31,18 @@ class Foundation:
     alert_topic_arn: pulumi.Output[str]
 
 
-def foundation(stack: str) -> Foundation:
-    """Refer to the foundation's stack by its full name, such as `organization/aws-gpu-foundation/training`."""
+def foundation(stack: str, *, node_count: int = 0) -> Foundation:
+    """Refer to the foundation's stack.
+
+    Args:
+        stack: full name, such as `organization/aws-gpu-foundation/training`.
+        node_count: nodes that its network must have addresses for.
+    """
     outputs = OtherLayer(stack)
     return Foundation(
         availability_zone=outputs.text("availability_zone"),
         vpc_id=outputs.text("vpc_id"),
-        node_subnet_id=outputs.text("node_subnet_id"),
+        node_subnet_id=outputs.text_for_nodes("node_subnet_id", node_count),
         service_subnet_ids=outputs.texts("service_subnet_ids"),
         cluster_security_group_id=outputs.text("cluster_security_group_id"),
         key_arn=outputs.text("key_arn"),

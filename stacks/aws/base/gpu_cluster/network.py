@@ -97,6 +97,7 @@ class Network(pulumi.ComponentResource):
             vpc_id=vpc.id,
             node_subnet_id=nodes.id,
             service_subnet_ids=pulumi.Output.all(*self._services(name, args, vpc)),
+            node_addresses=pulumi.Output.from_input(args.addresses.node_subnet_addresses),
         )
         self.register_outputs({"vpc_id": vpc.id, "node_subnet_id": nodes.id})
 

@@ -8,7 +8,6 @@ import pulumi_aws as aws
 from gpu_cluster.permissions import Account, Statement, document, service_trust
 
 # The one name space of CloudWatch that nodes may write to; the node scripts and the watchdog use it.
-METRIC_NAMESPACE = "gpu-cluster"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +18,7 @@ class MachineRoleArgs:
     key_arn: pulumi.Input[str]
     bucket_arn: pulumi.Input[str]
     role: str
+    cluster_name: str
 
 
 class MachineRole(pulumi.ComponentResource):
@@ -30,14 +30,6 @@ class MachineRole(pulumi.ComponentResource):
         role = aws.iam.Role(
             f"{name}-role", assume_role_policy=service_trust("ec2.amazonaws.com", args.account), opts=child
         )
-        aws.iam.RolePolicyAttachment(
-            f"{name}-ssm",
-            role=role.name,
-            policy_arn=pulumi.Output.format(
-                "arn:{0}:iam::aws:policy/AmazonSSMManagedInstanceCore", args.account.partition
-            ),
-            opts=child,
-        )
         aws.iam.RolePolicy(f"{name}-policy", role=role.id, policy=_policy(args), opts=child)
         profile = aws.iam.InstanceProfile(f"{name}-profile", role=role.name, opts=child)
         self.role_name: pulumi.Output[str] = role.name
@@ -47,13 +39,38 @@ class MachineRole(pulumi.ComponentResource):
         self.register_outputs({"profile_arn": self.profile_arn})
 
 
-def publish_busy_gpus() -> Statement:
+def session_manager(region: str) -> Statement:
+    """Return what the Systems Manager agent asks for shells and commands.
+
+    The managed policy AmazonSSMManagedInstanceCore has these calls too, and lets its holder read every parameter of the
+    account (AWS, "Systems Manager Session Manager: verify or create an IAM role"; none of the calls takes a resource).
+    """
+    channels = ("CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel")
+    messages = ("AcknowledgeMessage", "DeleteMessage", "FailMessage", "GetEndpoint", "GetMessages", "SendReply")
+    return Statement(
+        sid="SessionManager",
+        actions=[
+            *(f"ec2messages:{action}" for action in messages),
+            "ssm:UpdateInstanceInformation",
+            *(f"ssmmessages:{action}" for action in channels),
+        ],
+        resources=["*"],
+        conditions={"StringEquals": {"aws:RequestedRegion": region}},
+    )
+
+
+def metric_namespace(cluster_name: str) -> str:
+    """Return the name space of one cluster's metrics: IAM limits by name space, so no cluster can speak for another."""
+    return f"gpu-cluster/{cluster_name}"
+
+
+def publish_busy_gpus(cluster_name: str) -> Statement:
     """Return the right to publish the number of busy accelerators, which the watchdog of idle clusters reads."""
     return Statement(
         sid="PublishBusyGpus",
         actions=["cloudwatch:PutMetricData"],
         resources=["*"],
-        conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},
+        conditions={"StringEquals": {"cloudwatch:namespace": metric_namespace(cluster_name)}},
     )
 
 
@@ -65,7 +82,8 @@ def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
         # Whoever operates the cluster finds the instance behind a Slurm node.
         look_actions += ["ec2:DescribeInstances", "ec2:DescribeTags"]
     return document(
-        *([publish_busy_gpus()] if args.role == "compute" else []),
+        session_manager(region),
+        *([publish_busy_gpus(args.cluster_name)] if args.role == "compute" else []),
         Statement(
             sid="ListBucket",
             actions=["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"],

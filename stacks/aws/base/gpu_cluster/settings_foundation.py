@@ -13,7 +13,7 @@ from gpu_cluster.lustre_sizes import EFA_STEP_GIB, capacity_problem
 
 MAX_NODES = 4096
 SCALAR_KEYS = (
-    *layer.SCALAR_KEYS, "availabilityZone", "secondAvailabilityZone", "vpcCidr", "plannedNodes", "budgetUsdPerMonth",
+    *layer.SCALAR_KEYS, "availabilityZone", "secondAvailabilityZone", "vpcCidr", "nodeCount", "budgetUsdPerMonth",
     "alertEmail", "budgetByTag",
 )  # fmt: skip
 OBJECT_KEYS = (*layer.OBJECT_KEYS, "sharedStorage", "existingNetwork")
@@ -46,10 +46,11 @@ class Settings:
     Attributes:
         availability_zone: of nodes, machines and file system.
         second_availability_zone: of the second subnet for services; None leaves the choice to a look-up.
-        addresses_needed: of the node subnet, by the planned nodes, endpoints and file servers.
+        addresses_needed: of the node subnet, by nodes, endpoints and file servers.
     """
 
     layer: layer.Layer
+    node_count: int
     availability_zone: str
     second_availability_zone: str | None
     addresses: AddressPlan
@@ -57,6 +58,11 @@ class Settings:
     existing: Existing
     shared_storage: SharedStorage
     alerts: AlertSettings
+
+    @property
+    def other_addresses(self) -> int:
+        """Addresses of the node subnet that endpoints and file servers take."""
+        return self.addresses_needed - self.node_count
 
 
 def config_values() -> dict[str, object]:
@@ -79,14 +85,16 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
     second = values.optional_text("secondAvailabilityZone", zone_of_region, f"a zone of region {common.region}")
     if second == zone:
         values.fail("secondAvailabilityZone", "is the zone of the nodes; services want another one")
+    node_count = values.whole("nodeCount", 0, MAX_NODES)
     addresses = divide(values.private_network("vpcCidr", 16, 25, "10.64.0.0/16"))
     settings = Settings(
         layer=common,
+        node_count=node_count,
         availability_zone=zone,
         second_availability_zone=second,
         addresses=addresses,
         addresses_needed=addresses_needed(
-            node_count=values.whole("plannedNodes", 0, MAX_NODES),
+            node_count=node_count,
             lustre_capacity_gib=shared_storage.capacity_gib,
             # An existing network has its endpoints, or none.
             interface_endpoints=len(INTERFACE_ENDPOINTS) if existing.vpc is None else 0,
@@ -103,7 +111,8 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
         values.fail(
             "vpcCidr",
             f"{addresses.vpc} leaves {addresses.node_subnet_addresses} addresses for nodes, endpoints and Lustre, "
-            f"which need {settings.addresses_needed}",
+            f"which need {settings.addresses_needed}; before the first `up` take a larger range, afterwards "
+            f"{max(0, addresses.node_subnet_addresses - settings.other_addresses)} nodes or fewer",
         )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS))
     if values.problems:

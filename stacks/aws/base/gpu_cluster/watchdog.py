@@ -9,7 +9,7 @@ import pulumi_aws as aws
 
 from gpu_cluster.config_values import Values
 from gpu_cluster.permissions import Account, Statement, document, service_trust
-from gpu_cluster.roles import METRIC_NAMESPACE
+from gpu_cluster.roles import metric_namespace
 
 WATCHDOG_KEYS = ("timeToLiveHours", "stopWhenIdleMinutes")
 METRIC_NAME = "BusyGpus"
@@ -115,7 +115,7 @@ class Watchdog(pulumi.ComponentResource):
                     ),
                     "TIME_TO_LIVE_HOURS": str(args.settings.time_to_live_hours or 0),
                     "STOP_WHEN_IDLE_MINUTES": str(args.settings.stop_when_idle_minutes or 0),
-                    "NAMESPACE": METRIC_NAMESPACE,
+                    "NAMESPACE": metric_namespace(args.cluster_name),
                     "METRIC": METRIC_NAME,
                     "TOPIC_ARN": args.topic_arn,
                 }

@@ -77,6 +77,13 @@ def metadata_without_token(type_: str, inputs: Inputs) -> Sequence[str]:
     return [] if options.get("httpTokens") == "required" else ["metadataOptions.httpTokens is not required (IMDSv2)"]
 
 
+def metadata_over_hops(type_: str, inputs: Inputs) -> Sequence[str]:
+    """Instance metadata stays on the machine: a container with a network of its own is a hop away."""
+    if type_ not in METADATA or first(inputs, "metadataOptions").get("httpPutResponseHopLimit") == 1:
+        return []
+    return ["metadataOptions.httpPutResponseHopLimit is not 1: containers reach the machine's rights"]
+
+
 def plain_connections(type_: str, inputs: Inputs) -> Sequence[str]:
     """The accounting database takes encrypted connections only."""
     if type_ != "aws:rds/clusterParameterGroup:ClusterParameterGroup":
@@ -98,5 +105,6 @@ RULES = (
     Rule(
         name="metadata-by-token", description="Instance metadata needs a token (IMDSv2).", check=metadata_without_token
     ),
+    Rule(name="metadata-one-hop", description="Instance metadata stays on the machine.", check=metadata_over_hops),
     Rule(name="database-over-tls", description="Database connections are encrypted.", check=plain_connections),
 )

@@ -2,11 +2,16 @@
 
 import encryption
 import exposure
+import fabric_rules
 import gpu_nodes
 import lifecycle
 import rights
 import whole_stack
+from protection import protected
 from rule import Rule, StackRule
+from wanted import rules_of
+from wanted_kubernetes import KUBERNETES
+from wanted_values import VALUES
 
 RULES: tuple[Rule, ...] = (
     *exposure.RULES,
@@ -14,5 +19,10 @@ RULES: tuple[Rule, ...] = (
     *rights.RULES,
     *gpu_nodes.RULES,
     *lifecycle.RULES,
+    *rules_of((*VALUES, *KUBERNETES)),
 )
-STACK_RULES: tuple[StackRule, ...] = whole_stack.STACK_RULES
+STACK_RULES: tuple[StackRule, ...] = (
+    *whole_stack.STACK_RULES,
+    *fabric_rules.STACK_RULES,
+    protected(("aws:fsx/lustreFileSystem:LustreFileSystem", "aws:kms/key:Key", "aws:s3/bucket:Bucket")),
+)

@@ -13,6 +13,7 @@ ROUTES = "aws:ec2/routeTable:RouteTable"
 BUCKET = "aws:s3/bucket:Bucket"
 # What a bucket has in resources of their own, and what it is without.
 OF_A_BUCKET = {
+    "aws:s3/bucketPolicy:BucketPolicy": "takes requests in plain text",
     "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": "can be made public",
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": "is under Amazon's key",
     "aws:s3/bucketVersioning:BucketVersioning": "keeps no overwritten object",

@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 from pulumi import _types as sdk_types
+from pulumi.runtime import rpc
 
 from recording import Recording
 
@@ -46,6 +47,8 @@ def _object_problems(value: Mapping[str, Any], arguments: type, path: str) -> li
 
 def _value_problems(value: Any, expected: Any, path: str) -> list[str]:
     """Accept a value that fits one of the alternatives of a type; else give the problems of the last one tried."""
+    if isinstance(value, dict) and rpc._special_sig_key in value:
+        value = value["value"]
     problems = [f"{path}: no type to check against"]
     for kind in _alternatives(expected):
         problems = _kind_problems(value, kind, path)

@@ -3,6 +3,7 @@
 import copy
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
 
 from rule import UNKNOWN, Registered, Rule
 from rules import RULES, STACK_RULES
+from wanted_kubernetes import KUBERNETES
 
 BY_NAME: dict[str, Rule] = {rule.name: rule for rule in RULES}
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
@@ -40,11 +42,29 @@ def interfaces(count: int, *, on_card_zero: bool) -> list[dict[str, Any]]:
 
 GROUP = "aws:autoscaling/group:Group"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+VPC = "aws:ec2/vpc:Vpc"
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
+PLACEMENT_GROUP = "aws:ec2/placementGroup:PlacementGroup"
+EKS = "aws:eks/cluster:Cluster"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+SECRET_POLICY = "aws:secretsmanager/secretPolicy:SecretPolicy"
+BUCKET = "aws:s3/bucket:Bucket"
+BUCKET_POLICY = "aws:s3/bucketPolicy:BucketPolicy"
+# Refuses every request without TLS, as the foundation has it.
+OVER_TLS: dict[str, Any] = {
+    "Effect": "Deny",
+    "Action": ["s3:*"],
+    "Resource": ["arn:aws:s3:::one", "arn:aws:s3:::one/*"],
+    "Principal": "*",
+    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+}
 GOOD: dict[str, dict[str, Any]] = {
     TEMPLATE: {
         "instanceType": "p5.48xlarge",
         "networkInterfaces": interfaces(32, on_card_zero=True),
-        "metadataOptions": {"httpTokens": "required"},
+        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
         "blockDeviceMappings": [{"deviceName": "/dev/sda1", "ebs": {"encrypted": "true", "kmsKeyId": UNKNOWN}}],
         "placement": {"groupName": UNKNOWN},
         "tagSpecifications": [
@@ -56,9 +76,22 @@ GOOD: dict[str, dict[str, Any]] = {
         "maxSize": 4,
         "vpcZoneIdentifiers": [UNKNOWN],
         "tags": [{"key": "gpu-cluster", "value": "gpt3", "propagateAtLaunch": True}],
+        "waitForCapacityTimeout": "30m",
+        "suspendedProcesses": ["ReplaceUnhealthy", "AZRebalance"],
     },
+    VPC: {"enableDnsHostnames": True, "enableDnsSupport": True},
+    ENDPOINT: {"vpcEndpointType": "Interface", "privateDnsEnabled": True},
+    PLACEMENT_GROUP: {"strategy": "cluster"},
+    NODE_GROUP: {
+        "amiType": "AL2023_x86_64_NVIDIA",
+        "labels": {"node-kind": "gpu"},
+        "taints": [{"key": "nvidia.com/gpu", "effect": "NO_SCHEDULE"}],
+    },
+    LUSTRE: {"deploymentType": "PERSISTENT_2", "kmsKeyId": UNKNOWN},
+    LINK: {"deleteDataInFilesystem": False, "s3": {"autoExportPolicy": {"events": ["NEW", "CHANGED"]}}},
+    SECRET_POLICY: {"blockPublicPolicy": True, "policy": UNKNOWN},
     "aws:ec2/instance:Instance": {
-        "metadataOptions": {"httpTokens": "required"},
+        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
         "rootBlockDevice": {"encrypted": True, "kmsKeyId": KEY},
     },
     "aws:ec2/subnet:Subnet": {"mapPublicIpOnLaunch": False},
@@ -75,8 +108,13 @@ GOOD: dict[str, dict[str, Any]] = {
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": {
         "rules": [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": UNKNOWN}}]
     },
-    "aws:eks/cluster:Cluster": {
-        "vpcConfig": {"endpointPublicAccess": True, "publicAccessCidrs": ["203.0.113.0/24"]},
+    EKS: {
+        "vpcConfig": {
+            "endpointPrivateAccess": True,
+            "endpointPublicAccess": True,
+            "publicAccessCidrs": ["203.0.113.0/24"],
+        },
+        "accessConfig": {"authenticationMode": "API"},
         "encryptionConfig": {"resources": ["secrets"]},
     },
     "aws:kms/key:Key": {
@@ -91,6 +129,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "manageMasterUserPassword": True,
         "skipFinalSnapshot": False,
         "backupRetentionPeriod": 14,
+        "deletionProtection": True,
     },
     "aws:rds/clusterParameterGroup:ClusterParameterGroup": {
         "parameters": [{"name": "require_secure_transport", "value": "ON"}]
@@ -98,9 +137,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "aws:secretsmanager/secret:Secret": {"kmsKeyId": UNKNOWN, "recoveryWindowInDays": 7},
     "aws:iam/rolePolicy:RolePolicy": {"policy": policy(Action=["s3:GetObject"], Resource=["arn:aws:s3:::one/*"])},
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": {
-        "policyArn": "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+        "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
     },
-    "aws:s3/bucketPolicy:BucketPolicy": {"policy": UNKNOWN},
+    BUCKET_POLICY: {"policy": policy(**OVER_TLS)},
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId": UNKNOWN},
 }
 REMOVED = "removed"
@@ -118,6 +157,8 @@ BAD: list[tuple[str, str, Any, str]] = [
     (TEMPLATE, "networkInterfaces.0.associatePublicIpAddress", "true", "no-public-address"),
     (TEMPLATE, "metadataOptions.httpTokens", "optional", "metadata-by-token"),
     (TEMPLATE, "metadataOptions", REMOVED, "metadata-by-token"),
+    (TEMPLATE, "metadataOptions.httpPutResponseHopLimit", 2, "metadata-one-hop"),
+    ("aws:ec2/instance:Instance", "metadataOptions.httpPutResponseHopLimit", 2, "metadata-one-hop"),
     (TEMPLATE, "blockDeviceMappings", REMOVED, "encrypted-with-own-key"),
     (TEMPLATE, "blockDeviceMappings.0.ebs.kmsKeyId", REMOVED, "encrypted-with-own-key"),
     (TEMPLATE, "capacityReservationSpecification", {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}, "placed-or-reserved"),
@@ -140,9 +181,9 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("aws:s3/bucket:Bucket", "forceDestroy", True, "bucket-keeps-objects"),
     ("aws:s3/bucketVersioning:BucketVersioning", "versioningConfiguration.status", "Suspended", "bucket-keeps-versions"),
     ("aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration", "rules.0.applyServerSideEncryptionByDefault.sseAlgorithm", "AES256", "encrypted-with-own-key"),
-    ("aws:eks/cluster:Cluster", "vpcConfig.publicAccessCidrs", ["0.0.0.0/0"], "no-public-api-server"),
-    ("aws:eks/cluster:Cluster", "vpcConfig", {}, "no-public-api-server"),
-    ("aws:eks/cluster:Cluster", "encryptionConfig", REMOVED, "encrypted-with-own-key"),
+    (EKS, "vpcConfig.publicAccessCidrs", ["0.0.0.0/0"], "no-public-api-server"),
+    (EKS, "vpcConfig", {}, "no-public-api-server"),
+    (EKS, "encryptionConfig", REMOVED, "encrypted-with-own-key"),
     ("aws:kms/key:Key", "enableKeyRotation", REMOVED, "keys-rotate"),
     ("aws:kms/key:Key", "deletionWindowInDays", 1, "records-survive"),
     ("aws:kms/key:Key", "policy", policy(Action=["kms:*"], Resource=["*"], Principal={"AWS": "*"}), "no-right-for-anyone"),
@@ -156,6 +197,10 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("aws:rds/clusterParameterGroup:ClusterParameterGroup", "parameters", [], "database-over-tls"),
     ("aws:secretsmanager/secret:Secret", "recoveryWindowInDays", 0, "records-survive"),
     ("aws:secretsmanager/secretVersion:SecretVersion", "secretString", "x", "no-password-in-state"),
+    ("aws:secretsmanager/secretVersion:SecretVersion", "secretString", "user ada 10001 yes\nhunter2\n", "no-password-in-state"),
+    ("aws:secretsmanager/secretVersion:SecretVersion", "secretString", "key ada ssh-ed25519 hunter2\n", "no-password-in-state"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["fsx:DescribeFileSystems"], Resource=["arn:aws:fsx:us-east-1:1:file-system/*"]), "resources-exist"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["s3:GetObject", "cloudwatch:PutMetricData"], Resource=["arn:aws:s3:::one/*"]), "resources-exist"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action="*", Resource="*"), "no-right-to-everything"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:*"], Resource=["*"]), "no-right-to-everything"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:TerminateInstances"], Resource=["*"]), "rights-on-all-are-held"),
@@ -168,7 +213,37 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "ingress", [{"protocol": "-1"}], "closed-default-group"),
     ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", "egress", [{"protocol": "-1"}], "closed-default-group"),
     ("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "policyArn", "arn:aws:iam::aws:policy/AdministratorAccess", "no-right-to-everything"),
-    ("aws:s3/bucketPolicy:BucketPolicy", "policy", policy(Action=["s3:GetObject"], Resource=["a"], Principal="*"), "no-right-for-anyone"),
+    ("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "policyArn", "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore", "no-right-to-everything"),
+    (BUCKET_POLICY, "policy", policy(Action=["s3:GetObject"], Resource=["a"], Principal="*"), "no-right-for-anyone"),
+    (BUCKET_POLICY, "policy", policy(Action=["s3:GetObject"], Resource=["a"], Principal={"AWS": "arn:aws:iam::1:root"}), "requests-over-tls"),
+    (BUCKET_POLICY, "policy", policy(**{**OVER_TLS, "Action": ["s3:PutObject"]}), "requests-over-tls"),
+    (BUCKET_POLICY, "policy", policy(**{**OVER_TLS, "Effect": "Allow"}), "requests-over-tls"),
+    (BUCKET_POLICY, "policy", policy(**{**OVER_TLS, "Condition": {"Bool": {"aws:SecureTransport": "true"}}}), "requests-over-tls"),
+    (VPC, "enableDnsHostnames", REMOVED, "names-resolve"),
+    (VPC, "enableDnsSupport", False, "names-resolve"),
+    (ENDPOINT, "privateDnsEnabled", REMOVED, "names-resolve"),
+    (GROUP, "waitForCapacityTimeout", "0", "capacity-is-waited-for"),
+    (GROUP, "waitForCapacityTimeout", "0m", "capacity-is-waited-for"),
+    (GROUP, "suspendedProcesses", ["ReplaceUnhealthy"], "nodes-stay-under-jobs"),
+    (GROUP, "suspendedProcesses", REMOVED, "nodes-stay-under-jobs"),
+    (GROUP, "maxInstanceLifetime", 604800.0, "nodes-stay-under-jobs"),
+    (PLACEMENT_GROUP, "strategy", "spread", "compact-placement"),
+    (NODE_GROUP, "amiType", "AL2023_x86_64_STANDARD", "images-have-a-driver"),
+    (NODE_GROUP, "taints", REMOVED, "gpu-nodes-are-tainted"),
+    (NODE_GROUP, "taints.0.effect", "PREFER_NO_SCHEDULE", "gpu-nodes-are-tainted"),
+    (EKS, "accessConfig", REMOVED, "access-by-the-api"),
+    (EKS, "accessConfig.authenticationMode", "API_AND_CONFIG_MAP", "access-by-the-api"),
+    (EKS, "vpcConfig.endpointPrivateAccess", False, "api-server-inside"),
+    (EKS, "vpcConfig.endpointPrivateAccess", REMOVED, "api-server-inside"),
+    (EKS, "encryptionConfig.resources", ["configmaps"], "encrypted-kubernetes-secrets"),
+    (LUSTRE, "deploymentType", "SCRATCH_2", "supported-file-system"),
+    (LUSTRE, "deploymentType", REMOVED, "supported-file-system"),
+    (LUSTRE, "kmsKeyId", REMOVED, "encrypted-with-own-key"),
+    (LINK, "deleteDataInFilesystem", True, "links-keep-data"),
+    (LINK, "s3.autoExportPolicy.events", ["NEW", "CHANGED", "DELETED"], "links-keep-data"),
+    (SECRET_POLICY, "blockPublicPolicy", REMOVED, "closed-secrets"),
+    ("aws:rds/cluster:Cluster", "deletionProtection", REMOVED, "database-stays"),
+    ("aws:rds/cluster:Cluster", "deletionProtection", False, "database-stays"),
 ]  # fmt: skip
 
 
@@ -188,10 +263,11 @@ def changed(token: str, path: str, value: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("token", GOOD)
 def test_rules_hold(token: str) -> None:
-    """Nothing is said of what is right, nor of a resource whose inputs are not known yet."""
+    """Nothing is said of what is right, nor of a policy that is not known yet."""
     for rule in RULES:
         assert list(rule.check(token, GOOD[token])) == [], rule.name
         assert list(rule.check("aws:ec2/eip:Eip", {"domain": "vpc"})) == []
+        assert list(rule.check(BUCKET_POLICY, {"policy": UNKNOWN})) == []
 
 
 @pytest.mark.parametrize(("token", "path", "value", "name"), BAD)
@@ -201,18 +277,26 @@ def test_rule_notices(token: str, path: str, value: Any, name: str) -> None:
 
 
 def test_every_rule_is_broken_once() -> None:
-    """No rule is without a case that it has to notice, and no name is taken twice."""
-    assert {name for _, _, _, name in BAD} == set(BY_NAME)
+    """No rule of AWS is without a case that it has to notice, and no name is taken twice."""
+    of_kubernetes = {row.name for row in KUBERNETES}  # those are in test_policy_kubernetes.py
+    assert {name for _, _, _, name in BAD} == set(BY_NAME) - of_kubernetes
     assert len(BY_NAME) == len(RULES)
 
 
 def registered(name: str, type_: str, inputs: dict[str, Any] | None = None, **behind: str) -> Registered:
-    """A resource whose inputs are made of outputs of others."""
-    return Registered(urn=name, type=type_, inputs=inputs or {}, behind={key: (urn,) for key, urn in behind.items()})
+    """A resource whose inputs are made of outputs of others; what holds data is protected."""
+    return Registered(
+        urn=name,
+        type=type_,
+        inputs=inputs or {},
+        behind={key: (urn,) for key, urn in behind.items()},
+        protect=type_ == BUCKET,
+    )
 
 
 SUBNET, TABLE = "aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable"
 OF_A_BUCKET = (
+    BUCKET_POLICY,
     "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
     "aws:s3/bucketVersioning:BucketVersioning",
@@ -226,7 +310,7 @@ STACK = (
         "joined", "aws:ec2/routeTableAssociation:RouteTableAssociation", subnetId="public", routeTableId="table"
     ),
     registered("nat", "aws:ec2/natGateway:NatGateway", subnetId="public"),
-    registered("data", "aws:s3/bucket:Bucket"),
+    registered("data", BUCKET),
     *(registered(kind, kind, bucket="data") for kind in OF_A_BUCKET),
 )
 
@@ -237,7 +321,7 @@ def said_of_stack(*resources: Registered) -> list[tuple[str, str]]:
 
 
 def test_rules_of_the_whole_stack() -> None:
-    """A NAT gateway in a subnet without a way out, and a bucket that lacks a resource of its own."""
+    """A NAT gateway in a subnet without a way out, and a bucket without protection or a resource of its own."""
     assert said_of_stack(*STACK) == []
     shut_in = [one for one in STACK if one.urn != "nat"] + [registered("nat", STACK[5].type, subnetId="private")]
     assert said_of_stack(*shut_in) == [("nat-gateways-reach-out", "nat")]
@@ -247,6 +331,8 @@ def test_rules_of_the_whole_stack() -> None:
     assert said_of_stack(registered("nat", STACK[5].type, {"subnetId": "subnet-1"})) == []
     for kind in OF_A_BUCKET:
         assert said_of_stack(*(one for one in STACK if one.type != kind)) == [("whole-buckets", "data")]
+    unprotected = [replace(one, protect=False) for one in STACK]
+    assert said_of_stack(*unprotected) == [("data-is-protected", "data")]
     by_route = [one for one in STACK if one.urn != "table"] + [
         registered("table", TABLE),
         registered("route", "aws:ec2/route:Route", routeTableId="table", gatewayId="gateway"),
@@ -271,3 +357,11 @@ def test_conditions_of_every_kind() -> None:
         )
     }
     assert rule.check(token, denied) == ["aws:SecureTransprt is no key of conditions: it is never met"]
+
+
+def test_a_machine_ignores_changes_of_its_user_data() -> None:
+    """The form that the provider fills in, beside the one that the program gives and ignores, is no mistake."""
+    shown = {"userDataBase64": "IyEvYmluL3No", "userData": "filled-in"}
+    machine = replace(registered("machine", "aws:ec2/instance:Instance", shown), ignores=("userDataBase64",))
+    assert ("machines-stay", "machine") not in said_of_stack(machine)
+    assert ("machines-stay", "machine") in said_of_stack(replace(machine, ignores=()))

@@ -3,6 +3,7 @@
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.accelerator_charts import charts
 from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
@@ -18,6 +19,7 @@ from gpu_cluster.permissions import look_up_account
 from gpu_cluster.settings_cluster import config_values, read_settings
 
 settings = read_settings(config_values())
+record_identity(cluster=settings.layer.cluster_name, place=settings.layer.region)
 name, region = settings.layer.cluster_name, settings.layer.region
 foundation = OtherLayer(settings.foundation_stack)
 provider = aws_provider(settings.layer)
@@ -75,7 +77,11 @@ TrainingRole(
     in_region,
 )
 reports_role = (
-    ReportsRole(f"{name}-reports-role", ReportsRoleArgs(account=account, cluster_name=control_plane.name), in_region)
+    ReportsRole(
+        f"{name}-reports-role",
+        ReportsRoleArgs(account=account, cluster_name=control_plane.name, metric_cluster=name),
+        in_region,
+    )
     if settings.stop_when_idle_minutes
     else None
 )

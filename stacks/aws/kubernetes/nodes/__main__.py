@@ -2,6 +2,7 @@
 
 import pulumi
 
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.interruptions import Interruptions, InterruptionsArgs
 from gpu_cluster.kubernetes.node_groups import NodeGroups, NodeGroupsArgs
 from gpu_cluster.kubernetes.vendor import release_version
@@ -12,6 +13,7 @@ from gpu_cluster.settings_nodes import config_values, read_settings
 from gpu_cluster.watchdog import Watchdog, WatchdogArgs
 
 settings = read_settings(config_values())
+record_identity(cluster=settings.layer.cluster_name, place=settings.layer.region)
 name = settings.layer.cluster_name
 foundation, cluster = OtherLayer(settings.foundation_stack), OtherLayer(settings.cluster_stack)
 provider = aws_provider(settings.layer)
@@ -30,7 +32,7 @@ nodes = NodeGroups(
         release_version=release_version(settings.node_type.image, provider),
         cluster_name=cluster.text("cluster_name"),
         role_arn=foundation.text("compute_role_arn"),
-        subnet_id=foundation.text("node_subnet_id"),
+        subnet_id=foundation.text_for_nodes("node_subnet_id", settings.node_count),
         security_group_ids=[
             cluster.text("cluster_security_group_id"),
             foundation.text("cluster_security_group_id"),

@@ -26,6 +26,7 @@ TRAINIUM: dict[str, Any] = {
 STACKS: dict[str, Any] = {
     "organization/aws-gpu-foundation/small": {
         "node_subnet_id": "subnet-nodes",
+        "node_addresses": 1000,
         "service_subnet_ids": ["subnet-a", "subnet-b"],
         "cluster_security_group_id": "sg-fabric",
         "key_arn": "arn:aws:kms:us-east-1:123456789012:key/one",
@@ -231,7 +232,7 @@ def test_nodes_report_busy_gpus_when_idle_ones_are_to_stop() -> None:
     assert (association["namespace"], association["serviceAccount"]) == ("gpu-reports", "busy-gpus")
     (right,) = json.loads(run.one("aws:iam/rolePolicy:RolePolicy", "reports").inputs["policy"])["Statement"]
     assert right["Action"] == ["cloudwatch:PutMetricData"]
-    assert right["Condition"] == {"StringEquals": {"cloudwatch:namespace": "gpu-cluster"}}
+    assert right["Condition"] == {"StringEquals": {"cloudwatch:namespace": "gpu-cluster/gpt3"}}
     function = nodes({"stopWhenIdleMinutes": 60}).one("aws:lambda/function:Function").inputs
     assert function["environment"]["variables"]["STOP_WHEN_IDLE_MINUTES"] == "60"
     # What needs the API server waits with the charts; the role does not.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pulumi
 
 from gpu_cluster.foundation_stack import foundation
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.image import image_changes_to_ignore, resolve_image
 from gpu_cluster.layer import aws_provider
 from gpu_cluster.permissions import look_up_account
@@ -15,9 +16,11 @@ from gpu_cluster.slurm.auth_key import AuthKey, AuthKeyArgs
 from gpu_cluster.slurm.machine import Machine, MachineArgs
 from gpu_cluster.slurm.machine_boot import MachineBoot
 from gpu_cluster.slurm.user_data import read_scripts
+from gpu_cluster.slurm.user_store import Tunnel, TunnelArgs, UserStore, UserStoreArgs
 
 settings = read_settings(config_values())
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+record_identity(cluster=settings.layer.cluster_name, place=settings.layer.region)
 name, region = settings.layer.cluster_name, settings.layer.region
 tags = dict(settings.layer.tags)
 provider = aws_provider(settings.layer)
@@ -34,6 +37,21 @@ auth_key = AuthKey(
         controller_role_name=below.controller_role_name,
         login_role_name=below.login_role_name,
         compute_role_name=below.compute_role_name,
+    ),
+    in_region,
+)
+settings.users.mention_if_empty()
+user_store = UserStore(
+    f"{name}-users",
+    UserStoreArgs(
+        cluster_name=name,
+        key_arn=below.key_arn,
+        text=settings.users.text,
+        role_names={
+            "controller": below.controller_role_name,
+            "login": below.login_role_name,
+            "compute": below.compute_role_name,
+        },
     ),
     in_region,
 )
@@ -57,11 +75,13 @@ boot = MachineBoot(
     cluster_name=name,
     region=region,
     node_type=settings.node_type,
-    node_count=settings.planned_nodes,
     scripts=scripts,
     foundation=below,
     partition=settings.partition,
     secret_id=auth_key.secret_arn,
+    users_id=user_store.secret_arn,
+    login_role="login" if settings.login else "controller",
+    job_environment=settings.job_environment,
 )
 image_id = resolve_image(settings.machine_image, provider)
 
@@ -88,7 +108,7 @@ def machine(
             user_data_base64=user_data_base64,
             alert_topic_arn=below.alert_topic_arn,
             tags=tags,
-            after=[auth_key, *([database] if database else [])],
+            after=[auth_key, user_store, *([database] if database else [])],
         ),
         in_region,
     )
@@ -106,16 +126,35 @@ pulumi.export("controller_address", controller.private_ip)
 pulumi.export("controller_instance_id", controller.instance_id)
 pulumi.export("secret_id", auth_key.secret_arn)
 pulumi.export("partition", settings.partition)
+pulumi.export("users_id", user_store.secret_arn)
 pulumi.export("connect_to_controller", pulumi.Output.format(shell, region, controller.instance_id))
-if settings.login:
-    login = machine(
+login = (
+    machine(
         "login",
         settings.login,
         below.login_instance_profile_name,
         lambda _: boot.user_data_base64("login", controller.private_ip, database=access),
     )
-    pulumi.export("connect", pulumi.Output.format(shell, region, login.instance_id))
-else:
-    pulumi.export("connect", pulumi.Output.format(shell, region, controller.instance_id))
+    if settings.login
+    else controller
+)
+tunnel = Tunnel(
+    f"{name}-tunnel",
+    TunnelArgs(
+        account=account,
+        instance_id=login.instance_id,
+        description=f"SSH to the login machine of cluster {name} with the own key, as the own user",
+    ),
+    in_region,
+)
+pulumi.export("connect", pulumi.Output.format(shell, region, login.instance_id))
+# NAME is the user's own; `%h` and `%p` are ssh's words for host and port.
+through = (
+    "aws ssm start-session --region {0} --target %h --document-name AWS-StartSSHSession --parameters portNumber=%p"
+)
+pulumi.export(
+    "connect_as_user", pulumi.Output.format(f'ssh -o ProxyCommand="{through}" NAME@{{1}}', region, login.instance_id)
+)
+pulumi.export("user_access_policy_arn", tunnel.policy_arn)
 if database:
     pulumi.export("accounting_database_host", database.access.host)

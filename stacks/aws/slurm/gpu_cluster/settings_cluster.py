@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from pulumi_aws import rds
 
-from gpu_cluster import layer
+from gpu_cluster import layer, users
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.node_type import IMAGE, NodeType, read_instance_type, read_node_type
 
-MAX_NODES = 4096
 STACK = r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
 SCALAR_KEYS = (
-    *layer.SCALAR_KEYS, "foundationStack", "plannedNodes", "partition", "controllerInstanceType", "controllerImage",
+    *layer.SCALAR_KEYS, "foundationStack", "partition", "controllerInstanceType", "controllerImage",
     "controllerRootVolumeGib", "loginInstanceType", "loginRootVolumeGib", "accountingDatabase",
     "accountingDatabaseInstanceClass", "accountingDatabaseDeletionProtection",
 )  # fmt: skip
-OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType")
+OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType", JOB_ENVIRONMENT, *users.OBJECT_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +40,6 @@ class Settings:
     """Everything that the cluster layer's program needs to know.
 
     Attributes:
-        planned_nodes: from which Slurm sizes its node table.
         machine_image: of controller and login machine.
         login: None for no login machine.
         accounting: None for no accounting database.
@@ -48,13 +47,14 @@ class Settings:
 
     layer: layer.Layer
     foundation_stack: str
-    planned_nodes: int
     partition: str
     node_type: NodeType
+    job_environment: str
     machine_image: str
     controller: MachineSettings
     login: MachineSettings | None
     accounting: AccountingSettings | None
+    users: users.Users
 
 
 def config_values() -> dict[str, object]:
@@ -73,9 +73,9 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
     settings = Settings(
         layer=layer.read_layer(values, "cluster"),
         foundation_stack=values.text("foundationStack", STACK, "a stack as ORGANIZATION/PROJECT/STACK"),
-        planned_nodes=values.whole("plannedNodes", 0, MAX_NODES),
         partition=values.text("partition", layer.NAME, f"a name like {layer.NAME}", "gpu"),
         node_type=node_type,
+        job_environment=read_job_environment(values),
         machine_image=values.optional_text("controllerImage", IMAGE, "ami-... or an SSM parameter path")
         or node_type.image,
         controller=MachineSettings(
@@ -84,6 +84,7 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
         ),
         login=_login(values),
         accounting=_accounting(values),
+        users=users.read_users(values),
     )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS))
     if values.problems:

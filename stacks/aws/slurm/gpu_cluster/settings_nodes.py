@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_cluster import layer
 from gpu_cluster.capacity import Capacity, read_capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.node_type import NodeType, read_node_type
 from gpu_cluster.watchdog import WATCHDOG_KEYS, WatchdogSettings, read_watchdog
 
@@ -15,7 +16,7 @@ SCALAR_KEYS = (
     *layer.SCALAR_KEYS, *WATCHDOG_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerGroup",
     "nodeRootVolumeGib", "capacity", "reservationId",
 )  # fmt: skip
-OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType")
+OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType", JOB_ENVIRONMENT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +30,7 @@ class Settings:
     max_nodes_per_group: int
     node_root_volume_gib: int
     node_type: NodeType
+    job_environment: str
     capacity: Capacity
     watchdog: WatchdogSettings
 
@@ -55,6 +57,7 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
         max_nodes_per_group=values.whole("maxNodesPerGroup", 1, 500, default=64),
         node_root_volume_gib=values.whole("nodeRootVolumeGib", 100, 16384, default=200),
         node_type=node_type,
+        job_environment=read_job_environment(values),
         capacity=read_capacity(values, node_count, node_type),
         watchdog=read_watchdog(values),
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pulumi
 
 from gpu_cluster.foundation_stack import foundation
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.image import image_changes_to_ignore, resolve_image
 from gpu_cluster.interruptions import Interruptions, InterruptionsArgs
 from gpu_cluster.layer import aws_provider
@@ -18,21 +19,23 @@ from gpu_cluster.watchdog import Watchdog, WatchdogArgs
 
 settings = read_settings(config_values())
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+record_identity(cluster=settings.layer.cluster_name, place=settings.layer.region)
 name, region = settings.layer.cluster_name, settings.layer.region
 provider = aws_provider(settings.layer)
 in_region = pulumi.ResourceOptions(providers=[provider])
-below = foundation(settings.foundation_stack)
+below = foundation(settings.foundation_stack, node_count=settings.node_count)
 cluster = OtherLayer(settings.cluster_stack)
 
 boot = MachineBoot(
     cluster_name=name,
     region=region,
     node_type=settings.node_type,
-    node_count=settings.node_count,
     scripts=scripts,
     foundation=below,
     partition=cluster.text("partition"),
     secret_id=cluster.text("secret_id"),
+    users_id=cluster.text("users_id"),
+    job_environment=settings.job_environment,
 )
 image_id = resolve_image(settings.node_type.image, provider)
 nodes = Nodes(

@@ -29,6 +29,14 @@ DESCRIBE_ONLY = {
     "fsx:DescribeFileSystems",
 }
 
+# What the agent of Systems Manager calls, on the machine itself; none of it knows a resource.
+SESSION_MANAGER = {
+    "ssm:UpdateInstanceInformation",
+    *(f"ssmmessages:{verb}{what}Channel" for verb in ("Create", "Open") for what in ("Control", "Data")),
+    *(f"ec2messages:{what}" for what in ("AcknowledgeMessage", "DeleteMessage", "FailMessage", "GetEndpoint")),
+    *(f"ec2messages:{what}" for what in ("GetMessages", "SendReply")),
+}
+
 # Knows no resource either, but a name space.
 PUBLISH = "cloudwatch:PutMetricData"
 
@@ -83,7 +91,10 @@ def encryption_problems(recording: Recording) -> list[str]:
         ("node disk", disk.get("encrypted") == "true" and disk.get("kmsKeyId") == key),
         ("Lustre", recording.one(LUSTRE).inputs.get("kmsKeyId") == key),
         ("bucket", rule.get("sseAlgorithm") == "aws:kms" and rule.get("kmsMasterKeyId") == key),
-        ("secret", recording.one("aws:secretsmanager/secret:Secret").inputs.get("kmsKeyId") == key),
+    ]
+    checks += [
+        (f"secret {one.name}", one.inputs.get("kmsKeyId") == key)
+        for one in recording.of("aws:secretsmanager/secret:Secret")
     ]
     for machine in recording.of(INSTANCE):
         root = machine.inputs["rootBlockDevice"]
@@ -105,8 +116,8 @@ def encryption_problems(recording: Recording) -> list[str]:
 
 
 def metadata_problems(recording: Recording) -> list[str]:
-    """Instance metadata is on, needs a session token (IMDSv2), and is two hops away for containers."""
-    wanted = {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 2}
+    """Instance metadata is on, needs a session token (IMDSv2), and answers no container behind a hop of its own."""
+    wanted = {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
     return [
         f"{one.name}: metadata options are {one.inputs.get('metadataOptions')}"
         for one in (*recording.of(INSTANCE), *recording.of(TEMPLATE))
@@ -139,7 +150,10 @@ def permission_problems(recording: Recording) -> list[str]:
         if "*" in resources and not in_key_policy:
             regional = "aws:RequestedRegion" in condition.get("StringEquals", {})
             one_name_space = "cloudwatch:namespace" in condition.get("StringEquals", {})
-            if not ((set(actions) <= DESCRIBE_ONLY and regional) or (actions == [PUBLISH] and one_name_space)):
+            if not (
+                (set(actions) <= DESCRIBE_ONLY | SESSION_MANAGER and regional)
+                or (actions == [PUBLISH] and one_name_space)
+            ):
                 problems.append(f"{where} allows {actions} on everything")
         if principal.get("AWS") == "*":
             narrow = "kms:CallerAccount" in condition.get("StringEquals", {}) and "ArnLike" in condition
@@ -152,7 +166,13 @@ def permission_problems(recording: Recording) -> list[str]:
 
 def secret_problems(recording: Recording) -> list[str]:
     """No secret value is in any input: the secret is an empty container, and user-data only names it."""
-    problems = [f"{one.name} puts a value into state" for one in recording.resources if "SecretVersion" in one.type]
+    # The list of users is public: names and public keys.
+    public = {one.urn for one in recording.of("aws:secretsmanager/secretVersion:SecretVersion") if "users" in one.name}
+    problems = [
+        f"{one.name} puts a value into state"
+        for one in recording.resources
+        if "secretVersion" in one.type and one.urn not in public
+    ]
     problems += [
         f"{one.name} has a password in state"
         for one in recording.of(DATABASE)
@@ -165,6 +185,6 @@ def secret_problems(recording: Recording) -> list[str]:
         problems += [
             f"{resource.name} carries {word}"
             for word in ("secretString", "secretBinary", "BEGIN PRIVATE KEY", "BEGIN OPENSSH")
-            if any(word in text for text in texts)
+            if any(word in text for text in texts) and not (word == "secretString" and resource.urn in public)
         ]
     return problems

@@ -87,7 +87,7 @@ FAULTS: list[tuple[str, str, str, Callable[[Recording], list[str]]]] = [
     ("gpu_cluster/slurm/accounting_database.py", "            opts=child,\n        )\n        aws.rds.ClusterInstance(", "            opts=pulumi.ResourceOptions(parent=self, protect=True),\n        )\n        aws.rds.ClusterInstance(", audit.protection_problems),
     ("gpu_cluster/watchdog.py", "resources=[group.arn for group in args.groups if group.kind == kind]", 'resources=["*"]', audit_security.permission_problems),
     ("gpu_cluster/watchdog.py", "kms_key_arn=args.key_arn,\n            environment", "environment", audit_security.encryption_problems),
-    ("gpu_cluster/roles.py", 'conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},', "", audit_security.permission_problems),
+    ("gpu_cluster/roles.py", 'conditions={"StringEquals": {"cloudwatch:namespace": metric_namespace(cluster_name)}},', "", audit_security.permission_problems),
     ("gpu_cluster/layer.py", "LAYER_TAG: name}", '"stage": name}', tags),
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ import yaml
 import audit
 import audit_security
 from gpu_cluster.endpoints import INTERFACE_ENDPOINTS
-from gpu_cluster.slurm.user_data import without_comments
+from gpu_cluster.slurm.user_data import for_role, without_comments
 from recording import (
     LAYERS,
     Recording,
@@ -67,7 +67,6 @@ def changes_for(instance_type: str, node_count: int, **more: Any) -> tuple[tuple
     }
     changes = {
         "nodeCount": node_count,
-        "plannedNodes": node_count,
         **{f"nodeType.{key}": value for key, value in facts.items()},
         **more,
     }
@@ -148,7 +147,8 @@ def test_machines_boot_with_the_right_values(
             "CLUSTER_CONTROLLER_ADDRESS='10.64.0.20'",
             "CLUSTER_REGION='us-east-1'",
             "CLUSTER_SECRET_ID='arn:aws:secretsmanager:us-east-1:123456789012:gpt3-auth-key-secret'",
-            f"CLUSTER_NODE_COUNT='{max(node_count, 1)}'",
+            "CLUSTER_USERS_ID='arn:aws:secretsmanager:us-east-1:123456789012:gpt3-users-list'",
+            "CLUSTER_LOGIN_ROLE='login'",
             "CLUSTER_GPUS_PER_NODE='8'",
             f"CLUSTER_GPU_TYPE='{gpu}'",
             "CLUSTER_ACCELERATOR_DEVICE='nvidia'",
@@ -160,8 +160,10 @@ def test_machines_boot_with_the_right_values(
             *(f"CLUSTER_DATABASE_{key}='{database.get(key, '')}'" for key in ("HOST", "USER", "SECRET_ID", "CA")),
             f"CLUSTER_SPOT='{'yes' if role == 'compute' and more.get('capacity') == 'spot' else 'no'}'",
             f"CLUSTER_BUSY_METRIC='{'yes' if role == 'compute' and 'stopWhenIdleMinutes' in more else 'no'}'",
+            "CLUSTER_JOB_ENVIRONMENT='container'",
         ]
-        scripts = {path.name: without_comments(path.read_text()) for path in (project / "node").glob("*.sh")}
+        given = for_role(role, {path.name: path.read_text() for path in (project / "node").glob("*.sh")})
+        scripts = {name: without_comments(text) for name, text in given.items()}
         assert {name: files[f"/opt/gpu-cluster/{name}"]["content"] for name in scripts} == scripts
         assert all(files[f"/opt/gpu-cluster/{name}"]["permissions"] == "0755" for name in scripts)
         assert commands == [["/opt/gpu-cluster/bootstrap.sh"]]

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import re
 import secrets
 import subprocess
 from dataclasses import replace
@@ -15,6 +16,7 @@ from gpu_cluster.slurm.user_data import (
     UserDataError,
     cloud_config,
     environment_file,
+    for_role,
     read_scripts,
     user_data_base64,
     without_comments,
@@ -27,7 +29,7 @@ ENVIRONMENT = NodeEnvironment(
     controller_address="10.64.0.10",
     region="us-east-1",
     secret_id="arn:aws:secretsmanager:us-east-1:123456789012:secret:gpu-cluster/gpt3",
-    node_count=48,
+    users_id="arn:aws:secretsmanager:us-east-1:1:secret:users",
     gpus_per_node=8,
     gpu_type="h100",
     accelerator_device="nvidia",
@@ -72,15 +74,35 @@ def test_too_much_is_refused_with_advice() -> None:
         user_data_base64(ENVIRONMENT, {"bootstrap.sh": secrets.token_hex(40_000)})
 
 
-def test_shipped_scripts_fit_with_room(project: Path) -> None:
-    """The shipped scripts leave at least 5 KiB for longer names and scripts of one's own."""
-    packed = base64.b64decode(user_data_base64(ENVIRONMENT, read_scripts(project / "node")))
-    assert len(packed) <= 11 * 1024
+@pytest.mark.parametrize("role", ["controller", "login", "compute"])
+def test_shipped_scripts_fit_with_room(project: Path, role: str) -> None:
+    """The shipped scripts leave at least 2 KiB of EC2's 16 for longer names and scripts of one's own."""
+    packed = base64.b64decode(user_data_base64(replace(ENVIRONMENT, role=role), read_scripts(project / "node")))
+    assert len(packed) <= 14_000
+
+
+@pytest.mark.parametrize("role", ["controller", "login", "compute"])
+def test_a_role_gets_every_script_that_its_scripts_name(project: Path, role: str) -> None:
+    """From the entry script on, no script of the folder is called or sourced that the role does not get."""
+    scripts = read_scripts(project / "node")
+    got = for_role(role, scripts)
+    # Branches of other roles name scripts too; they are not taken.
+    others = {f"{other}.sh" for other in ("controller", "login", "compute") if other != role}
+    never = others | (set() if role == "compute" else {"scratch.sh", "watches.sh"})
+    named = {
+        name for text in got.values() for name in re.findall(r"\$(?:here|scripts)/([a-z_]+\.[a-z]+)", text)
+    } & scripts.keys()
+    assert f"{role}.sh" in got
+    # slurmd runs these, and the controller's slurm.conf only names their paths.
+    on_nodes = set() if role == "compute" else {"prolog.sh", "epilog.sh", "health_check.sh"}
+    assert named - never - on_nodes - got.keys() == set()
+    assert for_role(role, {"own.sh": "true\n"}) == {"own.sh": "true\n"}
 
 
 def test_only_comments_are_left_out(project: Path) -> None:
     """Bash reads the same commands in the shipped scripts with and without comments; a written file keeps its own."""
-    for name, script in read_scripts(project / "node").items():
+    scripts = {name: text for name, text in read_scripts(project / "node").items() if name.endswith(".sh")}
+    for name, script in scripts.items():
         shorter = without_comments(script)
         assert len(shorter) < len(script)
         assert shorter.startswith("#!/usr/bin/env bash\n")
@@ -104,8 +126,3 @@ def test_folder_without_bootstrap_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.sh").write_text("true\n")
     with pytest.raises(UserDataError, match=r"no bootstrap\.sh"):
         read_scripts(tmp_path)
-
-
-def test_empty_cluster_still_plans_one_node() -> None:
-    """The bootstrap needs a node count of one or more, also while no node runs."""
-    assert "CLUSTER_NODE_COUNT='1'\n" in environment_file(replace(ENVIRONMENT, node_count=0))

@@ -3,12 +3,14 @@
 import pulumi
 from pulumi_azure_native import authorization
 
+from gpu_cluster.addresses import node_addresses
 from gpu_cluster.alerts import Alerts, AlertsArgs
 from gpu_cluster.bastion import Bastion, BastionArgs
 from gpu_cluster.file_system import FileSystem, FileSystemArgs
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.keys import Keys, KeysArgs
 from gpu_cluster.logs import FlowLogs, FlowLogsArgs, Logs, LogsArgs
-from gpu_cluster.network import Network, NetworkArgs, controller_address_in
+from gpu_cluster.network import Network, NetworkArgs, node_subnet_in
 from gpu_cluster.object_store import ObjectStore, ObjectStoreArgs
 from gpu_cluster.private_names import PrivateNames, PrivateNamesArgs
 from gpu_cluster.provider import azure_provider
@@ -17,6 +19,7 @@ from gpu_cluster.roles import Roles, RolesArgs
 from gpu_cluster.settings_foundation import load_settings
 
 settings = load_settings()
+record_identity(cluster=settings.cluster_name, place=settings.location)
 provider = azure_provider(settings.location)
 in_azure = pulumi.ResourceOptions(providers=[provider])
 look_up = pulumi.InvokeOptions(provider=provider)
@@ -27,7 +30,7 @@ theirs = settings.existing.network
 groups = ResourceGroups(name, ResourceGroupsArgs(location=location, tags=tags), in_azure)
 bastion_name: pulumi.Input[str] = ""
 if theirs:
-    controller_address = controller_address_in(theirs, look_up)
+    node_subnet, controller_address = node_subnet_in(theirs, look_up)
     virtual_network_id: pulumi.Input[str] = theirs.virtual_network_id
     node_subnet_id: pulumi.Input[str] = theirs.node_subnet_id
     service_subnet_id: pulumi.Input[str] = theirs.service_subnet_id
@@ -49,7 +52,7 @@ else:
     node_subnet_id = network.node_subnet_id
     service_subnet_id = network.service_subnet.id
     lustre_subnet_id = network.lustre_subnet_id
-    controller_address = str(settings.addresses.controller)
+    node_subnet, controller_address = settings.addresses.nodes, str(settings.addresses.controller)
     if settings.bastion_enabled:
         bastion_name = Bastion(
             name,
@@ -190,6 +193,7 @@ pulumi.export("network_resource_group_name", groups.network)
 pulumi.export("data_resource_group_name", groups.data)
 pulumi.export("virtual_network_id", virtual_network_id)
 pulumi.export("node_subnet_id", node_subnet_id)
+pulumi.export("node_addresses", node_addresses(node_subnet))
 pulumi.export("service_subnet_id", service_subnet_id)
 pulumi.export("controller_address", controller_address)
 pulumi.export("database_zone_id", names.database_zone_id)

@@ -6,6 +6,8 @@ from ipaddress import IPv4Address, IPv4Network
 # Azure keeps the first four addresses and the last one of every subnet.
 _RESERVED_ADDRESSES_PER_SUBNET = 5
 _FIRST_USABLE_OFFSET = 4
+# Controller and login machine.
+_HEAD_MACHINES = 2
 
 LARGEST_PREFIX = 20
 """Longest prefix of a virtual network that still holds all subnets with the largest Lustre subnet."""
@@ -37,7 +39,12 @@ class AddressPlan:
     @property
     def node_addresses(self) -> int:
         """Addresses left for GPU nodes, controller and login machine not counted."""
-        return self.nodes.num_addresses - _RESERVED_ADDRESSES_PER_SUBNET - 2
+        return node_addresses(self.nodes)
+
+
+def node_addresses(subnet: IPv4Network) -> int:
+    """Count the addresses of a subnet that GPU nodes can have, controller and login machine aside."""
+    return subnet.num_addresses - _RESERVED_ADDRESSES_PER_SUBNET - _HEAD_MACHINES
 
 
 def lustre_prefix(capacity_tib: int) -> int:

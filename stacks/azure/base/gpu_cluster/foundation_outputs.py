@@ -20,6 +20,7 @@ class Foundation:
     key_id: pulumi.Output[str]
     key_url: pulumi.Output[str]
     disk_encryption_set_id: pulumi.Output[str]
+    secret_vault_id: pulumi.Output[str]
     secret_id: pulumi.Output[str]
     bucket_url: pulumi.Output[str]
     file_system_mount_source: pulumi.Output[str]
@@ -37,8 +38,14 @@ class Foundation:
     bastion_name: pulumi.Output[str]
 
 
-def foundation_outputs(stack: str) -> Foundation:
-    """Refer to the stack of the foundation; an output that it lacks is an error."""
+def foundation_outputs(stack: str, *, node_count: int = 0) -> Foundation:
+    """Refer to the stack of the foundation; an output that it lacks is an error.
+
+    Args:
+        stack: full name of the foundation's stack.
+        node_count: nodes that its network must have addresses for.
+    """
     layer = OtherLayer(stack)
     # The slots of a frozen record are its fields in order.
-    return Foundation(**{field: layer.text(field) for field in Foundation.__slots__})
+    outputs = {field: layer.text(field) for field in Foundation.__slots__ if field != "node_subnet_id"}
+    return Foundation(node_subnet_id=layer.text_for_nodes("node_subnet_id", node_count), **outputs)

@@ -113,11 +113,11 @@ class Network(pulumi.ComponentResource):
         )
 
 
-def controller_address_in(existing: ExistingNetwork, opts: pulumi.InvokeOptions) -> str:
-    """Look at a network that exists already, and return the address of its nodes' subnet that the controller gets.
+def node_subnet_in(existing: ExistingNetwork, opts: pulumi.InvokeOptions) -> tuple[IPv4Network, str]:
+    """Look at a network that exists already, and return its nodes' subnet and the address that the controller gets.
 
-    It is the configured one, or the subnet's last: Azure itself gives out addresses from the first one on, and refuses
-    one that is taken.
+    The address is the configured one, or the subnet's last: Azure itself gives out addresses from the first one on, and
+    refuses one that is taken.
 
     Raises:
         RunError: the network overlaps the addresses of InfiniBand, or lacks the subnet.
@@ -138,10 +138,10 @@ def controller_address_in(existing: ExistingNetwork, opts: pulumi.InvokeOptions)
     addresses = IPv4Network(prefixes[0])
     if existing.controller_address is None:
         # The last address of a subnet is its broadcast address, which Azure keeps.
-        return str(addresses[-2])
+        return addresses, str(addresses[-2])
     if IPv4Address(existing.controller_address) not in addresses:
         raise pulumi.RunError(
             f"existingNetwork.controllerAddress: {existing.controller_address} is not in {addresses}, the addresses of "
             f"{subnet_name}"
         )
-    return existing.controller_address
+    return addresses, existing.controller_address

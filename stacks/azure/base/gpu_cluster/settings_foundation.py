@@ -13,7 +13,7 @@ from gpu_cluster.existing import Existing, existing
 from gpu_cluster.shared_storage import MOST_TIB, SharedStorage, shared_storage
 
 SCALARS = (
-    "clusterName", "location", "zone", "maxNodes", "vnetAddressSpace", "storageRedundancy", "bastionEnabled",
+    "clusterName", "location", "zone", "nodeCount", "vnetAddressSpace", "storageRedundancy", "bastionEnabled",
     "networkWatcher", "logRetentionDays", "budgetUsdPerMonth", "budgetStartMonth", "alertEmail",
 )  # fmt: skip
 OBJECTS = ("existingNetwork", "sharedStorage", "tags")
@@ -108,11 +108,12 @@ def _addresses(values: Values, capacity_tib: int, *, is_made: bool) -> AddressPl
         values.fail("vnetAddressSpace", f"{network} overlaps {RDMA_NETWORK}, which the InfiniBand network reserves")
         network = IPv4Network(_NETWORK)
     plan = address_plan(network, min(capacity_tib, MOST_TIB))
-    nodes = values.whole("maxNodes", 0, _MOST_NODES)
+    nodes = values.whole("nodeCount", 0, _MOST_NODES)
     if is_made and nodes > plan.node_addresses:
         values.fail(
             "vnetAddressSpace",
-            f"{network} leaves {plan.node_addresses} addresses for {nodes} nodes; take a larger network",
+            f"{network} leaves {plan.node_addresses} addresses for {nodes} nodes; before the first `up` take a larger "
+            f"network, afterwards {plan.node_addresses} nodes or fewer",
         )
     return plan
 

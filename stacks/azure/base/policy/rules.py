@@ -2,11 +2,32 @@
 
 from collections.abc import Sequence
 
+import fabric_rules
 import rules_compute
 import rules_data
 import rules_network
 import rules_rights
+from protection import protected
 from rule import Rule, StackRule
+from wanted import rules_of
+from wanted_kubernetes import KUBERNETES
+from wanted_values import VALUES
 
-RULES: Sequence[Rule] = (*rules_network.RULES, *rules_compute.RULES, *rules_data.RULES, *rules_rights.RULES)
-STACK_RULES: Sequence[StackRule] = ()
+RULES: Sequence[Rule] = (
+    *rules_network.RULES,
+    *rules_compute.RULES,
+    *rules_data.RULES,
+    *rules_rights.RULES,
+    *rules_of((*VALUES, *KUBERNETES)),
+)
+STACK_RULES: Sequence[StackRule] = (
+    *fabric_rules.STACK_RULES,
+    protected(
+        (
+            "azure-native:keyvault:Key",
+            "azure-native:keyvault:Vault",
+            "azure-native:storage:BlobContainer",
+            "azure-native:storagecache:AmlFilesystem",
+        )
+    ),
+)

@@ -5,6 +5,7 @@ import pulumi_kubernetes as kubernetes
 from pulumi_azure_native import authorization, managedidentity
 
 from gpu_cluster.cluster_identity import CLUSTER_TAG
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.accelerator_charts import Infiniband, InfinibandArgs, charts
 from gpu_cluster.kubernetes.api_server_subnet import ApiServerSubnet, ApiServerSubnetArgs
 from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
@@ -25,6 +26,7 @@ from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
 from gpu_cluster.settings_cluster import load_settings
 
 settings = load_settings()
+record_identity(cluster=settings.cluster_name, place=settings.location)
 foundation = OtherLayer(settings.foundation_stack)
 provider = azure_provider(settings.location)
 in_azure = pulumi.ResourceOptions(providers=[provider])

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pulumi
 
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.agent_pools import METRIC_ACTIONS, WATCHDOG_ACTIONS, AgentPools, AgentPoolsArgs
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import azure_provider
@@ -11,6 +12,7 @@ from gpu_cluster.settings_nodes import load_settings
 from gpu_cluster.watchdog import Right, Watchdog, WatchdogArgs, expires_at
 
 settings = load_settings()
+record_identity(cluster=settings.cluster_name, place=settings.location)
 foundation, cluster = OtherLayer(settings.foundation_stack), OtherLayer(settings.cluster_stack)
 in_azure = pulumi.ResourceOptions(providers=[azure_provider(settings.location)])
 resource_group_name = cluster.text("cluster_resource_group_name")
@@ -26,7 +28,7 @@ nodes = AgentPools(
         capacity=settings.capacity,
         disk_gib=settings.node_disk_gib,
         encryption_at_host=settings.encryption_at_host,
-        subnet_id=foundation.text("node_subnet_id"),
+        subnet_id=foundation.text_for_nodes("node_subnet_id", settings.node_count),
         expires_at=expires_at(datetime.now(tz=UTC), settings.watchdog.time_to_live_hours)
         if settings.watchdog.time_to_live_hours
         else None,

@@ -36,6 +36,7 @@ STACKS: dict[str, Any] = {
         "data_resource_group_name": "data",
         "virtual_network_id": "/subscriptions/1/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet",
         "node_subnet_id": f"{GROUP}/nodes",
+        "node_addresses": 1000,
         "key_vault_id": f"{GROUP}/Microsoft.KeyVault/vaults/kv",
         "key_id": f"{GROUP}/Microsoft.KeyVault/vaults/kv/keys/key",
         "key_url": "https://kv.vault.azure.net/keys/key/1",

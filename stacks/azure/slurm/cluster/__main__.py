@@ -7,15 +7,18 @@ import pulumi
 from pulumi_azure_native import authorization
 
 from gpu_cluster.foundation_outputs import foundation_outputs
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.provider import azure_provider
 from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
 from gpu_cluster.settings_cluster import load_settings
 from gpu_cluster.slurm.accounting import DATABASE_USER, Accounting, AccountingArgs
 from gpu_cluster.slurm.machine import Machine, MachineArgs
 from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
+from gpu_cluster.slurm.user_store import UserStore, UserStoreArgs
 
 settings = load_settings()
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+record_identity(cluster=settings.cluster_name, place=settings.location)
 foundation = foundation_outputs(settings.foundation_stack)
 provider = azure_provider(settings.location)
 in_azure = pulumi.ResourceOptions(providers=[provider])
@@ -23,6 +26,12 @@ client = authorization.get_client_config(opts=pulumi.InvokeOptions(provider=prov
 name = settings.cluster_name
 
 group = LayerGroup(f"{name}-cluster", LayerGroupArgs(location=settings.location, tags=settings.tags), in_azure)
+settings.users.mention_if_empty()
+user_store = UserStore(
+    name,
+    UserStoreArgs(vault_id=foundation.secret_vault_id, text=settings.users.text, tags=settings.tags),
+    in_azure,
+)
 accounting = None
 if settings.accounting_instance_type:
     accounting = Accounting(
@@ -55,11 +64,11 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
         name=name,
         partition=settings.partition,
         region=settings.location,
-        node_count=settings.max_nodes,
         gpus_per_node=settings.node_type.gpus_per_node,
         gpu_type=settings.node_type.gpu_type,
         fabric=settings.node_type.fabric,
         fabric_interfaces=settings.node_type.fabric_interfaces,
+        job_environment=settings.job_environment,
         database_user=DATABASE_USER if accounting else "",
     )
     return pulumi.Output.all(
@@ -72,6 +81,7 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
         accounting.host if accounting else "",
         # Only the controller may read the password, so only it is told where that is.
         accounting.secret_id if accounting and role == "controller" else "",
+        user_store.secret_id,
     ).apply(
         lambda names: custom_data(
             environment(
@@ -83,6 +93,7 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
                 controller_address=names[5],
                 database_host=names[6],
                 database_secret_id=names[7],
+                users_id=names[8],
             ),
             scripts,
         )
@@ -108,7 +119,7 @@ controller = Machine(
         private_address=foundation.controller_address,
         identity_id=foundation.controller_identity_id,
         custom_data=boot_data("controller", foundation.controller_identity_client_id),
-        after=accounting.ready if accounting else [],
+        after=[user_store.secret, *(accounting.ready if accounting else [])],
     ),
     in_azure,
 )
@@ -129,19 +140,26 @@ pulumi.export("controller_address", foundation.controller_address)
 pulumi.export("controller_id", controller.machine_id)
 pulumi.export("login_id", login.machine_id)
 pulumi.export("secret_id", foundation.secret_id)
+pulumi.export("users_id", user_store.secret_id)
 pulumi.export("partition", settings.partition)
 pulumi.export("cluster_resource_group_name", group.group_name)
 pulumi.export("database_host", accounting.host if accounting else "")
-pulumi.export(
-    "connect",
-    pulumi.Output.all(foundation.bastion_name, foundation.network_resource_group_name, login.machine_id).apply(
+
+
+def connect(user: str) -> pulumi.Output[str]:
+    """Return the command by which a user opens a shell on the login machine, with the own key."""
+    return pulumi.Output.all(foundation.bastion_name, foundation.network_resource_group_name, login.machine_id).apply(
         lambda names: (
             (
                 f"az network bastion ssh --name {names[0]} --resource-group {names[1]} --target-resource-id {names[2]} "
-                f"--auth-type ssh-key --username {settings.access.admin_username} --ssh-key ~/.ssh/id_ed25519"
+                f"--auth-type ssh-key --username {user} --ssh-key ~/.ssh/id_ed25519"
             )
             if names[0]
-            else f"ssh {settings.access.admin_username}@(address of {names[2]} in your network)"
+            else f"ssh {user}@(address of {names[2]} in your network)"
         )
-    ),
-)
+    )
+
+
+pulumi.export("connect", connect(settings.access.admin_username))
+# NAME is the user's own.
+pulumi.export("connect_as_user", connect("NAME"))

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import pulumi
 
-from gpu_cluster import cluster_identity
+from gpu_cluster import cluster_identity, users
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.images import Image, check_image, image, size
+from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.node_type import NodeType, node_type
 from gpu_cluster.slurm.access import Access, access
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "maxNodes", "controllerInstanceType", "loginInstanceType",
+    "clusterName", "location", "zone", "foundationStack", "controllerInstanceType", "loginInstanceType",
     "controllerImage", "partition", "encryptionAtHost", "adminUsername", "adminSshPublicKey", "accountingEnabled",
     "accountingInstanceType", "accountingPassword",
 )  # fmt: skip
-OBJECTS = ("nodeType", "tags")
-_MOST_NODES = 10_000
+OBJECTS = ("nodeType", "tags", JOB_ENVIRONMENT, *users.OBJECT_KEYS)
 _PASSWORD_LETTERS = (16, 128)
 
 
@@ -26,8 +26,6 @@ class ClusterSettings:
     """The cluster around its nodes.
 
     Attributes:
-        max_nodes: the most that Slurm is told of. It is in the boot data, which Azure cannot change on a machine that
-            exists: resizing the scale set must not replace the controller.
         accounting_instance_type: of the database; None for no database.
     """
 
@@ -35,8 +33,8 @@ class ClusterSettings:
     location: str
     zone: str
     foundation_stack: str
-    max_nodes: int
     node_type: NodeType
+    job_environment: str
     controller_instance_type: str
     login_instance_type: str
     controller_image: Image
@@ -44,6 +42,7 @@ class ClusterSettings:
     encryption_at_host: bool
     access: Access
     accounting_instance_type: str | None
+    users: users.Users
     tags: Mapping[str, str]
 
 
@@ -77,8 +76,8 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
         location=cluster_identity.location(values),
         zone=cluster_identity.zone(values),
         foundation_stack=cluster_identity.stack_name(values, "foundationStack"),
-        max_nodes=values.whole("maxNodes", 0, _MOST_NODES),
         node_type=kind,
+        job_environment=read_job_environment(values),
         controller_instance_type=controller_type,
         login_instance_type=size(values, "loginInstanceType", "Standard_D8s_v5"),
         controller_image=controller_image,
@@ -86,6 +85,7 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
         encryption_at_host=values.flag("encryptionAtHost", default=False),
         access=access(values),
         accounting_instance_type=_accounting(values),
+        users=users.read_users(values),
         tags=cluster_identity.tags(values, "cluster"),
     )
     if values.problems:

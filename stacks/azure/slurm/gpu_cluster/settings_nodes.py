@@ -8,16 +8,17 @@ import pulumi
 from gpu_cluster import cluster_identity
 from gpu_cluster.capacity import Capacity, capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.node_type import NodeType, check_count, node_type, scale_set_sizes
 from gpu_cluster.slurm.access import Access, access
 from gpu_cluster.watchdog import WatchdogSettings, read_watchdog
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "maxNodes", "capacity",
+    "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "capacity",
     "reservationId", "spotEvictionPolicy", "allowSplitFabric", "encryptionAtHost", "adminUsername",
     "adminSshPublicKey", "timeToLiveHours", "stopWhenIdleMinutes",
 )  # fmt: skip
-OBJECTS = ("nodeType", "tags")
+OBJECTS = ("nodeType", "tags", JOB_ENVIRONMENT)
 _MOST_NODES = 10_000
 
 
@@ -31,8 +32,8 @@ class NodesSettings:
     foundation_stack: str
     cluster_stack: str
     node_count: int
-    max_nodes: int
     node_type: NodeType
+    job_environment: str
     capacity: Capacity
     allow_split_fabric: bool
     encryption_at_host: bool
@@ -76,8 +77,8 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
         foundation_stack=cluster_identity.stack_name(values, "foundationStack"),
         cluster_stack=cluster_identity.stack_name(values, "clusterStack"),
         node_count=nodes,
-        max_nodes=values.whole("maxNodes", 0, _MOST_NODES),
         node_type=kind,
+        job_environment=read_job_environment(values),
         capacity=capacity(values, kind, nodes),
         allow_split_fabric=values.flag("allowSplitFabric", default=False),
         encryption_at_host=values.flag("encryptionAtHost", default=False),
@@ -86,8 +87,6 @@ def parse_settings(given: Mapping[str, object]) -> NodesSettings:
         tags=cluster_identity.tags(values, "nodes"),
     )
     check_count(values, nodes, kind, allow_split_fabric=settings.allow_split_fabric)
-    if nodes > settings.max_nodes:
-        values.fail("nodeCount", f"{nodes} nodes are more than maxNodes, which Slurm and the network are prepared for")
     if values.problems:
         raise ConfigError(values.problems)
     return settings

@@ -8,6 +8,7 @@ import pulumi
 from pulumi_azure_native import authorization
 
 from gpu_cluster.foundation_outputs import foundation_outputs
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import azure_provider
 from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
@@ -18,7 +19,8 @@ from gpu_cluster.watchdog import Right, Watchdog, WatchdogArgs, expires_at
 
 settings = load_settings()
 scripts = read_scripts(Path(__file__).parent.parent / "node")
-foundation = foundation_outputs(settings.foundation_stack)
+record_identity(cluster=settings.cluster_name, place=settings.location)
+foundation = foundation_outputs(settings.foundation_stack, node_count=settings.node_count)
 cluster = OtherLayer(settings.cluster_stack)
 provider = azure_provider(settings.location)
 in_azure = pulumi.ResourceOptions(providers=[provider])
@@ -31,11 +33,11 @@ environment = partial(
     role="compute",
     name=name,
     region=settings.location,
-    node_count=settings.max_nodes,
     gpus_per_node=settings.node_type.gpus_per_node,
     gpu_type=settings.node_type.gpu_type,
     fabric=settings.node_type.fabric,
     fabric_interfaces=settings.node_type.fabric_interfaces,
+    job_environment=settings.job_environment,
     spot="yes" if settings.capacity.kind == "spot" else "no",
     busy_metric="yes" if settings.watchdog.stop_when_idle_minutes else "no",
 )
@@ -47,6 +49,7 @@ boot_data = pulumi.Output.all(
     foundation.bucket_url,
     cluster.text("controller_address"),
     cluster.text("partition"),
+    cluster.text("users_id"),
 ).apply(
     lambda names: custom_data(
         environment(
@@ -57,6 +60,7 @@ boot_data = pulumi.Output.all(
             bucket=names[4],
             controller_address=names[5],
             partition=names[6],
+            users_id=names[7],
         ),
         scripts,
     )

@@ -41,8 +41,8 @@ def of_size(size: str, nodes: int) -> dict[str, Any]:
 SCENARIOS: list[dict[str, Any]] = [
     *(of_size(size, 36) for size in SIZES),
     *({"nodeCount": count} for count in (0, 1, 4, 100)),
-    {"nodeCount": 101, "maxNodes": 200, "allowSplitFabric": True},
-    {"nodeCount": 101, "maxNodes": 300, "nodeType": {"maxNodesPerScaleSet": 300}},
+    {"nodeCount": 101, "allowSplitFabric": True},
+    {"nodeCount": 101, "nodeType": {"maxNodesPerScaleSet": 300}},
     {"nodeCount": 4, "capacity": "spot"},
     {"nodeCount": 4, "timeToLiveHours": 24, "stopWhenIdleMinutes": 60},
 ]
@@ -281,8 +281,8 @@ def test_size_of_nodes(run: Run, size: str) -> None:
         ({"nodeCount": 1}, [1]),
         ({"nodeCount": 4}, [4]),
         ({"nodeCount": 100}, [100]),
-        ({"nodeCount": 101, "maxNodes": 200, "allowSplitFabric": True}, [51, 50]),
-        ({"nodeCount": 101, "maxNodes": 300, "nodeType": {"maxNodesPerScaleSet": 300}}, [101]),
+        ({"nodeCount": 101, "allowSplitFabric": True}, [51, 50]),
+        ({"nodeCount": 101, "nodeType": {"maxNodesPerScaleSet": 300}}, [101]),
     ],
 )
 def test_number_of_nodes(run: Run, changes: dict[str, Any], capacities: list[int]) -> None:
@@ -298,7 +298,7 @@ def test_hundred_and_first_node_registers_nothing() -> None:
     """A configuration that cannot work stops the program before the first resource."""
     program = Program()
     with pytest.raises(pulumi.RunError, match="101 nodes need 2 scale sets"):
-        run_layer("nodes", changed("nodes", nodeCount=101, maxNodes=200), {}, program)
+        run_layer("nodes", changed("nodes", nodeCount=101), {}, program)
     assert program.resources == []
 
 
@@ -354,14 +354,15 @@ def test_encryption_at_host(run: Run) -> None:
 
 
 def test_controller(run: Run) -> None:
-    """The controller has a fixed address that nothing else can take, and is replaced, old one first, by new user-data."""
+    """The controller has a fixed address that nothing else can take, and other custom data does not replace it."""
     program = run(nodeCount=4)
     interface = program.one("NetworkInterface", "controller")
     (settings,) = interface.inputs["ipConfigurations"]
     assert (settings["privateIPAllocationMethod"], settings["privateIPAddress"]) == ("Static", "10.40.0.4")
     assert program.outputs["cluster"]["controller_address"] == "10.40.0.4"
     for machine in program.of("VirtualMachine"):
-        assert machine.replace_on_changes == ("osProfile.customData",)
+        assert machine.replace_on_changes == ()
+        assert machine.ignore_changes == ("osProfile.customData",)
         assert machine.delete_before_replace
     login = program.one("VirtualMachine", "login")
     assert interface.urn in login.dependencies
@@ -396,7 +397,7 @@ def test_accounting_database(run: Run) -> None:
     assert program.one("RoleAssignment", "accounting-key").urn in server.dependencies
     lock = program.one("ManagementLockByScope", "accounting-lock")
     assert (lock.inputs["level"], lock.inputs["scope"].rpartition("/")[2]) == ("CanNotDelete", "gpt3-accounting")
-    (secret,) = program.of("Secret")
+    secret = program.one("Secret", "accounting")
     assert secret.inputs["vaultName"] == "kvgpt3"
     assert secret.secrets == {"properties"}
     endpoint = program.one("PrivateEndpoint", "accounting-endpoint")
@@ -411,7 +412,12 @@ def test_accounting_database(run: Run) -> None:
 def test_without_accounting(run: Run) -> None:
     """Without a database there is no password, no secret, and machines are told of none."""
     program = run(nodeCount=4, accountingEnabled=False, accountingPassword=None)
-    assert program.of("Server") == program.of("Secret") == program.of("ManagementLockByScope", "cluster") == []
+    assert (
+        program.of("Server")
+        == program.of("Secret", "accounting")
+        == program.of("ManagementLockByScope", "cluster")
+        == []
+    )
     controller = program.one("VirtualMachine", "controller")
     environment = files_of(controller.inputs["osProfile"]["customData"])["/etc/gpu-cluster/node.env"][1]
     assert "CLUSTER_DATABASE_HOST=''\nCLUSTER_DATABASE_USER=''\n" in environment
@@ -438,7 +444,7 @@ def test_longest_name(run: Run) -> None:
         assert re.fullmatch(r"[a-z][a-z0-9]{2,15}", vault.name)
     for account in program.of("StorageAccount"):
         assert re.fullmatch(r"[a-z0-9]{3,16}", account.name)
-    assert re.fullmatch(r"[0-9A-Za-z-]{1,127}", program.one("Secret").inputs["secretName"])
+    assert re.fullmatch(r"[0-9A-Za-z-]{1,127}", program.one("Secret", "accounting").inputs["secretName"])
     # The server's name is global and at most 63 characters, 8 of them random.
     assert len(program.one("Server").name) <= 63 - 8
     prefix = profile(program.one("VirtualMachineScaleSet"))["osProfile"]["computerNamePrefix"]

@@ -115,13 +115,13 @@ def test_neighbouring_range_accepted() -> None:
 
 def test_too_small_network_refused() -> None:
     """A network that has fewer addresses than nodes is refused."""
-    assert "2041 addresses for 2042 nodes" in refused("foundation", vnetAddressSpace="10.40.0.0/20", maxNodes=2042)
-    foundation(vnetAddressSpace="10.40.0.0/20", maxNodes=2041)
+    assert "2041 addresses for 2042 nodes" in refused("foundation", vnetAddressSpace="10.40.0.0/20", nodeCount=2042)
+    foundation(vnetAddressSpace="10.40.0.0/20", nodeCount=2041)
 
 
 def test_hundred_and_first_node_refused() -> None:
     """101 nodes exceed one scale set: refused with every way out, because InfiniBand would split."""
-    message = refused(nodeCount=101, maxNodes=200)
+    message = refused("nodes", nodeCount=101)
     assert all(text in message for text in ("maxNodesPerScaleSet", "allowSplitFabric", "300"))
 
 
@@ -130,9 +130,9 @@ def test_hundred_and_first_node_refused() -> None:
     [
         ({"nodeCount": 0}, (0,)),
         ({"nodeCount": 100}, (100,)),
-        ({"nodeCount": 101, "maxNodes": 200, "allowSplitFabric": True}, (51, 50)),
-        ({"nodeCount": 101, "maxNodes": 300, "nodeType": {"maxNodesPerScaleSet": 300}}, (101,)),
-        ({"nodeCount": 250, "maxNodes": 300, "nodeType": {"fabric": "none"}}, (84, 83, 83)),
+        ({"nodeCount": 101, "allowSplitFabric": True}, (51, 50)),
+        ({"nodeCount": 101, "nodeType": {"maxNodesPerScaleSet": 300}}, (101,)),
+        ({"nodeCount": 250, "nodeType": {"fabric": "none"}}, (84, 83, 83)),
     ],
 )
 def test_scale_set_sizes(changes: dict[str, Any], sizes: tuple[int, ...]) -> None:
@@ -151,10 +151,9 @@ def test_even_split(nodes: int, most: int) -> None:
 
 
 def test_resizing_keeps_the_controller() -> None:
-    """The controller's layer does not know how many nodes run, only how many may: resizing cannot replace it."""
+    """The controller's layer does not know how many nodes run: resizing cannot replace it."""
     assert "nodeCount" not in declared("cluster")
-    assert "maxNodes" in declared("cluster")
-    assert "are more than maxNodes" in refused("nodes", nodeCount=99, maxNodes=98)
+    assert "nodeCount" in declared("foundation")
 
 
 @pytest.mark.parametrize(
@@ -346,5 +345,5 @@ def test_gpus_of_amd_need_images_with_rocm() -> None:
 
 def test_racks_are_never_divided() -> None:
     """Where machines with Grace processors need several scale sets, each holds whole racks."""
-    settings = accepted(nodeType=GRACE, controllerImage=PLAIN, nodeCount=108, maxNodes=108, allowSplitFabric=True)
+    settings = accepted(nodeType=GRACE, controllerImage=PLAIN, nodeCount=108, allowSplitFabric=True)
     assert settings.scale_set_sizes == (54, 54)

@@ -93,7 +93,7 @@ def test_expiry_is_whole_hours_away() -> None:
 
 def test_watchdog_of_the_nodes(run: Run) -> None:
     """The workflow knows the scale sets, and its own role lets it look at them and delete their machines, no more."""
-    program = run(nodeCount=101, maxNodes=200, allowSplitFabric=True, timeToLiveHours=24, stopWhenIdleMinutes=60)
+    program = run(nodeCount=101, allowSplitFabric=True, timeToLiveHours=24, stopWhenIdleMinutes=60)
     scale_sets = program.of("VirtualMachineScaleSet")
     (workflow,) = program.of("Workflow")
     parameters = {name: one["value"] for name, one in workflow.inputs["parameters"].items()}

@@ -8,6 +8,7 @@ from gpu_cluster.alerts import ClusterAlerts, ClusterAlertsArgs
 from gpu_cluster.budget import ClusterBudget, ClusterBudgetArgs
 from gpu_cluster.data import ClusterBucket, ClusterBucketArgs, ParallelFileSystem, ParallelFileSystemArgs
 from gpu_cluster.encryption import ClusterKey, ClusterKeyArgs, KeyUse
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.network import ClusterNetwork, ClusterNetworkArgs, NetworkIds
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_foundation import config_values, read_settings
@@ -15,6 +16,7 @@ from gpu_cluster.settings_foundation import config_values, read_settings
 settings = read_settings(config_values())
 for warning in settings.warnings:
     pulumi.log.warn(warning)
+record_identity(cluster=settings.place.cluster_name, place=settings.place.region)
 place, existing = settings.place, settings.existing
 cluster, labels = place.cluster_name, dict(place.labels)
 
@@ -145,6 +147,7 @@ if settings.spending is not None:
 pulumi.export("project", place.project)
 pulumi.export("region", place.region)
 pulumi.export("zone", place.zone)
+pulumi.export("node_addresses", network.node_addresses)
 pulumi.export("network_id", network.network_id)
 pulumi.export("subnetwork_id", network.subnetwork_id)
 pulumi.export("gpu_networks", [{"network": one.network, "subnetwork": one.subnetwork} for one in network.gpu_networks])

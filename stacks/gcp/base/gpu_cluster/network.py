@@ -197,12 +197,17 @@ class ClusterNetwork(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkIds:
-    """What the other parts need to know of the networks, whoever made them."""
+    """What the other parts need to know of the networks, whoever made them.
+
+    Attributes:
+        node_addresses: of the primary subnetwork, that nodes can have.
+    """
 
     network_id: pulumi.Output[str]
     subnetwork_id: pulumi.Output[str]
     gpu_networks: tuple[GpuNetwork, ...]
     peering: pulumi.Resource | None
+    node_addresses: pulumi.Output[int]
 
     @classmethod
     def of(cls, made: ClusterNetwork) -> "NetworkIds":
@@ -212,6 +217,7 @@ class NetworkIds:
             subnetwork_id=made.subnetwork.id,
             gpu_networks=made.gpu_networks,
             peering=made.peering,
+            node_addresses=made.subnetwork.ip_cidr_range.apply(node_addresses),
         )
 
     @classmethod
@@ -231,7 +237,13 @@ class NetworkIds:
                 for network, subnetwork in zip(gpu, existing.gpu_subnetworks, strict=True)
             ),
             peering=None,
+            node_addresses=primary.ip_cidr_range.apply(node_addresses),
         )
+
+
+def node_addresses(range_: str) -> int:
+    """Count the addresses of a subnetwork that nodes can have, the head machines' aside."""
+    return IPv4Network(range_).num_addresses - limits.RESERVED_ADDRESSES_PER_SUBNET - limits.HEAD_MACHINES
 
 
 def _belongs(network: str, existing: ExistingNetwork) -> str:

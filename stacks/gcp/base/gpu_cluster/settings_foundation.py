@@ -103,7 +103,7 @@ def _check_addresses(values: Values, network_cidr: IPv4Network, node_count: int)
         values.fail(
             "networkCidr",
             f"{network_cidr} gives every network {available} addresses for nodes, got nodeCount {node_count}; "
-            f"use a larger range: /{smallest}",
+            f"before the first `up` use a larger range: /{smallest}, afterwards {max(0, available)} nodes or fewer",
         )
 
 

@@ -2,11 +2,32 @@
 
 from collections.abc import Sequence
 
+import fabric_rules
 import rules_data
 import rules_machines
 import rules_network
 import rules_rights
+from protection import protected
 from rule import Rule, StackRule
+from wanted import rules_of
+from wanted_kubernetes import KUBERNETES
+from wanted_values import VALUES
 
-RULES: Sequence[Rule] = (*rules_network.RULES, *rules_machines.RULES, *rules_data.RULES, *rules_rights.RULES)
-STACK_RULES: Sequence[StackRule] = ()
+RULES: Sequence[Rule] = (
+    *rules_network.RULES,
+    *rules_machines.RULES,
+    *rules_data.RULES,
+    *rules_rights.RULES,
+    *rules_of((*VALUES, *KUBERNETES)),
+)
+STACK_RULES: Sequence[StackRule] = (
+    *fabric_rules.STACK_RULES,
+    protected(
+        (
+            "gcp:kms/cryptoKey:CryptoKey",
+            "gcp:kms/keyRing:KeyRing",
+            "gcp:lustre/instance:Instance",
+            "gcp:storage/bucket:Bucket",
+        )
+    ),
+)

@@ -6,6 +6,7 @@ from pulumi_gcp import organizations
 
 from gpu_cluster import roles
 from gpu_cluster.encryption import KeyUse
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.accelerators import REPORTS_IMAGE, pod_networks
 from gpu_cluster.kubernetes.busy_reports import DCGM_OF_GKE, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs, queue
@@ -20,6 +21,7 @@ from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_cluster import config_values, read_settings
 
 settings = read_settings(config_values())
+record_identity(cluster=settings.place.cluster_name, place=settings.place.region)
 place = settings.place
 cluster, labels = place.cluster_name, dict(place.labels)
 foundation = OtherLayer(settings.foundation_stack)

@@ -3,6 +3,7 @@
 import pulumi
 
 from gpu_cluster import roles, watchdog
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.node_pools import NodePools, NodePoolsArgs
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
@@ -11,6 +12,7 @@ from gpu_cluster.settings_nodes import config_values, read_settings
 settings = read_settings(config_values())
 for warning in settings.warnings:
     pulumi.log.warn(warning)
+record_identity(cluster=settings.place.cluster_name, place=settings.place.region)
 place = settings.place
 labels = {**place.labels, "role": "compute"}
 in_gcp = pulumi.ResourceOptions(providers=[gcp_provider(place)])
@@ -31,7 +33,7 @@ nodes = NodePools(
         boot_disk_gb=settings.boot_disk_gb,
         gpu_networks=foundation.objects("gpu_networks"),
         account_email=foundation.text("compute_service_account_email"),
-        key_id=foundation.text("key_id"),
+        key_id=foundation.text_for_nodes("key_id", settings.node_count),
         labels=labels,
     ),
     in_gcp,

@@ -49,6 +49,7 @@ def stacks(networks: int = 9) -> dict[str, Any]:
                 for number in range(networks)
             ],
             "key_id": f"{COMPUTE}/locations/us-central1/keyRings/gpt3/cryptoKeys/data",
+            "node_addresses": 1000,
             "bucket_name": "gpt3-data",
             "compute_service_account_email": "gpt3-compute@my-training-project.iam.gserviceaccount.com",
             "file_system_id": f"{COMPUTE}/locations/us-central1-a/instances/gpt3",

@@ -6,6 +6,7 @@ import pulumi
 
 from gpu_cluster import roles
 from gpu_cluster.encryption import KeyUse
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_cluster import ACCOUNTING_PASSWORD, config_values, read_settings
@@ -21,6 +22,7 @@ DATABASE_SERVICE = "sqladmin"
 
 settings = read_settings(config_values())
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+record_identity(cluster=settings.place.cluster_name, place=settings.place.region)
 place = settings.place
 cluster, labels = place.cluster_name, dict(place.labels)
 foundation = OtherLayer(settings.foundation_stack)
@@ -56,11 +58,13 @@ secrets = ClusterSecrets(
         compute_email=foundation.text("compute_service_account_email"),
         login_email=login_account.email,
         database_password=password,
+        user_list=settings.users.text,
         labels=labels,
         services=services,
     ),
     in_gcp,
 )
+settings.users.mention_if_empty()
 database = pulumi.Output.from_input(NO_DATABASE)
 if settings.database_tier and password and secrets.database_password:
     accounting = AccountingDatabase(
@@ -92,13 +96,14 @@ controller_address = HeadAddress(
 boot = BootValues(
     place=place,
     node_type=settings.node_type,
-    node_count=settings.node_count,
     partition=settings.partition,
     shared_path=settings.shared_path,
     controller_address=controller_address,
     secret_id=secrets.slurm_key.id,
+    users_id=secrets.user_list.id,
     shared_source=foundation.text("file_system_mount_source"),
     bucket_name=foundation.text("bucket_name"),
+    job_environment=settings.job_environment,
 )
 
 
@@ -117,6 +122,7 @@ def head(role: str, account_email: pulumi.Input[str], address: pulumi.Input[str]
             key_id=foundation.text("key_id"),
             user_data=user_data(boot, role, scripts, database=database),
             administrators=settings.operators,
+            tunnel_members=settings.tunnel_members if role == "login" else (),
             labels=labels,
         ),
         address=address,
@@ -132,8 +138,20 @@ pulumi.export("controller_name", controller.instance.name)
 pulumi.export("controller_address", controller_address)
 pulumi.export("login_name", login.instance.name)
 pulumi.export("secret_id", secrets.slurm_key.id)
+pulumi.export("users_id", secrets.user_list.id)
 pulumi.export("partition", settings.partition)
 pulumi.export("connect", pulumi.Output.concat("gcloud compute ssh ", login.instance.name, through_proxy))
+# NAME is the user's own; the host's name is only for ssh's list of known hosts.
+pulumi.export(
+    "connect_as_user",
+    pulumi.Output.format(
+        'ssh -o ProxyCommand="gcloud compute start-iap-tunnel {0} 22 --listen-on-stdin'
+        ' --zone {1} --project {2}" NAME@{0}',
+        login.instance.name,
+        place.zone,
+        place.project,
+    ),
+)
 pulumi.export(
     "connect_controller", pulumi.Output.concat("gcloud compute ssh ", controller.instance.name, through_proxy)
 )

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpu_cluster import users
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.lustre_sizes import MOUNT_PATH
-from gpu_cluster.node_type import MACHINE_TYPE, MAX_NODES, NodeType, read_node_type
+from gpu_cluster.node_type import MACHINE_TYPE, NodeType, read_node_type
 from gpu_cluster.place import NAME, PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place, read_stack
 
 MEMBER = r"(user|group|serviceAccount):[^@\s,]+@[^@\s,]+"
@@ -14,11 +16,11 @@ MAX_DISK_GB = 65_536
 ACCOUNTING_PASSWORD = "accountingPassword"  # noqa: S105 - the name of a key
 PASSWORD_LETTERS = (16, 128)
 SCALAR_KEYS = (
-    *PLACE_KEYS, "foundationStack", "nodeCount", "partition", "sharedPath", "controllerInstanceType",
+    *PLACE_KEYS, "foundationStack", "partition", "sharedPath", "controllerInstanceType",
     "controllerImage", "controllerBootDiskGb", "loginInstanceType", "accountingDatabase", "databaseTier",
     ACCOUNTING_PASSWORD, "grantKeyUse", "protectData",
 )  # fmt: skip
-OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operators")
+OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operators", "tunnelMembers", *users.OBJECT_KEYS, JOB_ENVIRONMENT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,14 +38,16 @@ class ClusterSettings:
 
     place: Place
     foundation_stack: str
-    node_count: int
     node_type: NodeType
     partition: str
+    job_environment: str
     shared_path: str
     controller: HeadMachine
     login: HeadMachine
     database_tier: str | None
     operators: tuple[str, ...]
+    tunnel_members: tuple[str, ...]
+    users: users.Users
     grant_key_use: bool
     protect_data: bool
 
@@ -66,9 +70,9 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
     settings = ClusterSettings(
         place=place,
         foundation_stack=read_stack(values, "foundation"),
-        node_count=values.whole("nodeCount", 0, MAX_NODES),
         node_type=read_node_type(values, with_image=False),
         partition=values.text("partition", NAME, "a name like 'gpu'", default="gpu"),
+        job_environment=read_job_environment(values),
         shared_path=values.text("sharedPath", MOUNT_PATH, "a path", default="/shared"),
         controller=HeadMachine(
             instance_type=_machine(values, "controllerInstanceType", "n2-standard-16"),
@@ -80,6 +84,8 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
         ),
         database_tier=tier if with_database else None,
         operators=values.texts("operators", MEMBER, "an IAM member like group:hpc@example.com"),
+        tunnel_members=values.texts("tunnelMembers", MEMBER, "an IAM member like group:hpc@example.com"),
+        users=users.read_users(values),
         grant_key_use=values.flag("grantKeyUse", default=True),
         protect_data=values.flag("protectData", default=True),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_cluster import limits
 from gpu_cluster.capacity import CAPACITY_KEYS, Capacity, capacity_warnings, read_capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.lustre_sizes import MOUNT_PATH
 from gpu_cluster.node_type import MAX_NODES, NodeType, image_warnings, read_node_type
 from gpu_cluster.place import NAME, PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place, read_stack
@@ -20,7 +21,7 @@ SCALAR_KEYS = (
     *PLACE_KEYS, "foundationStack", "clusterStack", "nodeCount", "nodeBootDiskGb", "partition", "sharedPath",
     *CAPACITY_KEYS, "tpuTopology", "tpuRuntimeVersion", "timeToLiveHours", "stopWhenIdleMinutes",
 )  # fmt: skip
-OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType")
+OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", JOB_ENVIRONMENT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,7 @@ class NodesSettings:
     tpu_slice: TpuSlice | None
     boot_disk_gb: int
     partition: str
+    job_environment: str
     shared_path: str
     time_to_live_hours: int
     stop_when_idle_minutes: int
@@ -71,6 +73,7 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         tpu_slice=tpu_slice,
         boot_disk_gb=values.whole("nodeBootDiskGb", 50, MAX_DISK_GB, default=200),
         partition=values.text("partition", NAME, "a name like 'gpu'", default="gpu"),
+        job_environment=read_job_environment(values),
         shared_path=values.text("sharedPath", MOUNT_PATH, "a path", default="/shared"),
         time_to_live_hours=time_to_live_hours,
         stop_when_idle_minutes=_read_idle_minutes(values),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pulumi
 
 from gpu_cluster import roles, watchdog
+from gpu_cluster.identity_record import record_identity
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_nodes import NodesSettings, config_values, read_settings
@@ -18,6 +19,7 @@ settings = read_settings(config_values())
 for warning in settings.warnings:
     pulumi.log.warn(warning)
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+record_identity(cluster=settings.place.cluster_name, place=settings.place.region)
 place = settings.place
 cluster, labels = place.cluster_name, {**place.labels, "role": "compute"}
 foundation = OtherLayer(settings.foundation_stack)
@@ -43,7 +45,7 @@ def make_tpu_nodes(settings: NodesSettings) -> None:
             slice=settings.tpu_slice,
             capacity=settings.capacity,
             network_id=foundation.text("network_id"),
-            subnetwork_id=foundation.text("subnetwork_id"),
+            subnetwork_id=foundation.text_for_nodes("subnetwork_id", settings.node_count),
             account_email=foundation.text("compute_service_account_email"),
             bucket_name=foundation.text("bucket_name"),
             labels=labels,
@@ -75,7 +77,7 @@ def make_gpu_nodes(settings: NodesSettings) -> None:
             node_type=settings.node_type,
             capacity=settings.capacity,
             boot_disk_gb=settings.boot_disk_gb,
-            subnetwork_id=foundation.text("subnetwork_id"),
+            subnetwork_id=foundation.text_for_nodes("subnetwork_id", settings.node_count),
             gpu_networks=foundation.objects("gpu_networks"),
             account_email=foundation.text("compute_service_account_email"),
             key_id=foundation.text("key_id"),
@@ -83,13 +85,14 @@ def make_gpu_nodes(settings: NodesSettings) -> None:
                 BootValues(
                     place=place,
                     node_type=settings.node_type,
-                    node_count=settings.node_count,
                     partition=settings.partition,
                     shared_path=settings.shared_path,
                     controller_address=head.text("controller_address"),
                     secret_id=head.text("secret_id"),
+                    users_id=head.text("users_id"),
                     shared_source=foundation.text("file_system_mount_source"),
                     bucket_name=foundation.text("bucket_name"),
+                    job_environment=settings.job_environment,
                 ),
                 "compute",
                 scripts,

@@ -137,6 +137,7 @@ class Answers(mocks.Mocks):
             return {
                 **args.args,
                 "network": f"https://www.googleapis.com/compute/v1/projects/host/global/networks/{network}",
+                "ipCidrRange": "10.20.0.0/20",
             }
         answers = {
             "gcp:organizations/getProject:getProject": {"number": PROJECT_NUMBER},

@@ -104,8 +104,8 @@ def test_secret_is_an_empty_container(project: Path) -> None:
     for secret in recording.of(SECRET):
         (replica,) = secret.inputs["replication"]["userManaged"]["replicas"]
         assert replica == {"location": "us-central1", "customerManagedEncryption": {"kmsKeyName": DATA_KEY}}
-    (version,) = [one for one in recording.resources if "secretVersion" in one.type]
-    assert version.inputs["secret"].endswith("/secrets/gpt3-database-password")
+    versions = [one.inputs["secret"] for one in recording.resources if "secretVersion" in one.type]
+    assert sorted(one.rpartition("/")[2] for one in versions) == ["gpt3-database-password", "gpt3-users"]
 
 
 def test_protection_can_be_lifted_to_remove_the_cluster(project: Path) -> None:
@@ -146,7 +146,7 @@ def test_no_database_where_none_is_wanted(project: Path) -> None:
     """Without accounting there is neither database nor a secret for its password, nor the service."""
     recording = scenario(project, accountingDatabase=False, accountingPassword="")
     assert not recording.of(DATABASE)
-    assert [one.name for one in recording.of(SECRET)] == ["gpt3-munge-key"]
+    assert [one.name for one in recording.of(SECRET)] == ["gpt3-munge-key", "gpt3-users"]
     services = {one.inputs["service"] for one in recording.of("gcp:projects/service:Service")}
     assert "sqladmin.googleapis.com" not in services
 

@@ -212,7 +212,7 @@ def test_declared_configuration_is_what_the_program_reads(project: Path, layer: 
 
 WITHOUT_DEFAULT = {
     "foundation": {"clusterName", "zone", "nodeCount", "nodeType", "sharedStorage", "existingNetwork", "tags"},
-    "cluster": {"clusterName", "foundationStack", "zone", "nodeCount", "nodeType", "tags"},
+    "cluster": {"clusterName", "foundationStack", "zone", "nodeType", "tags"},
     "nodes": {"clusterName", "foundationStack", "clusterStack", "zone", "nodeCount", "nodeType", "tags"},
 }
 

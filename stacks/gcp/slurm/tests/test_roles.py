@@ -41,6 +41,10 @@ def test_rights_are_exactly_these(project: Path) -> None:
         (LOGIN, "roles/secretmanager.secretAccessor", secret),
         (CONTROLLER, "roles/secretmanager.secretAccessor", secret.replace("munge-key", "database-password")),
         (CONTROLLER, "roles/secretmanager.secretVersionAdder", secret),
+        *(
+            (member, "roles/secretmanager.secretAccessor", secret.replace("munge-key", "users"))
+            for member in (CONTROLLER, COMPUTE, LOGIN)
+        ),
     }
 
 

@@ -49,4 +49,5 @@ def test_zero_hosts_make_no_slice(project: Path) -> None:
     """NodeCount 0 removes the slice and leaves the rest."""
     recording = sliced(project, nodeCount=0)
     assert not recording.of(VM)
-    assert recording.exports["nodes"] == {"node_groups": [], "slice": ""}
+    identity = {"cluster": "gpt3", "place": "us-central1"}
+    assert recording.exports["nodes"] == {"identity": identity, "node_groups": [], "slice": ""}

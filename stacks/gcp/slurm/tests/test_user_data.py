@@ -21,7 +21,7 @@ ENVIRONMENT = NodeEnvironment(
     controller_address="10.0.0.10",
     region="us-central1",
     secret_id="projects/p/secrets/s",
-    node_count=4,
+    users_id="projects/p/secrets/users",
     node_type=NodeType(
         instance_type="a3-megagpu-8g",
         gpus_per_node=8,
@@ -86,8 +86,8 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
         "CLUSTER_PARTITION": "gpu",
         "CLUSTER_CONTROLLER_ADDRESS": "10.0.0.10",
         "CLUSTER_REGION": "us-central1",
+        "CLUSTER_USERS_ID": "projects/my-training-project/secrets/gpt3-users",
         "CLUSTER_SECRET_ID": "projects/my-training-project/secrets/gpt3-munge-key",
-        "CLUSTER_NODE_COUNT": "48",
         "CLUSTER_GPUS_PER_NODE": "8",
         "CLUSTER_FABRIC": fabric,
         "CLUSTER_FABRIC_INTERFACES": interfaces,
@@ -100,6 +100,7 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
         "CLUSTER_DATABASE_CA": "",
         "CLUSTER_SPOT": "no",
         "CLUSTER_BUSY_METRIC": "no",
+        "CLUSTER_JOB_ENVIRONMENT": "container",
     }
 
 

@@ -11,6 +11,62 @@ SERVICE_ACCOUNT = "training"
 CLAIM = "shared"
 
 
+# RDMA pins memory and takes the host's devices, and some transports its network: levels below refuse such pods. What
+# else `privileged` would allow is refused by the rules below; the audit log has what `baseline` would refuse.
+POD_SECURITY = {
+    "pod-security.kubernetes.io/enforce": "privileged",
+    "pod-security.kubernetes.io/audit": "baseline",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdmissionRule:
+    """What every pod of the namespace keeps (Common Expression Language), and what is said to one that does not."""
+
+    expression: str
+    message: str
+
+
+_CONTAINERS = (
+    "(object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])"
+    " + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))"
+)
+_SECURITY = "has(c.securityContext)"
+#: What jobs need for RDMA and for tools that trace; everything else would be a way to the node.
+CAPABILITIES = ("IPC_LOCK", "NET_ADMIN", "NET_BIND_SERVICE", "SYS_PTRACE", "SYS_RESOURCE")
+#: Folders of the host that transports of the clouds mount; the parallel file system comes by its claim.
+HOST_PATHS = ("/dev/aperture_devices/", "/dev/infiniband/", "/home/kubernetes/bin/", "/proc/sys/", "/sys/")
+ADMISSION_RULES = (
+    AdmissionRule(
+        expression="!(has(object.spec.hostPID) && object.spec.hostPID) && "
+        "!(has(object.spec.hostIPC) && object.spec.hostIPC)",
+        message="hostPID and hostIPC open the processes of the node and of every other job",
+    ),
+    AdmissionRule(
+        expression=f"{_CONTAINERS}.all(c, !{_SECURITY} || !has(c.securityContext.privileged) || "
+        "!c.securityContext.privileged)",
+        message="a privileged container owns its node; RDMA needs the capability IPC_LOCK and its device",
+    ),
+    AdmissionRule(
+        expression="!has(object.spec.serviceAccountName) || object.spec.serviceAccountName in "
+        f"['', 'default', '{SERVICE_ACCOUNT}']",
+        message=f"jobs run as the service account {SERVICE_ACCOUNT}",
+    ),
+    AdmissionRule(
+        expression=f"{_CONTAINERS}.all(c, !{_SECURITY} || !has(c.securityContext.capabilities) || "
+        "!has(c.securityContext.capabilities.add) || c.securityContext.capabilities.add.all(one, one in "
+        f"[{', '.join(repr(one) for one in CAPABILITIES)}]))",
+        message=f"of capabilities a job may add {', '.join(CAPABILITIES)}",
+    ),
+    AdmissionRule(
+        expression="!has(object.spec.volumes) || object.spec.volumes.all(v, !has(v.hostPath) || "
+        f"[{', '.join(repr(one) for one in HOST_PATHS)}].exists(one, "
+        "(v.hostPath.path + '/').startsWith(one)) && !v.hostPath.path.contains('..'))",
+        message=f"of the host's files a job may mount {', '.join(HOST_PATHS)}",
+    ),
+)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileSystemVolume:
     """The file system as its storage driver names it.
@@ -51,10 +107,11 @@ class Training(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self, depends_on=args.after)
         namespace = kubernetes.core.v1.Namespace(
             f"{name}-namespace",
-            # RDMA pins memory and shares the host's devices, which the stricter levels refuse.
-            metadata=_metadata(NAMESPACE, labels={**args.labels, "pod-security.kubernetes.io/enforce": "privileged"}),
+            metadata=_metadata(NAMESPACE, labels={**args.labels, **POD_SECURITY}),
             opts=child,
         )
+        self._admission(name, args.labels, child)
+        self._network_policies(name, args.labels, namespace)
         kubernetes.core.v1.ServiceAccount(
             f"{name}-account",
             metadata=_metadata(SERVICE_ACCOUNT, NAMESPACE, labels=args.labels, annotations=args.identity),
@@ -63,6 +120,64 @@ class Training(pulumi.ComponentResource):
         if args.volume is not None:
             self._share(name, args.volume, args.labels, namespace)
         self.register_outputs({})
+
+    def _admission(self, name: str, labels: Mapping[str, str], opts: pulumi.ResourceOptions) -> None:
+        """Refuse what the namespace's level would let through and no job needs, before a pod is made."""
+        policy = kubernetes.admissionregistration.v1.ValidatingAdmissionPolicy(
+            f"{name}-admission",
+            metadata=_metadata(f"{NAMESPACE}-pods", labels=labels),
+            spec=kubernetes.admissionregistration.v1.ValidatingAdmissionPolicySpecArgs(
+                failure_policy="Fail",
+                match_constraints=kubernetes.admissionregistration.v1.MatchResourcesArgs(
+                    resource_rules=[
+                        kubernetes.admissionregistration.v1.NamedRuleWithOperationsArgs(
+                            api_groups=[""],
+                            api_versions=["v1"],
+                            # A debugging container can be put into a pod that was admitted.
+                            resources=["pods", "pods/ephemeralcontainers"],
+                            operations=["CREATE", "UPDATE"],
+                        )
+                    ]
+                ),
+                validations=[
+                    kubernetes.admissionregistration.v1.ValidationArgs(expression=rule.expression, message=rule.message)
+                    for rule in ADMISSION_RULES
+                ],
+            ),
+            opts=opts,
+        )
+        kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyBinding(
+            f"{name}-admission-binding",
+            metadata=_metadata(f"{NAMESPACE}-pods", labels=labels),
+            spec=kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpecArgs(
+                policy_name=f"{NAMESPACE}-pods",
+                validation_actions=["Deny"],
+                match_resources=kubernetes.admissionregistration.v1.MatchResourcesArgs(
+                    namespace_selector=kubernetes.meta.v1.LabelSelectorArgs(
+                        match_labels={"kubernetes.io/metadata.name": NAMESPACE}
+                    )
+                ),
+            ),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
+        )
+
+    def _network_policies(self, name: str, labels: Mapping[str, str], namespace: pulumi.Resource) -> None:
+        """Let pods of the namespace talk to each other, and nobody else to them."""
+        everyone = kubernetes.meta.v1.LabelSelectorArgs()
+        kubernetes.networking.v1.NetworkPolicy(
+            f"{name}-among-themselves",
+            metadata=_metadata("among-themselves", NAMESPACE, labels=labels),
+            spec=kubernetes.networking.v1.NetworkPolicySpecArgs(
+                pod_selector=everyone,
+                policy_types=["Ingress"],
+                ingress=[
+                    kubernetes.networking.v1.NetworkPolicyIngressRuleArgs(
+                        from_=[kubernetes.networking.v1.NetworkPolicyPeerArgs(pod_selector=everyone)]
+                    )
+                ],
+            ),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
+        )
 
     def _share(
         self, name: str, source: FileSystemVolume, labels: Mapping[str, str], namespace: pulumi.Resource
@@ -77,6 +192,8 @@ class Training(pulumi.ComponentResource):
                 access_modes=["ReadWriteMany"],
                 storage_class_name="",
                 persistent_volume_reclaim_policy="Retain",
+                # Common data loaders lock files.
+                mount_options=["flock"],
                 claim_ref=kubernetes.core.v1.ObjectReferenceArgs(namespace=NAMESPACE, name=CLAIM),
                 csi=kubernetes.core.v1.CSIPersistentVolumeSourceArgs(
                     driver=source.driver,

@@ -27,7 +27,8 @@ ADD_ONS = (
     AddOn(
         name="vpc-cni",
         before_nodes=True,
-        values={"env": {"MINIMUM_IP_TARGET": "12", "WARM_IP_TARGET": "4"}},
+        # Without the agent of network policies they are stored and never enforced.
+        values={"enableNetworkPolicy": "true", "env": {"MINIMUM_IP_TARGET": "12", "WARM_IP_TARGET": "4"}},
         service_account="aws-node",
     ),
     AddOn(name="kube-proxy", before_nodes=True),
@@ -94,10 +95,12 @@ class ManagedAddOns(pulumi.ComponentResource):
                 opts=child,
             )
         # The volumes are made by hand, so the driver only has to find them; AWS's own policy would let it make more.
+        # The action knows no resource: limited to one it would allow nothing.
         look = Statement(
             sid="FindFileSystems",
             actions=["fsx:DescribeFileSystems"],
-            resources=[account.arn("fsx:file-system/*")],
+            resources=["*"],
+            conditions={"StringEquals": {"aws:RequestedRegion": account.region}},
         )
         return role, aws.iam.RolePolicy(
             f"{self._name}-{add_on}-rights", role=role.id, policy=document(look), opts=child

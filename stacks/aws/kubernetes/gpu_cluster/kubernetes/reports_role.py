@@ -19,10 +19,16 @@ IMAGE: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportsRoleArgs:
-    """Whose role it is."""
+    """Whose role it is.
+
+    Attributes:
+        cluster_name: of the Kubernetes cluster.
+        metric_cluster: name of the cluster whose metrics the pods publish.
+    """
 
     account: Account
     cluster_name: pulumi.Input[str]
+    metric_cluster: str
 
 
 class ReportsRole(pulumi.ComponentResource):
@@ -34,7 +40,9 @@ class ReportsRole(pulumi.ComponentResource):
         super().__init__("gpucluster:aws:ReportsRole", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         role = aws.iam.Role(f"{name}-role", assume_role_policy=pod_trust(args.account), opts=child)
-        rights = aws.iam.RolePolicy(f"{name}-rights", role=role.id, policy=document(publish_busy_gpus()), opts=child)
+        rights = aws.iam.RolePolicy(
+            f"{name}-rights", role=role.id, policy=document(publish_busy_gpus(args.metric_cluster)), opts=child
+        )
         # A pod that starts before the association exists never gets the role.
         self.association = aws.eks.PodIdentityAssociation(
             f"{name}-association",

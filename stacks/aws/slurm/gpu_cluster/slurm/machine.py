@@ -59,7 +59,7 @@ class Machine(pulumi.ComponentResource):
             ebs_optimized=True,
             monitoring=True,
             metadata_options=aws.ec2.InstanceMetadataOptionsArgs(
-                http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=2
+                http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
             root_block_device=aws.ec2.InstanceRootBlockDeviceArgs(
                 volume_type="gp3",

@@ -18,11 +18,13 @@ class MachineBoot:
     cluster_name: str
     region: str
     node_type: NodeType
-    node_count: int
     scripts: Mapping[str, str]
     foundation: Foundation
     partition: pulumi.Input[str]
     secret_id: pulumi.Input[str]
+    users_id: pulumi.Input[str]
+    login_role: str = "login"
+    job_environment: str
 
     def user_data_base64(
         self,
@@ -47,7 +49,8 @@ class MachineBoot:
                 controller_address=known["controller_address"],
                 region=self.region,
                 secret_id=known["secret_id"],
-                node_count=self.node_count,
+                users_id=known["users_id"],
+                login_role=self.login_role,
                 gpus_per_node=self.node_type.gpus_per_node,
                 gpu_type=self.node_type.gpu_type,
                 # The drivers name their device files as the software is named: /dev/nvidia0, /dev/neuron0.
@@ -63,6 +66,7 @@ class MachineBoot:
                 database_authority=keeper.authority if keeper else "",
                 spot=spot,
                 busy_metric=busy_metric,
+                job_environment=self.job_environment,
             )
             return user_data_base64(environment, self.scripts)
 
@@ -70,6 +74,7 @@ class MachineBoot:
             "partition": self.partition,
             "controller_address": controller_address,
             "secret_id": self.secret_id,
+            "users_id": self.users_id,
             "shared_source": self.foundation.file_system_mount_source,
             "shared_path": self.foundation.file_system_mount_path,
             "bucket": self.foundation.bucket_name,

@@ -62,8 +62,8 @@ class Nodes(pulumi.ComponentResource):
             metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled",
                 http_tokens="required",
-                # Two hops, so that containers on the node reach the metadata service too.
-                http_put_response_hop_limit=2,
+                # One hop: answers do not get into a container with a network of its own.
+                http_put_response_hop_limit=1,
             ),
             block_device_mappings=[
                 aws.ec2.LaunchTemplateBlockDeviceMappingArgs(

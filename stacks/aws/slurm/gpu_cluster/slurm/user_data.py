@@ -12,6 +12,23 @@ from pathlib import Path
 USER_DATA_LIMIT_BYTES = 16 * 1024
 ENVIRONMENT_PATH = "/etc/gpu-cluster/node.env"
 SCRIPT_FOLDER = "/opt/gpu-cluster"
+# Scripts that only some roles run, by the first letters of their names: user-data is short.
+_ONLY_FOR = {
+    "accounting": ("controller",),
+    "busy_gpus": ("compute",),
+    "compute": ("compute",),
+    "controller": ("controller",),
+    "epilog": ("compute",),
+    "fabric_check": ("compute",),
+    "health_check": ("compute",),
+    "interruption": ("compute",),
+    "login": ("login",),
+    "metric_": ("compute",),
+    "prolog": ("compute",),
+    "scratch": ("compute",),
+    "slurm_conf": ("controller", "login"),
+    "watches": ("compute",),
+}
 _HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*['\"]?(\w+)['\"]?")
 
 
@@ -28,6 +45,8 @@ class NodeEnvironment:
         database_host: of the accounting database; empty for none, and for machines that do not need it.
         spot: whether to watch for the notice of an interruption.
         busy_metric: whether to publish how many accelerators are busy.
+        login_role: of the machine on which ordinary users work.
+        job_environment: `container`, `venv` or `modules`.
     """
 
     role: str
@@ -36,7 +55,7 @@ class NodeEnvironment:
     controller_address: str
     region: str
     secret_id: str
-    node_count: int
+    users_id: str
     gpus_per_node: int
     gpu_type: str
     accelerator_device: str
@@ -51,6 +70,8 @@ class NodeEnvironment:
     database_authority: str = ""
     spot: bool = False
     busy_metric: bool = False
+    login_role: str = "login"
+    job_environment: str = "container"
 
 
 def environment_file(environment: NodeEnvironment) -> str:
@@ -63,8 +84,8 @@ def environment_file(environment: NodeEnvironment) -> str:
         "CONTROLLER_ADDRESS": environment.controller_address,
         "REGION": environment.region,
         "SECRET_ID": environment.secret_id,
-        # The bootstrap sizes Slurm's node table from this; with no node running it still has to be 1.
-        "NODE_COUNT": str(max(environment.node_count, 1)),
+        "USERS_ID": environment.users_id,
+        "LOGIN_ROLE": environment.login_role,
         "GPUS_PER_NODE": str(environment.gpus_per_node),
         "GPU_TYPE": environment.gpu_type,
         "ACCELERATOR_DEVICE": environment.accelerator_device,
@@ -79,6 +100,7 @@ def environment_file(environment: NodeEnvironment) -> str:
         "DATABASE_CA": environment.database_authority,
         "SPOT": "yes" if environment.spot else "no",
         "BUSY_METRIC": "yes" if environment.busy_metric else "no",
+        "JOB_ENVIRONMENT": environment.job_environment,
     }
     return "".join(f"CLUSTER_{name}={shell_quoted(value)}\n" for name, value in variables.items())
 
@@ -89,15 +111,22 @@ def shell_quoted(value: str) -> str:
 
 
 def read_scripts(folder: Path) -> dict[str, str]:
-    """Read the bootstrap scripts by file name.
+    """Read the bootstrap scripts, and the table of software that they install, by file name.
 
     Raises:
         UserDataError: if the folder has no bootstrap.sh.
     """
-    scripts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sh"))}
+    found = sorted((*folder.glob("*.sh"), *folder.glob("*.csv")))
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in found}
     if "bootstrap.sh" not in scripts:
         raise UserDataError(f"no bootstrap.sh in {folder}: the project needs its folder of bootstrap scripts")
     return scripts
+
+
+def for_role(role: str, scripts: Mapping[str, str]) -> dict[str, str]:
+    """Leave out the scripts that other roles run; whoever adds one of his own has it everywhere."""
+    foreign = tuple(start for start, roles in _ONLY_FOR.items() if role not in roles)
+    return {name: script for name, script in scripts.items() if not name.startswith(foreign)}
 
 
 def without_comments(script: str) -> str:
@@ -121,7 +150,7 @@ def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> st
     files = [{"path": ENVIRONMENT_PATH, "permissions": "0644", "content": environment_file(environment)}]
     files.extend(
         {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": without_comments(content)}
-        for name, content in sorted(scripts.items())
+        for name, content in sorted(for_role(environment.role, scripts).items())
     )
     body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}
     return "#cloud-config\n" + json.dumps(body, ensure_ascii=False, indent=0) + "\n"

@@ -104,12 +104,12 @@ class Machine(pulumi.ComponentResource):
                 boot_diagnostics=compute.BootDiagnosticsArgs(enabled=True)
             ),
             tags=args.tags,
-            # Azure cannot change custom data of a machine that exists. The new one takes over the interface, so the old
-            # one has to go first.
+            # Azure cannot change custom data of a machine that exists, and a new controller has no queue: other custom
+            # data waits for the next machine. That one takes over the interface, so the old one has to go first.
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=list(args.after),
-                replace_on_changes=["osProfile.customData"],
+                ignore_changes=["osProfile.customData"],
                 delete_before_replace=True,
             ),
         )

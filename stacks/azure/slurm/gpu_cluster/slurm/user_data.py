@@ -33,8 +33,8 @@ class NodeEnvironment:
     controller_address: str
     region: str
     secret_id: str
+    users_id: str
     identity_client_id: str
-    node_count: int
     gpus_per_node: int
     gpu_type: str
     fabric: str
@@ -47,6 +47,7 @@ class NodeEnvironment:
     database_secret_id: str = ""
     spot: str = "no"
     busy_metric: str = "no"
+    job_environment: str = "container"
 
 
 def shell_quoted(value: str) -> str:
@@ -61,12 +62,13 @@ def environment_file(environment: NodeEnvironment) -> str:
 
 
 def read_scripts(folder: Path) -> dict[str, str]:
-    """Read the boot scripts by file name.
+    """Read the boot scripts, and the table of software that they install, by file name.
 
     Raises:
         UserDataError: if the folder has no bootstrap.sh.
     """
-    scripts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sh"))}
+    found = sorted((*folder.glob("*.sh"), *folder.glob("*.csv")))
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in found}
     if "bootstrap.sh" not in scripts:
         raise UserDataError(f"no bootstrap.sh in {folder}: the project needs its folder of boot scripts")
     return scripts

@@ -13,7 +13,12 @@ from gpu_cluster.slurm.user_data import metadata_with
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadMachineArgs:
-    """What a head machine is made of, and who may log in to it."""
+    """What a head machine is made of, and who may log in to it.
+
+    Attributes:
+        administrators: IAM members with a login by IAM that may become root.
+        tunnel_members: IAM members who reach SSH; their accounts and keys are those of the cluster's list.
+    """
 
     cluster_name: str
     role: str
@@ -25,6 +30,7 @@ class HeadMachineArgs:
     key_id: pulumi.Input[str]
     user_data: pulumi.Input[str]
     administrators: Sequence[str]
+    tunnel_members: Sequence[str]
     labels: Mapping[str, str]
 
 
@@ -97,23 +103,31 @@ class Head(pulumi.ComponentResource):
             metadata=pulumi.Output.from_input(args.user_data).apply(metadata_with),
             allow_stopping_for_update=True,
             labels=labels,
-            # A new minor image must not replace a machine that holds Slurm's state; see README.md, Re-image.
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["bootDisk.initializeParams.image"]),
+            # A new minor image must not replace a machine that holds Slurm's state, and cloud-init writes the files of
+            # user data at a machine's first boot alone.
+            opts=pulumi.ResourceOptions(
+                parent=self, ignore_changes=["bootDisk.initializeParams.image", 'metadata["user-data"]']
+            ),
         )
         for number, member in enumerate(args.administrators, start=1):
             self._let_log_in(f"{args.cluster_name}-{args.role}-operator-{number}", member, args)
+        for number, member in enumerate(args.tunnel_members, start=1):
+            self._let_through(f"{args.cluster_name}-{args.role}-user-{number}", member, args)
         self.register_outputs({"instance": self.instance.name})
 
-    def _let_log_in(self, name: str, member: str, args: HeadMachineArgs) -> None:
-        child = pulumi.ResourceOptions(parent=self)
+    def _let_through(self, name: str, member: str, args: HeadMachineArgs) -> None:
         iap.TunnelInstanceIAMMember(
             f"{name}-tunnel",
             instance=self.instance.name,
             zone=args.zone,
             role="roles/iap.tunnelResourceAccessor",
             member=member,
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self),
         )
+
+    def _let_log_in(self, name: str, member: str, args: HeadMachineArgs) -> None:
+        child = pulumi.ResourceOptions(parent=self)
+        self._let_through(name, member, args)
         compute.InstanceIAMMember(
             f"{name}-login",
             instance_name=self.instance.name,

@@ -16,13 +16,14 @@ class BootValues:
 
     place: Place
     node_type: NodeType
-    node_count: int
     partition: str
     shared_path: str
     controller_address: pulumi.Input[str]
     secret_id: pulumi.Input[str]
+    users_id: pulumi.Input[str]
     shared_source: pulumi.Input[str]
     bucket_name: pulumi.Input[str]
+    job_environment: str
 
 
 def user_data(
@@ -37,7 +38,13 @@ def user_data(
     """User data of a role; the database is told to the machines that use it."""
 
     def render(
-        controller_address: str, secret_id: str, shared_source: str, bucket_name: str, database: Database
+        *,
+        controller_address: str,
+        secret_id: str,
+        users_id: str,
+        shared_source: str,
+        bucket_name: str,
+        database: Database,
     ) -> str:
         environment = NodeEnvironment(
             role=role,
@@ -46,7 +53,7 @@ def user_data(
             controller_address=controller_address,
             region=values.place.region,
             secret_id=secret_id,
-            node_count=values.node_count,
+            users_id=users_id,
             node_type=values.node_type,
             shared_source=shared_source,
             shared_path=values.shared_path,
@@ -55,12 +62,14 @@ def user_data(
             database=database if role == "controller" else Database(host=database.host),
             spot=spot,
             busy_metric=busy_metric,
+            job_environment=values.job_environment,
         )
         return render_user_data(environment, scripts)
 
     return pulumi.Output.all(
         controller_address=values.controller_address,
         secret_id=values.secret_id,
+        users_id=values.users_id,
         shared_source=values.shared_source,
         bucket_name=values.bucket_name,
         database=database,

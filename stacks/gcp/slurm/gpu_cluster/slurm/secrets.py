@@ -24,6 +24,7 @@ class ClusterSecretsArgs:
     compute_email: pulumi.Input[str]
     login_email: pulumi.Input[str]
     database_password: pulumi.Input[str] | None
+    user_list: str
     labels: Mapping[str, str]
     services: Sequence[pulumi.Resource]
 
@@ -32,6 +33,7 @@ class ClusterSecrets(pulumi.ComponentResource):
     """Secrets in one region, encrypted with the cluster's key; nobody but the named machines reads them."""
 
     slurm_key: secretmanager.Secret
+    user_list: secretmanager.Secret
     database_password: secretmanager.Secret | None
 
     def __init__(self, name: str, args: ClusterSecretsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -43,12 +45,16 @@ class ClusterSecrets(pulumi.ComponentResource):
         )
         # Only the container: the controller makes the value at its first boot, so that it is never in Pulumi's state.
         self.slurm_key = self._secret("munge-key")
+        # Beside the key, so that machines read both by the same few lines; a new version replaces no machine.
+        self.user_list = self._secret("users")
         for role, email in (
             ("controller", args.controller_email),
             ("compute", args.compute_email),
             ("login", args.login_email),
         ):
             self._grant("munge-key", self.slurm_key, f"{role}-reader", READER, email)
+            self._grant("users", self.user_list, f"{role}-reader", READER, email)
+        self._give("users", self.user_list, args.user_list)
         self._grant("munge-key", self.slurm_key, "controller-writer", WRITER, args.controller_email)
         self.database_password = None
         if args.database_password is not None:
@@ -58,13 +64,13 @@ class ClusterSecrets(pulumi.ComponentResource):
     def _password(self, value: pulumi.Input[str]) -> secretmanager.Secret:
         secret = self._secret("database-password")
         self._grant("database-password", secret, "controller-reader", READER, self._args.controller_email)
-        secretmanager.SecretVersion(
-            f"{self._args.cluster_name}-database-password",
-            secret=secret.id,
-            secret_data=value,
-            opts=self._child,
-        )
+        self._give("database-password", secret, value)
         return secret
+
+    def _give(self, what: str, secret: secretmanager.Secret, value: pulumi.Input[str]) -> None:
+        secretmanager.SecretVersion(
+            f"{self._args.cluster_name}-{what}", secret=secret.id, secret_data=value, opts=self._child
+        )
 
     def _secret(self, what: str) -> secretmanager.Secret:
         args = self._args

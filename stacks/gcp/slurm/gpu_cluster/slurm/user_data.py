@@ -41,7 +41,7 @@ class NodeEnvironment:
     controller_address: str
     region: str
     secret_id: str
-    node_count: int
+    users_id: str
     node_type: NodeType
     shared_source: str
     shared_path: str
@@ -49,6 +49,7 @@ class NodeEnvironment:
     database: Database = NO_DATABASE
     spot: bool = False
     busy_metric: bool = False
+    job_environment: str = "container"
 
     def lines(self) -> str:
         """The environment file, one quoted variable per line."""
@@ -62,8 +63,7 @@ class NodeEnvironment:
             "CLUSTER_CONTROLLER_ADDRESS": self.controller_address,
             "CLUSTER_REGION": self.region,
             "CLUSTER_SECRET_ID": self.secret_id,
-            # Slurm sizes its node table by this; a cluster without running nodes still needs one place.
-            "CLUSTER_NODE_COUNT": str(max(self.node_count, 1)),
+            "CLUSTER_USERS_ID": self.users_id,
             "CLUSTER_GPUS_PER_NODE": str(self.node_type.gpus_per_node if with_gpus else 0),
             "CLUSTER_GPU_TYPE": self.node_type.gpu_type if with_gpus else "",
             "CLUSTER_FABRIC": self.node_type.fabric if with_gpus else "none",
@@ -77,13 +77,15 @@ class NodeEnvironment:
             "CLUSTER_DATABASE_CA": self.database.certificate_base64,
             "CLUSTER_SPOT": "yes" if self.spot else "no",
             "CLUSTER_BUSY_METRIC": "yes" if self.busy_metric else "no",
+            "CLUSTER_JOB_ENVIRONMENT": self.job_environment,
         }
         return "".join(f"{name}={_quote(value)}\n" for name, value in variables.items())
 
 
 def read_scripts(folder: Path) -> dict[str, str]:
-    """Scripts of the `node/` folder by file name. Raises UserDataError if there is no bootstrap.sh."""
-    scripts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sh"))}
+    """Scripts and table of software of `node/`, by file name. Raises UserDataError if there is no bootstrap.sh."""
+    found = sorted((*folder.glob("*.sh"), *folder.glob("*.csv")))
+    scripts = {path.name: path.read_text(encoding="utf-8") for path in found}
     if "bootstrap.sh" not in scripts:
         raise UserDataError(f"{folder} has no bootstrap.sh: the project needs its folder node/ with the boot scripts")
     return scripts

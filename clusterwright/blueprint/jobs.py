@@ -1,0 +1,208 @@
+"""How jobs find their software and data: a container image, a virtual environment or modules, and paths they share."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic.json_schema import WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from clusterwright.blueprint.fields import Section
+
+#: Where every machine of a cluster mounts the shared file system.
+SHARED_PATH = "/shared"
+#: Squash files are what Enroot makes of an image.
+SQUASH_FILE = ".sqsh"
+#: Paths and names that need no quotes in shell, YAML or an argument of Slurm.
+_PATH = r"/[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)*"
+_SHARED = rf"{SHARED_PATH}(/[A-Za-z0-9._+-]+)+"
+_MODULE = r"[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9][A-Za-z0-9._+-]*){0,4}"
+#: The distribution specification's repository, tag and digest; a registry is a host name with a dot, or with a port.
+_HOST = r"([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(:[0-9]{1,5})?|[A-Za-z0-9-]+:[0-9]{1,5})"
+_COMPONENT = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
+_REPOSITORY = rf"({_HOST}/)?{_COMPONENT}(/{_COMPONENT})*"
+_TAG, _DIGEST = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", r"sha256:[0-9a-f]{64}"
+_REFERENCE = rf"{_REPOSITORY}(:{_TAG}|(:{_TAG})?@{_DIGEST})"
+#: A name of Hugging Face: organisation and model, or a model alone.
+_HUB_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
+_LONGEST = 1000
+
+
+def _refused(message: str, advice: str, **values: str) -> PydanticCustomError:
+    shown = {name: repr(value) for name, value in values.items()}
+    return PydanticCustomError("identifier", message, {**shown, "help": advice})
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return len(text) <= _LONGEST and re.fullmatch(pattern, text) is not None
+
+
+def _path(text: str, example: str = f"for example {SHARED_PATH}/Megatron-LM") -> str:
+    if not text.startswith("/"):
+        raise _refused("{found} is not an absolute path, and jobs start in a folder of their own", example, found=text)
+    if any(part in (".", "..") for part in text.split("/")) or not _matches(_PATH, text):
+        raise _refused("{found} is not a plain path: letters, digits and / . _ + - only", example, found=text)
+    return text
+
+
+def _shared_path(text: str) -> str:
+    example = f"for example {SHARED_PATH}/datasets/corpus"
+    _path(text, example)
+    if not _matches(_SHARED, text):
+        message = "{found} is not on the shared file system, so the nodes do not see it"
+        raise _refused(message, f"every node mounts that at {SHARED_PATH}; {example}", found=text)
+    return text
+
+
+def _image(text: str) -> str:
+    example = f"for example registry.example.com/team/megatron:1.0, or {SHARED_PATH}/images/megatron{SQUASH_FILE}"
+    if text.startswith(("/", "./", "../", "~")):
+        path = _shared_path(text)
+        if not path.endswith(SQUASH_FILE):
+            message = "{found} is not a squash file, the form in which Enroot reads an image from a path"
+            raise _refused(message, f"make it with: enroot import -o {SHARED_PATH}/images/NAME{SQUASH_FILE} docker://IMAGE",
+                           found=text)  # fmt: skip
+        return path
+    if "://" in text or "#" in text:
+        message = "{found} is not the name of an image as registries have it"
+        raise _refused(message, f"leave the scheme out and write / for #; {example}", found=text)
+    if _matches(_REPOSITORY, text):
+        message = "{found} names no version, so a restarted job could find another image"
+        raise _refused(message, f"add a tag or a digest; {example}", found=text)
+    if not _matches(_REFERENCE, text):
+        message = "{found} is not the name of an image: REGISTRY/NAME:TAG, the name in lower-case letters"
+        raise _refused(message, example, found=text)
+    if text.endswith(":latest"):
+        message = "{found} changes with every release, so a restarted job could find another image"
+        raise _refused(message, f"name one version; {example}", found=text)
+    return text
+
+
+def _module(text: str) -> str:
+    if not _matches(_MODULE, text):
+        raise _refused("{found} is not the name of a module", "for example cuda/12.8", found=text)
+    return text
+
+
+def _tokenizer(text: str) -> str:
+    if text.startswith(("/", ".", "~")):
+        return _shared_path(text)
+    if not _matches(_HUB_NAME, text):
+        advice = f"for example {SHARED_PATH}/tokenizers/gpt2, or a name of Hugging Face such as openai-community/gpt2"
+        raise _refused("{found} is neither a path nor a name of Hugging Face", advice, found=text)
+    return text
+
+
+def _pattern(*patterns: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^({'|'.join(patterns)})$"})
+
+
+PlainPath = Annotated[str, AfterValidator(_path), _pattern(_PATH)]
+SharedPath = Annotated[str, AfterValidator(_shared_path), _pattern(_SHARED)]
+Image = Annotated[str, AfterValidator(_image), _pattern(_REFERENCE, rf"{_SHARED}\{SQUASH_FILE}")]
+Module = Annotated[str, AfterValidator(_module), _pattern(_MODULE)]
+Tokenizer = Annotated[str, AfterValidator(_tokenizer), _pattern(_SHARED, _HUB_NAME)]
+
+#: The key that belongs to each environment.
+_KEY = {"container": "image", "venv": "venv", "modules": "modules"}
+
+
+#: Registries that a node without internet does not reach; a name without a registry is in the default one.
+_PUBLIC = re.compile(
+    r"((docker|quay|nvcr|ghcr|gcr|registry\.gitlab)\.(io|com)|[a-z0-9-]+\.(docker|gcr)\.io|[a-z0-9-]+-docker\.pkg\.dev"
+    r"|public\.ecr\.aws|mcr\.microsoft\.com|registry\.k8s\.io)"
+)
+
+
+def public_registry(image: str) -> str:
+    """Return the public registry that an image is in; empty for a file, and for a registry that may be one's own.
+
+    >>> public_registry("nvcr.io/nvidia/pytorch:26.04-py3"), public_registry("registry.example.com:5000/a:1")
+    ('nvcr.io', '')
+    """
+    if image.startswith("/"):
+        return ""
+    first, slash, _ = image.partition("/")
+    if not slash or not re.fullmatch(_HOST, first):
+        return "docker.io"
+    return first if _PUBLIC.fullmatch(first) else ""
+
+
+class Jobs(Section):
+    """Software and data of the training job; what is left out, `launch/submit.sh` asks for."""
+
+    environment: Literal["container", "venv", "modules"] = Field(
+        "container",
+        description="container: an image, run by Enroot and Pyxis under Slurm; venv: a Python virtual environment on "
+        "shared storage; modules: environment modules, loaded with `module load`",
+    )
+    image: Image | None = Field(
+        None,
+        description="image with PyTorch, Transformer Engine and Megatron-LM's requirements: REGISTRY/NAME:TAG, or a "
+        f"squash file on shared storage such as {SHARED_PATH}/images/megatron.sqsh",
+    )
+    internet: bool = Field(
+        True,
+        description="whether the nodes reach the internet; if not, image and tokenizer have to be on shared storage or "
+        "in a registry of your network",
+    )
+    venv: SharedPath | None = Field(
+        None, description=f"environment venv: its folder on shared storage, for example {SHARED_PATH}/venvs/megatron"
+    )
+    modules: Annotated[list[Module], Field(min_length=1, max_length=20)] | None = Field(
+        None, description="environment modules: what is loaded, in this order, for example [cuda/12.8, pytorch/2.8]"
+    )
+    megatron: PlainPath = Field(
+        f"{SHARED_PATH}/Megatron-LM", description="folder of Megatron-LM: on shared storage, or within the image"
+    )
+    data: SharedPath | None = Field(
+        None,
+        description="tokenised data: the path of Megatron-LM's .bin and .idx files without that ending; made-up tokens "
+        "by default",
+    )
+    tokenizer: Tokenizer | None = Field(
+        None, description=f"folder such as {SHARED_PATH}/tokenizers/gpt2, or a name of Hugging Face; needed with data"
+    )
+    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="peak learning rate, for example 6e-5; needed with data, given here or to the script"
+    )
+    checkpoints: SharedPath | None = Field(
+        None, description=f"folder of the checkpoints; {SHARED_PATH}/checkpoints/NAME by default"
+    )
+
+    @model_validator(mode="after")
+    def _one_environment(self) -> "Jobs":
+        for environment, key in _KEY.items():
+            if environment != self.environment and getattr(self, key) is not None:
+                raise PydanticCustomError(
+                    "identifier",
+                    "{key} belongs to environment: {environment}, and jobs use environment: {chosen}",
+                    {
+                        "key": key,
+                        "environment": environment,
+                        "chosen": self.environment,
+                        "at": key,
+                        "help": f"remove {key}, or set environment: {environment}",
+                    },
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _megatron_is_reached(self) -> "Jobs":
+        if self.environment != "container" and not _matches(_SHARED, self.megatron):
+            raise PydanticCustomError(
+                "identifier",
+                "{found} is not on the shared file system, and without an image the nodes have nothing else",
+                {"found": repr(self.megatron), "at": "megatron", "help": f"for example {SHARED_PATH}/Megatron-LM"},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _data_is_complete(self) -> "Jobs":
+        if self.data is not None and self.tokenizer is None:
+            raise PydanticCustomError(
+                "identifier",
+                "data is named without the tokenizer that made it",
+                {"at": "data", "help": f"add tokenizer: {SHARED_PATH}/tokenizers/NAME, or a name of Hugging Face"},
+            )
+        return self

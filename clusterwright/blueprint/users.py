@@ -1,0 +1,84 @@
+"""Who works on the cluster: users and groups of the blueprint, and where their identity comes from."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.json_schema import WithJsonSchema
+
+from clusterwright.blueprint import user_list
+from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.problems import Problem
+
+#: `local`: the list of the blueprint, the same on every machine; `directory`: accounts of the site's own LDAP.
+Identity = Literal["local", "directory"]
+
+_Name = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{user_list.NAME}$"})]
+_Number = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 1100, "maximum": 99_999})]
+
+
+class UserSection(Section):
+    """A user, with the same number and home on every machine."""
+
+    name: _Name = Field(description="login name: up to 32 lower-case letters, digits, hyphens, underscores")
+    uid: _Number = Field(description="number on every machine, 1100 to 59999; never given to a second person")
+    groups: Annotated[list[_Name], Field(max_length=64)] = Field(
+        default_factory=list, description="further groups, of cluster.groups; everybody has a group of the own name"
+    )
+    ssh_keys: Annotated[list[str], Field(max_length=16)] = Field(
+        description="public keys, each the line of a .pub file; [] for a user who does not log in"
+    )
+    administrator: bool = Field(False, description="may become root on controller and login machine")
+
+
+class GroupSection(Section):
+    """A group of users, with the same number on every machine."""
+
+    name: _Name = Field(description="up to 32 lower-case letters, digits, hyphens, underscores")
+    gid: _Number = Field(description="number on every machine, 1100 to 59999")
+
+
+def list_of(users: list[UserSection], groups: list[GroupSection]) -> tuple[list[user_list.User], list[user_list.Group]]:
+    """Return users and groups as the rules and the plan hold them."""
+    return (
+        [
+            user_list.User(
+                name=user.name,
+                uid=user.uid,
+                groups=tuple(user.groups),
+                ssh_keys=tuple(user.ssh_keys),
+                administrator=user.administrator,
+            )
+            for user in users
+        ],
+        [user_list.Group(name=group.name, gid=group.gid) for group in groups],
+    )
+
+
+def user_problems(
+    users: list[UserSection], groups: list[GroupSection], identity: Identity, clouds: list[str]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the list, and `USR008` for accounts that nothing would make.
+
+    Args:
+        users: of the blueprint.
+        groups: of the blueprint.
+        identity: where accounts come from.
+        clouds: targets whose machines the stacks set up.
+    """
+    for fault in user_list.faults(*list_of(users, groups)):
+        yield Problem(id=fault.id, path=("cluster", *fault.path), message=fault.message, help=fault.help)
+    if identity == "directory" and clouds:
+        yield Problem(
+            id="USR008",
+            path=("cluster", "identity"),
+            message=f"the stacks for {', '.join(clouds)} do not join machines to a directory, so nobody could submit",
+            help="set identity: local and list users by its uids, or keep onprem alone",
+        )
+    if identity == "directory" and (users or groups):
+        yield Problem(
+            id="USR008",
+            path=("cluster", "users" if users else "groups"),
+            message="accounts come from the directory, so that this list would be made nowhere",
+            help="leave users and groups out, or set identity: local",
+        )

@@ -1,0 +1,128 @@
+"""Secrets that stand in the program or in scripts as they are: a text under a name that says so."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from clusterwright.checks.preflight.shell import is_script, lines
+from clusterwright.checks.results import Outcome, Place
+from clusterwright.checks.subject import Subject
+
+_NAME = re.compile(
+    r"(?i)(^|_|-|[a-z])(pass(word|wd|phrase)|pwd|(auth|access|api|bearer|session|hf|wandb)_?token|(client|shared|app)_?secret|"
+    r"api_?key|access_?key|secret_?key|private_?key|secret_(data|string|value))$"
+)
+_NO_SECRET = re.compile(r"(?i)(_id|_ids|_name|_arn|_url|_path|_file|_rotation|_days|_policy|_length)$")
+#: Texts that name a secret, or stand in the place of one.
+_REFERENCE = re.compile(
+    r"^(|arn:.*|projects/.*|/.*|https?://.*|\$.*|<.*>|\{.*\}|[a-z_]+:.*|[A-Z_]+|none|null|true|false)$"
+)
+_LEAST_SIGNS = 4
+_SHELL = re.compile(
+    r"(?i)\b([A-Za-z_]*(?:PASS(?:WORD|WD|PHRASE)?|TOKEN|SECRET|API_?KEY|ACCESS_?KEY|StoragePass))=[\"']?([^\s\"'$`;|&)(<>]{4,})"
+)
+_OPTION = re.compile(
+    r"(?<!\S)(?:--password|--passwd|--token|--secret)[= ][\"']?([^\s\"'$`;|&)(<>-][^\s\"'$`;|&)(<>]{3,})"
+)
+_LOGIN = re.compile(r"\bcurl\b.*\s(?:-u|--user)[= ]?[\"']?[^\s\"':$]+:([^\s\"'$`]{3,})")
+_BEARER = re.compile(r"(?i)authorization:\s*(?:bearer|basic)\s+([A-Za-z0-9+/=._-]{12,})")
+_SKIPPED = re.compile(r"(^|/)(tests?|\.venv[^/]*|__pycache__|node_modules)/")
+#: Calls whose second argument stands for what the first one names.
+_WITH_DEFAULT = ("get", "getenv", "setdefault", "get_secret", "setenv")
+_FIX = "replace the secret where it was used, and take the new one from pulumi config set --secret or the cloud's store"
+
+
+def literal_secrets(subject: Subject) -> Iterator[Outcome]:
+    """Find texts of the program and of scripts that their names call secrets."""
+    for name, content in subject.project.files.items():
+        if _SKIPPED.search(name):
+            continue
+        found = _of_python(content) if name.endswith(".py") else _of_shell(content) if is_script(name, content) else ()
+        for line, what in found:
+            yield Outcome(
+                status="FAIL",
+                message=f"{name} holds {what} in plain text",
+                fix=_FIX,
+                place=Place(file=subject.project.shown(name), line=line, column=1),
+            )
+
+
+def _is_secret(name: str, value: object) -> bool:
+    sounds = _NAME.search(name) and not _NO_SECRET.search(name)
+    if not sounds or not isinstance(value, str) or len(value) < _LEAST_SIGNS or _REFERENCE.match(value):
+        return False
+    # A name of the secret in another spelling.
+    plain_name, plain_value = (re.sub(r"[^a-z0-9]", "", one.lower()) for one in (name, value))
+    return plain_value not in plain_name and plain_name not in plain_value
+
+
+def _of_python(content: str) -> Iterator[tuple[int, str]]:
+    try:
+        tree = ast.parse(content)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        for name, value in _named(node):
+            literal = _literal(value)
+            if _is_secret(name, literal):
+                yield value.lineno, f"a text called {name}"
+
+
+def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a node gives to values: arguments, variables, keys, defaults."""
+    if isinstance(node, ast.Call):
+        yield from ((one.arg, one.value) for one in node.keywords if one.arg)
+        function = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        first = _literal(node.args[0]) if node.args else None
+        called = function or (node.func.id if isinstance(node.func, ast.Name) else "")
+        if _NAME.search(called.strip("_")) and isinstance(first, str):
+            yield called, node.args[0]
+        if isinstance(first, str) and function in _WITH_DEFAULT:
+            yield from ((first, one) for one in node.args[1:])
+    elif isinstance(node, ast.Assign):
+        yield from ((_last(target), node.value) for target in node.targets)
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield _last(node.target), node.value
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield str(_literal(key)) if key is not None else "", value
+    elif isinstance(node, ast.arguments):
+        positional = [*node.posonlyargs, *node.args]
+        given = positional[len(positional) - len(node.defaults) :]
+        yield from ((one.arg, value) for one, value in zip(given, node.defaults, strict=True))
+        keyed = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+        yield from ((one.arg, value) for one, value in keyed if value is not None)
+
+
+def _last(target: ast.expr) -> str:
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    if isinstance(target, ast.Subscript):
+        return str(_literal(target.slice) or "")
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _literal(node: ast.expr) -> object:
+    # pulumi.Output.secret("text") hides it from the state, not from the program.
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "secret" and node.args:
+        return _literal(node.args[0])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _literal(node.left), _literal(node.right)
+        return left + right if isinstance(left, str) and isinstance(right, str) else None
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _of_shell(content: str) -> Iterator[tuple[int, str]]:
+    for line in lines(content):
+        named = [(name, value) for name, value in _SHELL.findall(line.text) if _is_value(name, value)]
+        if named:
+            yield line.number, f"a value of {named[0][0]}"
+        elif _OPTION.search(line.text) or _LOGIN.search(line.text):
+            yield line.number, "a password of a command"
+        elif _BEARER.search(line.text):
+            yield line.number, "a login of a request"
+
+
+def _is_value(name: str, value: str) -> bool:
+    ours = re.search(r"(?i)(_ID|_NAME|_ARN|_URL|_PATH|_FILE)$", name)
+    return not ours and not _REFERENCE.match(value) and "no_password" not in value

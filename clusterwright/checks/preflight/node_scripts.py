@@ -1,0 +1,142 @@
+"""What the scripts of a Slurm node have to do: settings of Slurm with their values, and steps that nothing replaces."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterwright.checks.preflight.shell import lines
+from clusterwright.checks.results import Outcome, Place, passed
+from clusterwright.checks.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """A setting that scripts write into Slurm's files.
+
+    Attributes:
+        name: as in the file; pattern: of every value that may stand there.
+        wanted: of a value that has to stand somewhere; empty where the setting may be left out.
+        why: what happens otherwise.
+    """
+
+    name: str
+    pattern: str
+    wanted: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """Something that a script has to do: file, pattern of a command in it, and what is lost without."""
+
+    file: str
+    pattern: str
+    why: str
+
+
+_VARIABLE = r"\$.*"
+SETTINGS = (
+    Setting(
+        name="SelectType",
+        pattern="select/cons_tres",
+        wanted="select/cons_tres",
+        why="Slurm counts no GPUs",
+    ),
+    Setting(
+        name="ProctrackType",
+        pattern=r"proctrack/(cgroup|linuxproc)",
+        wanted="proctrack/cgroup",
+        why="processes outlive their job",
+    ),
+    Setting(
+        name="PropagateResourceLimitsExcept",
+        pattern=r"(.*,)?(MEMLOCK|ALL)(,.*)?",
+        wanted=r"(.*,)?(MEMLOCK|ALL)(,.*)?",
+        why="jobs inherit a limit of pinned memory, and RDMA fails",
+    ),
+    Setting(name="SlurmUser", pattern=rf"slurm|{_VARIABLE}", wanted="slurm", why="the controller runs as root"),
+    Setting(name="AuthType", pattern="auth/munge|auth/slurm", wanted="auth/munge", why="anybody is anybody"),
+    Setting(name="CredType", pattern="cred/munge|auth/slurm|cred/slurm", wanted="", why="anybody is anybody"),
+    *(
+        Setting(name=name, pattern="yes", wanted="yes", why=why)
+        for name, why in (
+            ("ConstrainDevices", "jobs see the GPUs of others"),
+            ("ConstrainRAMSpace", "a job takes the memory of others"),
+            ("ConstrainCores", "a job takes the cores of others"),
+        )
+    ),
+    Setting(
+        name="TaskPlugin", pattern=r".*task/cgroup.*|task/none", wanted=r".*task/cgroup.*", why="nothing confines a job"
+    ),
+    Setting(name="GresTypes", pattern=r"(.*,)?gpu(,.*)?", wanted=r"(.*,)?gpu(,.*)?", why="Slurm knows no GPUs"),
+    Setting(name="ReturnToService", pattern="[12]", wanted="[12]", why="a rebooted node stays down"),
+    Setting(name="StorageType", pattern="accounting_storage/mysql", wanted="", why="nothing is accounted for"),
+)
+STEPS = (
+    Step(file="bootstrap.sh", pattern=r"install_packages\.sh", why="installs no Slurm"),
+    Step(file="bootstrap.sh", pattern=r"shared_storage\.sh", why="mounts no shared file system"),
+    Step(file="bootstrap.sh", pattern=r"auth_key\.sh", why="fetches no key of the cluster"),
+    Step(file="bootstrap.sh", pattern=r"\$\{?CLUSTER_ROLE\}?\.sh", why="starts nothing of its role"),
+    Step(file="bootstrap.sh", pattern=r"watches\.sh", why="starts no watch for interruptions"),
+    Step(
+        file="compute.sh",
+        pattern=r"-(lt|ne)\s+[\"']?\$\{?CLUSTER_GPUS_PER_NODE",
+        why="no longer counts its GPUs: a node joins with some missing",
+    ),
+    Step(
+        file="compute.sh",
+        pattern=r"^(bash|\.|source|exec)?\s*\S*fabric_check\.sh",
+        why="no longer looks at its fabric: a node joins without it",
+    ),
+    Step(file="shared_storage.sh", pattern=r"\bmount\b.*\blustre\b", why="mounts no shared file system"),
+    Step(file="compute.sh", pattern=r"\bslurmd\b", why="starts no slurmd"),
+    Step(file="controller.sh", pattern=r"\bslurmctld\b", why="starts no slurmctld"),
+)
+
+
+def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
+    """Compare every setting that the scripts write, and look for every step."""
+    scripts = {
+        name.removeprefix("node/"): list(lines(content))
+        for name, content in subject.project.files.items()
+        if re.fullmatch(r"node/[^/]+\.sh", name)
+    }
+    if subject.project.scheduler != "slurm" or "bootstrap.sh" not in scripts:
+        return
+    good = True
+    for setting in SETTINGS:
+        found = [
+            (name, line.number, value)
+            for name, script in scripts.items()
+            for line in script
+            for value in re.findall(rf"(?:^|[\"'\s]){setting.name}=([^\s\"']+)", line.text)
+        ]
+        wrong = [(name, number, value) for name, number, value in found if not re.fullmatch(setting.pattern, value)]
+        for name, number, value in wrong:
+            good = False
+            yield Outcome(
+                status="FAIL",
+                message=f"node/{name} sets {setting.name}={value}: {setting.why}",
+                fix=f"{setting.name}={setting.wanted or 'as it was'}".replace("(.*,)?", "").replace("(,.*)?", ""),
+                place=Place(file=subject.project.shown(f"node/{name}"), line=number, column=1),
+            )
+        if setting.wanted and not wrong and not any(re.fullmatch(setting.wanted, value) for _, _, value in found):
+            good = False
+            yield Outcome(
+                status="FAIL",
+                message=f"no script sets {setting.name}: {setting.why}",
+                fix="put the line back",
+                place=Place(file=subject.project.shown("node")),
+            )
+    for step in STEPS:
+        script = scripts.get(step.file)
+        if script is not None and not any(re.search(step.pattern, one.text) for one in script if not one.written):
+            good = False
+            yield Outcome(
+                status="FAIL",
+                message=f"node/{step.file} {step.why}",
+                fix="put the step back",
+                place=Place(file=subject.project.shown(f"node/{step.file}")),
+            )
+    if good:
+        yield passed(f"{len(SETTINGS)} settings of Slurm, {len(STEPS)} steps of {len(scripts)} scripts")

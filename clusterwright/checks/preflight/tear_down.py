@@ -1,0 +1,177 @@
+"""What `./cluster.sh destroy` would do: tried in a copy, with stand-ins for pulumi and for the providers' commands.
+
+Nothing is asked of an engine or a cloud: the stand-ins write down how they are called, answer as if the cluster were
+there, and the script finds no other program than those of a POSIX system. A script that names programs elsewhere by
+their path is not tried.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.checks.results import Outcome, Place, passed
+from clusterwright.checks.subject import Subject
+
+SCRIPT = "cluster.sh"
+_TIMEOUT_S = 120
+_TOOLS = (
+    "bash", "sh", "env", "cat", "sed", "tr", "grep", "egrep", "head", "tail", "cut", "sort", "uniq", "wc", "cksum",
+    "awk", "dirname", "basename", "printf", "true", "false", "test", "mkdir", "mktemp", "rm", "cp", "mv", "ls", "date",
+    "sleep", "tee", "xargs", "seq", "expr", "uname", "id",
+)  # fmt: skip
+_STAND_INS = ("pulumi", "python3", "pip", "aws", "az", "gcloud", "kubectl", "helm", "jq", "curl", "git", "ssh")
+_BY_PATH = re.compile(r"(?<![\w.$}\"/-])/(usr|bin|sbin|opt|home|root|snap|Users)/\S*")
+_WRITE_DOWN = """\
+#!{shell}
+printf '%s' "${{0##*/}}" >>"$CALLS"
+for one in "$@"; do printf ' %s' "$one" >>"$CALLS"; done
+printf '\\n' >>"$CALLS"
+case "${{0##*/}} $*" in
+  pulumi*"stack output --stack"*--json*) printf '{{"id": "x"}}\\n' ;;
+  pulumi*"stack output"*) printf 'x\\n' ;;
+esac
+exit 0
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """One way to call the script.
+
+    Attributes:
+        arguments, answer: of the command, and what is typed.
+        bad: pattern of calls that must not be made, with what that would do.
+    """
+
+    arguments: tuple[str, ...]
+    answer: str
+    bad: tuple[tuple[str, str], ...]
+
+
+_UNPROTECTS = (r"^pulumi .*\bstate unprotect\b", "takes the protection of data away")
+_LIFTS = (
+    r"^pulumi (?=.*foundation).*\bconfig set .*\bprotectData\b.*\bfalse\b",
+    "takes the protection of data away",
+)
+_EVERYTHING = (
+    r"^pulumi (?=.*foundation)(?=.*\bdestroy\b)(?!.*--exclude-protected)",
+    "destroys the foundation with its data",
+)
+_DELETES = (
+    r"^(aws|az|gcloud) .*\b(delete|rm|rb|remove|purge|delete-object\w*)\b",
+    "deletes by the provider's command",
+)
+_ANY = (r"^pulumi .*\b(destroy|unprotect)\b|\bpulumi .*config set .*false", "goes on without the right answer")
+#: What the first trial has to come to, or nothing was seen.
+_DESTROYS = r"^pulumi (?=.*foundation).*\bdestroy\b"
+TRIALS = (
+    Trial(arguments=("destroy",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
+    Trial(arguments=("down",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
+    Trial(arguments=("up",), answer="", bad=(_UNPROTECTS, _DELETES, (r"^pulumi .*\bdestroy\b", "destroys"))),
+    Trial(arguments=("destroy", "--with-data"), answer="", bad=(_ANY,)),
+    Trial(arguments=("destroy", "--with-data"), answer="yes\n", bad=(_ANY,)),
+)
+#: What every call of the engine must not say by itself.
+_BY_ITSELF = (
+    (r"^pulumi .*\b(up|destroy)\b.*(\s-y\b|--yes\b)", "answers for you: nobody sees what is about to change"),
+    (r"^pulumi .*\bdestroy\b.*--(remove|force)\b", "forgets what it could not delete"),
+)
+
+
+def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C901 - one way out for each that is not known
+    """Try the ways to call the script that must leave data alone."""
+    content = subject.project.files.get(SCRIPT, "")
+    place = Place(file=subject.project.shown(SCRIPT))
+    bash = shutil.which("bash")
+    if not content:
+        return
+    text = content + subject.project.files.get("cloud.sh", "")
+    elsewhere = [one[0] for one in _BY_PATH.finditer(text) if not one[0].startswith("/usr/bin/env")]
+    if bash is None or elsewhere:
+        why = f"it calls {elsewhere[0]} by its path" if elsewhere else "there is no bash here"
+        yield Outcome(
+            status="UNKNOWN", message=f"{SCRIPT} was not tried: {why}", fix="call programs by name", place=place
+        )
+        return
+    found: dict[str, str] = {}
+    for trial in TRIALS:
+        calls = _calls(subject, trial, bash)
+        if calls is None:
+            yield Outcome(status="UNKNOWN", message=f"{SCRIPT} {' '.join(trial.arguments)} did not end", place=place)
+            return
+        if trial is TRIALS[0] and not any(re.search(_DESTROYS, call) for call in calls):
+            yield Outcome(
+                status="UNKNOWN",
+                message=f"{SCRIPT} destroy was not tried to its end: with stand-ins it stops before it destroys",
+                place=place,
+            )
+            return
+        for call in calls:
+            for pattern, what in (*trial.bad, *_BY_ITSELF):
+                if re.search(pattern, call):
+                    answered = f" after {trial.answer.strip()!r}" if trial.answer else ""
+                    found.setdefault(f"{' '.join(trial.arguments)}{answered} {what}", call)
+    for what, call in found.items():
+        yield Outcome(
+            status="FAIL",
+            message=f"./{SCRIPT} {what}: {call}",
+            fix="leave protected data alone without --with-data, and ask for the cluster's name with it",
+            place=place,
+        )
+    if not found:
+        yield passed(
+            f"{len(TRIALS)} ways to call {SCRIPT} tried with stand-ins: data stays without --with-data and the name"
+        )
+
+
+def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
+    """Return the calls of stand-ins that one trial makes, None if it does not end."""
+    with tempfile.TemporaryDirectory() as root:
+        project, programs, home = Path(root) / "project", Path(root) / "bin", Path(root) / "home"
+        for folder in (project, programs, home):
+            folder.mkdir()
+        for name, text in subject.project.files.items():
+            if name.endswith((".sh", ".yaml", ".toml", ".txt")) and not name.startswith(("tests/", ".")):
+                (project / name).parent.mkdir(parents=True, exist_ok=True)
+                (project / name).write_text(text)
+        for tool in _TOOLS:
+            real = shutil.which(tool)
+            if real:
+                (programs / tool).symlink_to(real)
+        for name in _STAND_INS:
+            _write_program(programs / name, bash)
+        python = project / ".venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        _write_program(python, bash)
+        calls = Path(root) / "calls"
+        calls.touch()
+        environment = {"PATH": str(programs), "HOME": str(home), "CALLS": str(calls), "TMPDIR": root, "LANG": "C"}
+        environment["PULUMI_CONFIG_PASSPHRASE"] = "a stand-in"  # noqa: S105 - of no state
+        process = subprocess.Popen(  # noqa: S603 - the project's own script, without a login and with stand-ins
+            [bash, "--norc", "--noprofile", SCRIPT, *trial.arguments],
+            cwd=project,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            process.communicate(trial.answer, timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return None
+        return calls.read_text().splitlines()
+
+
+def _write_program(path: Path, bash: str) -> None:
+    path.write_text(_WRITE_DOWN.format(shell=bash))
+    path.chmod(0o755)

@@ -1,0 +1,246 @@
+"""The bill of materials: as many of every part as stand in the racks, lie between them, and are kept in stock."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from math import isclose
+
+from clusterwright.catalog.rack_contents import rack_contents
+from clusterwright.catalog.skus import skus
+from clusterwright.checks.documents.records import Result
+from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.errors import Finding
+from clusterwright.facility import inventory as stock
+from clusterwright.facility.spares import kind_of_part
+
+FILE, PAGE = "bill_of_materials.csv", "bill_of_materials.md"
+_CENT_USD = 0.005
+_SPARES = "spares"
+#: Categories of lines that no other document counts.
+_NOT_COUNTED = {"software", "service"}
+
+
+def prove_bill(papers: Papers) -> Result:
+    """Return what holds of the bill of materials."""
+    facts = [
+        f"{len(papers.tables.get(FILE, ())):,} lines: quantities are those of racks, cables, cages, PDUs and spares",
+        "amounts are quantity times price, to the cent; the page has the same lines",
+    ]
+    return examined("bill", papers, (FILE, PAGE), _RULES, facts)
+
+
+def _lines(papers: Papers) -> Iterator[Finding]:
+    known = skus()
+    for number, row in enumerate(papers.rows(FILE), start=1):
+        if row.count("line") != number:
+            yield wrong(
+                "BOM001", row, "the line's number", row["line"], number, "lines count from 1, and quotes name them"
+            )
+        sku = known.get(row["part"])
+        if sku is not None:
+            for column, expected in (("item", sku.item), ("category", sku.category), ("unit", sku.unit)):
+                if row[column] != expected and not (column == "unit" and row[column] == "each"):
+                    yield wrong(
+                        "BOM001", row, f"{column} of {row['part']}", row[column], expected, "a price key is one thing"
+                    )
+
+
+def counted(papers: Papers) -> Counter[str]:
+    """Return how many of every part the other documents have."""
+    inventory = papers.documents.design.inventory
+    whole = {row.part for row in rack_contents().get(inventory.system, ())}
+    parts: Counter[str] = Counter()
+    for row in papers.rows("racks.csv"):
+        if row["part"] not in whole:
+            parts[row["part"]] += 1
+    parts[inventory.system] = inventory.nodes
+    cables: dict[str, str] = {}
+    optics: dict[tuple[str, str, str], str] = {}
+    for row in papers.rows("cables.csv"):
+        cables[row["cable"]] = row["part"]
+        for side in ("from", "to"):
+            if row[f"{side}_transceiver"]:
+                cage = row[f"{side}_port"].split("/")[0]
+                optics[row[f"{side}_device"], row["network"], cage] = row[f"{side}_transceiver"]
+    parts += Counter(cables.values()) + Counter(optics.values())
+    # The far end of these is not in this hall, so they are in no list of cables.
+    for part in (stock.UPLINK_TRANSCEIVER, stock.UPLINK_FIBRE):
+        parts[part] += inventory.inband.uplinks
+    return parts
+
+
+def _strips(papers: Papers) -> int:
+    """Return the power strips of all racks."""
+    return sum(row["role"] == "power" for row in papers.rows("netbox/5-devices.csv"))
+
+
+def _is_spare(papers: Papers, row: Row) -> bool:
+    """Tell whether a line is bought for stock, by the plan's line of that number: its note here is the buyer's."""
+    lines, number = papers.documents.design.bill.lines, row.count("line")
+    if 1 <= number <= len(lines) and lines[number - 1].sku == row["part"]:
+        return lines[number - 1].note.startswith(_SPARES)
+    return row["note"].startswith(_SPARES)
+
+
+def _quantities(papers: Papers) -> Iterator[Finding]:
+    expected = counted(papers)
+    expected[papers.documents.design.site.feed.pdu] += _strips(papers)
+    expected[stock.RACK] = _racks_to_buy(papers)
+    lines: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in papers.rows(FILE):
+        if not _is_spare(papers, row):
+            lines[row["part"]].append(row)
+    for part, count in expected.items():
+        own = lines.get(part, [])
+        listed = sum(row.number("quantity") for row in own)
+        if listed != count:
+            what, rule = f"the quantity of {part}", "racks.csv, cables.csv and NetBox's devices count as many"
+            yield (
+                wrong("BOM002", own[0], what, listed, count, rule)
+                if own
+                else absent("BOM002", FILE, what, listed, count, rule)
+            )
+    for part, own in lines.items():
+        if part not in expected and part in papers.catalogue.parts and own[0]["category"] not in _NOT_COUNTED:
+            what, rule = f"the quantity of {part}", "no other document has one"
+            yield wrong("BOM002", own[0], what, own[0]["quantity"], 0, rule)
+
+
+def _stocked(papers: Papers) -> Iterator[Finding]:
+    """Spares are the share of a part's lines that the plan asks for."""
+    spares = papers.documents.design.rules.spares
+    kept: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    last: dict[str, Row] = {}
+    for row in papers.rows(FILE):
+        part = row["part"]
+        if _is_spare(papers, row):
+            kept[part] += int(row.number("quantity"))
+            last[part] = row
+        else:
+            asked[part] += spares.count(kind_of_part(part, papers.catalogue), int(row.number("quantity")))
+            last.setdefault(part, row)
+    for part, row in last.items():
+        if kept[part] != asked[part]:
+            rule = "the share of spares asks for them"
+            yield wrong("BOM003", row, f"the spares of {part}", kept[part], asked[part], rule)
+
+
+def _planned(papers: Papers) -> Iterator[Finding]:
+    """Every line is the one that money was counted with, by its number."""
+    rows, lines = papers.rows(FILE), papers.documents.design.bill.lines
+    if len(rows) != len(lines):
+        yield absent(
+            "BOM006", FILE, "the number of lines", len(rows), len(lines), "plan.json counts money with as many"
+        )
+    for row, line in zip(rows, lines, strict=False):
+        if row["part"] != line.sku:
+            yield wrong("BOM006", row, "the part", row["part"], line.sku, "plan.json counts money with it")
+        elif row.number("quantity") != line.quantity:
+            what, rule = f"the quantity of {line.sku}", "plan.json counts money with it"
+            yield wrong("BOM006", row, what, row.number("quantity"), float(line.quantity), rule)
+
+
+def _racks_to_buy(papers: Papers) -> int:
+    """Return the empty racks: all but those that are delivered whole with what stands in them."""
+    whole = {row.part for row in rack_contents().get(papers.documents.design.inventory.system, ())}
+    racks = {row["rack"] for row in papers.rows("racks.csv")}
+    return len(racks - {row["rack"] for row in papers.rows("racks.csv") if row["part"] in whole})
+
+
+def _amounts(papers: Papers) -> Iterator[Finding]:
+    prices = {line.line.sku: line for line in papers.documents.option.lines}
+    for row in papers.rows(FILE):
+        price, total = row.known("usd_each"), row.known("usd_total")
+        if (price is None) != (total is None):
+            yield wrong(
+                "BOM004",
+                row,
+                "usd_total",
+                row["usd_total"],
+                "a number with a price, nothing without",
+                "an unknown stays unknown",
+            )
+        elif (
+            price is not None
+            and total is not None
+            and not isclose(total, price * row.number("quantity"), rel_tol=1e-9, abs_tol=_CENT_USD)
+        ):
+            yield wrong(
+                "BOM004",
+                row,
+                f"usd_total of {row['part']}",
+                total,
+                price * row.number("quantity"),
+                "quantity times usd_each",
+            )
+        known = prices.get(row["part"])
+        if known is None:
+            continue
+        planned = known.unit_usd
+        if (price is None) != (planned is None) or (
+            price is not None and planned is not None and not isclose(price, planned, rel_tol=1e-9, abs_tol=_CENT_USD)
+        ):
+            yield wrong(
+                "BOM004",
+                row,
+                f"usd_each of {row['part']}",
+                price,
+                planned,
+                "plan.json counts money with it; quotes have columns of their own",
+            )
+        if row["price_basis"] != known.basis:
+            yield wrong(
+                "BOM004",
+                row,
+                f"price_basis of {row['part']}",
+                row["price_basis"],
+                known.basis,
+                "plan.json knows the price so well",
+            )
+
+
+_CELLS = re.compile(r"(?<!\\)\|")
+
+
+def _page(papers: Papers) -> Iterator[Finding]:
+    """Compare the page with the list: part, quantity and amount of every line."""
+    lines = papers.text(PAGE).splitlines()
+    listed = [
+        (number, [cell.strip() for cell in _CELLS.split(line)[1:-1]])
+        for number, line in enumerate(lines, start=1)
+        if re.match(r"\| \d+ \|", line)
+    ]
+    rows = papers.rows(FILE)
+    if len(listed) != len(rows):
+        yield absent("BOM005", PAGE, "the number of lines", len(listed), len(rows), f"{FILE} has as many")
+    for (number, cells), row in zip(listed, rows, strict=False):
+        expected = (
+            row["line"],
+            row["part"],
+            f"{row.number('quantity'):,g}",
+            row["unit"],
+            _usd(row, "usd_each"),
+            _usd(row, "usd_total"),
+            row["price_basis"],
+        )
+        found = (cells[0], cells[1], *cells[3:8])
+        for what, value, wanted in zip(
+            ("line", "part", "quantity", "unit", "USD each", "USD total", "price"), found, expected, strict=True
+        ):
+            if value != wanted:
+                yield absent("BOM005", f"{PAGE}:{number}", what, value, wanted, f"{row.place} has it so")
+    known = sum(row.known("usd_total") or 0.0 for row in rows)
+    said = re.search(r"\*\*([\d,.]+) USD\*\*", papers.text(PAGE))
+    if said is None or not isclose(float(said[1].replace(",", "")), known, rel_tol=1e-9, abs_tol=_CENT_USD * len(rows)):
+        yield absent(
+            "BOM005", PAGE, "the sum", said[1] if said else None, f"{known:,.2f}", "the known amounts together"
+        )
+
+
+def _usd(row: Row, column: str) -> str:
+    value = row.known(column)
+    return "unknown" if value is None else f"{value:,.2f}"
+
+
+_RULES = (_lines, _quantities, _stocked, _planned, _amounts, _page)

@@ -1,0 +1,554 @@
+"""Slurm's files as text: every line, those too that the running proof replaces, and who hangs on which switch."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from clusterwright.checks.documents.records import Result
+from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
+from clusterwright.errors import Finding
+
+SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"
+_PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
+#: Share of a host's memory that a job may have at least and at most: less wastes it, more starves the system.
+_MEMORY_LEAST, _MEMORY_MOST = 0.9, 0.98
+_YES = {"yes", "true", "1"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One line of a file: its number, the keys and values on it, keys in lower case."""
+
+    file: str
+    number: int
+    values: Mapping[str, str]
+
+    def get(self, key: str) -> str:
+        """Return the value of a key, empty if the line has none."""
+        return self.values.get(key.lower(), "")
+
+
+def lines_of(papers: Papers, file: str) -> list[Line]:
+    """Return the lines of one of Slurm's files that say something."""
+    found_lines = []
+    for number, text in enumerate(papers.text(file).splitlines(), start=1):
+        said = text.split("#", 1)[0].strip()
+        if said:
+            pairs = {key.lower(): value.strip('"') for key, value in _PAIR.findall(said)}
+            found_lines.append(Line(file=file, number=number, values=pairs))
+    return found_lines
+
+
+def hosts_of(expression: str) -> list[str]:
+    """Return the names that Slurm's short form means.
+
+    >>> hosts_of("dgx[001-002,007],login1")
+    ['dgx001', 'dgx002', 'dgx007', 'login1']
+
+    Raises:
+        CellError: it is no such form, or it means more than a million names.
+    """
+    names: list[str] = []
+    for item in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", expression):
+        form = re.fullmatch(r"([^\[\]]*)(?:\[([^\]]*)\])?", item)
+        if form is None:
+            raise CellError(f"{expression!r} is no list of hosts")
+        if form[2] is None:
+            names.append(form[1])
+            continue
+        for span in form[2].split(","):
+            ends = re.fullmatch(r"(\d+)(?:-(\d+))?", span)
+            if ends is None:
+                raise CellError(f"{expression!r} is no list of hosts")
+            first, last = int(ends[1]), int(ends[2] or ends[1])
+            if last - first > 1_000_000:  # noqa: PLR2004 - no cluster has more
+                raise CellError(f"{expression!r} names more than a million hosts")
+            names += [f"{form[1]}{number:0{len(ends[1])}d}" for number in range(first, last + 1)]
+    return names
+
+
+def has_slurm(papers: Papers) -> bool:
+    """Tell whether the folder has Slurm's files."""
+    return any((papers.documents.site / name).is_file() for name in (SLURM, GRES, TOPOLOGY, CGROUP))
+
+
+def prove_slurm_text(papers: Papers) -> Result:
+    """Return what holds of the text of Slurm's files."""
+    facts = [
+        "every line that a running proof replaces is that of production: munge, cgroups, its own user, paths, host",
+        "nodes, GPUs, cores and memory are those of the system; one switch entry is one set of leaves in cables.csv",
+    ]
+    rules = (
+        _production,
+        _paths,
+        _controllers,
+        _cpus,
+        _memory,
+        _node_names,
+        _partitions,
+        _partition_nodes,
+        _gres_lines,
+        _gres_hosts,
+        _gres_cores,
+        _entries,
+        _entry_names,
+        _entry_leaves,
+        _tree,
+        _cgroup,
+        _cgroup_keys,
+    )
+    return examined("Slurm, line by line", papers, (SLURM, GRES, TOPOLOGY, CGROUP), rules, facts)
+
+
+def _said(id_: str, line: Line, what: str, value: object, expected: object, rule: str) -> Finding:  # noqa: PLR0917 - in the order of the sentence
+    return absent(id_, f"{line.file}:{line.number}", what, value, expected, rule)
+
+
+def _setting(papers: Papers, key: str) -> tuple[Line | None, str, int]:
+    """Return the last line that sets a key, its value, and how many lines do."""
+    own = [line for line in lines_of(papers, SLURM) if key.lower() in line.values and "nodename" not in line.values]
+    return (own[-1], own[-1].get(key), len(own)) if own else (None, "", 0)
+
+
+#: What production asks for: the key, a pattern of its whole value, what is expected in words, and why.
+_WANTED = (
+    ("AuthType", r"auth/(munge|slurm)", "auth/munge", "requests carry a proof of who sent them"),
+    ("CredType", r"(auth|cred)/(munge|slurm)", "cred/munge", "a job's credential is signed"),
+    ("SlurmUser", r"(?!root$)[a-z_][a-z0-9_-]*", "slurm", "the controller does not run as root"),
+    ("ProctrackType", r"proctrack/cgroup", "proctrack/cgroup", "a job cannot leave processes behind"),
+    (
+        "TaskPlugin",
+        r"(?=.*task/cgroup).*",
+        "task/cgroup with task/affinity",
+        "a job sees only the GPUs that it was given",
+    ),
+    ("SelectType", r"select/cons_tres", "select/cons_tres", "GPUs are given out one by one"),
+    ("SelectTypeParameters", r"CR_Core_Memory.*", "CR_Core_Memory", "cores and memory are given out"),
+    ("GresTypes", r"(.*,)?gpu(,.*)?", "gpu", "without it no GPU is known"),
+    ("SchedulerType", r"sched/backfill", "sched/backfill", "small jobs fill gaps"),
+    ("MpiDefault", r"(none|pmix.*)", "none or pmix", "other kinds are not on the nodes"),
+    (
+        "TopologyPlugin",
+        r"topology/(tree|block)",
+        "topology/tree or topology/block",
+        "jobs stay below one switch where they fit",
+    ),
+    ("PropagateResourceLimitsExcept", r"(.*,)?(MEMLOCK|ALL)(,.*)?", "MEMLOCK", "RDMA pins memory"),
+    ("ReturnToService", r"[12]", "1 or 2", "a rebooted node comes back"),
+)
+_PATHS = (
+    "StateSaveLocation",
+    "SlurmdSpoolDir",
+    "SlurmctldPidFile",
+    "SlurmdPidFile",
+    "SlurmctldLogFile",
+    "SlurmdLogFile",
+)
+_ALLOWED_ROOTS = ("/var/", "/run/", "/srv/", "/shared/", "/mnt/", "/opt/", "/home/", "/data/")
+#: Least and most seconds of a time-out.
+_TIMEOUTS = {"SlurmctldTimeout": (30, 3600), "SlurmdTimeout": (30, 3600), "UnkillableStepTimeout": (60, 3600)}
+
+
+def _production(papers: Papers) -> Iterator[Finding]:
+    for key, pattern, expected, why in _WANTED:
+        line, value, count = _setting(papers, key)
+        if line is None:
+            yield absent("SLM006", SLURM, key, None, expected, why)
+        elif count > 1 or re.fullmatch(pattern, value) is None:
+            yield _said("SLM006", line, key, value if count == 1 else f"{value}, set {count} times", expected, why)
+    for key, (least, most) in _TIMEOUTS.items():
+        line, value, _ = _setting(papers, key)
+        if line is not None and not (value.isdigit() and least <= int(value) <= most):
+            yield _said("SLM006", line, key, value, f"{least} to {most} s", "shorter ones lose nodes, longer ones jobs")
+
+
+def _paths(papers: Papers) -> Iterator[Finding]:
+    paths: dict[str, str] = {}
+    for key in _PATHS:
+        line, value, _ = _setting(papers, key)
+        if line is None:
+            yield absent("SLM007", SLURM, key, None, "a path", "the daemons need it")
+            continue
+        if not value.startswith(_ALLOWED_ROOTS) or ".." in value:
+            yield _said(
+                "SLM007",
+                line,
+                key,
+                value,
+                "a path below /var or /run",
+                "it outlives a restart, and only daemons write there",
+            )
+        if value in paths:
+            yield _said(
+                "SLM007", line, key, value, f"another one than {paths[value]} has", "two daemons do not share a file"
+            )
+        paths[value] = key
+        if key == "StateSaveLocation" and value.startswith("/run/"):
+            yield _said("SLM007", line, key, value, "a path that outlives a reboot", "the queue is in it")
+
+
+def _controllers(papers: Papers) -> Iterator[Finding]:
+    servers = set(papers.documents.design.inventory.servers())
+    hosts = [line for line in lines_of(papers, SLURM) if "slurmctldhost" in line.values]
+    if not hosts:
+        yield absent("SLM008", SLURM, "SlurmctldHost", None, "a management server", "somebody schedules")
+    for line in hosts:
+        name = line.get("SlurmctldHost").split("(")[0]
+        if name not in servers or name not in papers.standing:
+            yield _said(
+                "SLM008",
+                line,
+                "SlurmctldHost",
+                name,
+                f"one of {', '.join(sorted(servers))}",
+                "racks.csv has the management servers",
+            )
+    if len({line.get("SlurmctldHost") for line in hosts}) != len(hosts):
+        yield _said(
+            "SLM008", hosts[-1], "SlurmctldHost", "a name twice", "different servers", "a backup stands elsewhere"
+        )
+    first, value, _ = _setting(papers, "ClusterName")
+    if value != papers.documents.plan.cluster.name:
+        yield absent(
+            "SLM008",
+            f"{SLURM}:{first.number if first else 1}",
+            "ClusterName",
+            value,
+            papers.documents.plan.cluster.name,
+            "the plan names the cluster",
+        )
+
+
+def _host_share(papers: Papers) -> tuple[int, int]:
+    """Return hosts, and the GPUs of one."""
+    inventory = papers.documents.design.inventory
+    hosts = len(inventory.hosts())
+    return hosts, inventory.gpus // hosts
+
+
+def _whole(line: Line, key: str) -> int:
+    value = line.get(key)
+    if not value.isdigit():
+        raise CellError(f"{line.file}:{line.number}: {key} is {value!r}, expected a number: jobs are counted with it")
+    return int(value)
+
+
+def node_lines(papers: Papers) -> list[Line]:
+    """Return the lines that describe nodes, the defaults left out."""
+    return [line for line in lines_of(papers, SLURM) if line.get("NodeName") not in {"", "DEFAULT"}]
+
+
+def _cpus(papers: Papers) -> Iterator[Finding]:
+    inventory = papers.documents.design.inventory
+    system, each = papers.catalogue.systems[inventory.system], inventory.hosts_per_node
+    gres_type = papers.catalogue.accelerators[system.accelerator].gres_type
+    gres = f"gpu:{gres_type}:{_host_share(papers)[1]}"
+    facts = (
+        ("Sockets", None if system.cpu_sockets is None else system.cpu_sockets // each),
+        ("CoresPerSocket", system.cpu_cores_per_socket),
+        ("ThreadsPerCore", system.cpu_threads_per_core),
+    )
+    for line in node_lines(papers):
+        for key, expected in facts:
+            if expected is not None and _whole(line, key) != expected:
+                yield _said("SLM009", line, key, line.get(key), expected, f"a {system.id} has it by the catalogue")
+        cpus = _cpu_count(line)
+        if _whole(line, "CPUs") != cpus:
+            yield _said("SLM009", line, "CPUs", line.get("CPUs"), cpus, "sockets times cores times threads")
+        if line.get("Gres") != gres:
+            yield _said("SLM009", line, "Gres", line.get("Gres"), gres, "each host has these GPUs")
+        if line.get("State") not in {"", "UNKNOWN", "CLOUD"}:
+            yield _said("SLM009", line, "State", line.get("State"), "UNKNOWN", "nodes say themselves what they are")
+
+
+def _cpu_count(line: Line) -> int:
+    return _whole(line, "Sockets") * _whole(line, "CoresPerSocket") * _whole(line, "ThreadsPerCore")
+
+
+def _memory(papers: Papers) -> Iterator[Finding]:
+    inventory = papers.documents.design.inventory
+    memory_bytes = papers.catalogue.systems[inventory.system].memory_bytes
+    default, share, _ = _setting(papers, "DefMemPerCPU")
+    for line in node_lines(papers):
+        memory, cpus = _whole(line, "RealMemory"), _cpu_count(line)
+        if memory_bytes is not None:
+            whole = memory_bytes / inventory.hosts_per_node / 2**20
+            if not _MEMORY_LEAST * whole <= memory <= _MEMORY_MOST * whole:
+                bounds = f"{_MEMORY_LEAST * whole:,.0f} to {_MEMORY_MOST * whole:,.0f} MiB"
+                yield _said("SLM009", line, "RealMemory", memory, bounds, "a host's memory less what its system needs")
+        if default is not None and not (share.isdigit() and _MEMORY_LEAST * memory <= int(share) * cpus <= memory):
+            yield _said("SLM009", default, "DefMemPerCPU", share, memory // cpus, "all CPUs share a node's memory")
+
+
+def _node_names(papers: Papers) -> Iterator[Finding]:
+    planned, listed = set(papers.documents.design.inventory.hosts()), Counter[str]()
+    for line in node_lines(papers):
+        listed.update(hosts_of(line.get("NodeName")))
+    for name in sorted(planned - listed.keys()):
+        yield absent("SLM010", SLURM, f"the node {name}", None, "one", "every host of the inventory is a node")
+    for name, count in sorted(listed.items()):
+        if name not in planned or count > 1:
+            expected = int(name in planned)
+            yield absent(
+                "SLM010", SLURM, f"the lines of node {name}", count, expected, "nodes are the inventory's hosts"
+            )
+
+
+def _partitions(papers: Papers) -> Iterator[Finding]:
+    name, own = papers.documents.plan.cluster.partition, _partition_lines(papers)
+    named = {line.get("PartitionName"): line for line in own}
+    if name not in named:
+        yield absent("SLM011", SLURM, "the partitions", ", ".join(named), name, "plan.json and the job script name it")
+    if len(named) != len(own):
+        yield _said(
+            "SLM011", own[-1], "PartitionName", own[-1].get("PartitionName"), "another name", "a partition is one line"
+        )
+    if own and sum(line.get("Default").upper() == "YES" for line in own) != 1:
+        yield _said(
+            "SLM011", own[-1], "Default", own[-1].get("Default"), "YES, once", "jobs that name no partition go there"
+        )
+
+
+def _partition_lines(papers: Papers) -> list[Line]:
+    return [line for line in lines_of(papers, SLURM) if line.get("PartitionName") not in {"", "DEFAULT"}]
+
+
+def _partition_nodes(papers: Papers) -> Iterator[Finding]:
+    planned, name = set(papers.documents.design.inventory.hosts()), papers.documents.plan.cluster.partition
+    for line in _partition_lines(papers):
+        nodes = line.get("Nodes")
+        names = planned if nodes == "ALL" else set(hosts_of(nodes))
+        if line.get("PartitionName") == name and names != planned:
+            yield _said(
+                "SLM011",
+                line,
+                "Nodes",
+                f"{len(names):,} nodes",
+                f"{len(planned):,}: {min(names ^ planned)} differs",
+                "the partition has all hosts of the inventory",
+            )
+        if not names <= planned:
+            yield _said("SLM011", line, "Nodes", min(names - planned), "hosts of the inventory", "racks.csv has them")
+        if line.get("State").upper() not in {"", "UP"}:
+            yield _said("SLM011", line, "State", line.get("State"), "UP", "a partition takes jobs")
+        if line.get("PartitionName") == name:
+            yield from _limits(line, papers)
+
+
+_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+
+
+def _minutes(text: str) -> float | None:
+    """Return a time limit of Slurm in minutes; None for no limit."""
+    if text.upper() in {"", "INFINITE", "UNLIMITED"}:
+        return None
+    form = _TIME.fullmatch(text)
+    if form is None:
+        raise CellError(f"{SLURM}: {text!r} is no time limit")
+    days, first, second = (int(part or 0) for part in form.groups()[:3])
+    if form[1]:
+        return days * 1440 + first * 60 + second
+    return first * 60 + second if form[4] else float(first)
+
+
+def _limits(line: Line, papers: Papers) -> Iterator[Finding]:
+    limit = _minutes(line.get("MaxTime"))
+    needed = (papers.documents.option.calendar_days or 0.0) * 1440
+    if limit is not None and limit < needed:
+        yield _said(
+            "SLM011",
+            line,
+            "MaxTime",
+            line.get("MaxTime"),
+            f"at least {needed / 1440:.1f} days, or INFINITE",
+            "the run takes as long",
+        )
+    most = line.get("MaxNodes")
+    if most.isdigit() and int(most) < papers.documents.option.nodes:
+        yield _said(
+            "SLM011", line, "MaxNodes", most, f"at least {papers.documents.option.nodes}", "the run takes as many"
+        )
+    if line.get("OverSubscribe").upper().startswith(("YES", "FORCE")):
+        yield _said("SLM011", line, "OverSubscribe", line.get("OverSubscribe"), "NO", "GPUs are not shared by jobs")
+
+
+def _indices(text: str) -> list[int]:
+    """Return the numbers of a list such as `0-3` or `[0-3]`, with what stands before it left out."""
+    spans = re.findall(r"(\d+)(?:-(\d+))?", text[text.find("[") + 1 :] if "[" in text else text)
+    return [number for first, last in spans for number in range(int(first), int(last or first) + 1)]
+
+
+def _gres_lines(papers: Papers) -> Iterator[Finding]:
+    system = papers.catalogue.systems[papers.documents.design.inventory.system]
+    kind = papers.catalogue.accelerators[system.accelerator].gres_type
+    for line in lines_of(papers, GRES):
+        if "autodetect" in line.values and line.get("AutoDetect").lower() not in {"off", "nvml"}:
+            yield _said("SLM012", line, "AutoDetect", line.get("AutoDetect"), "off", "the lines say what there is")
+        if not line.get("Name"):
+            continue
+        if line.get("Name") != "gpu" or line.get("Type") != kind:
+            named = f"{line.get('Name')} {line.get('Type')}"
+            yield _said("SLM012", line, "Name and Type", named, f"gpu {kind}", "slurm.conf's Gres names them so")
+        if re.fullmatch(r"/dev/nvidia(\[[\d,-]+\]|\d+)", line.get("File")) is None:
+            yield _said("SLM012", line, "File", line.get("File"), "/dev/nvidia and numbers", "GPUs are device files")
+
+
+def _by_host(papers: Papers, key: str) -> dict[str, list[list[int]]]:
+    """Return the numbers of a key of `gres.conf` for every host, line by line."""
+    found: defaultdict[str, list[list[int]]] = defaultdict(list)
+    for line in lines_of(papers, GRES):
+        if line.get("Name"):
+            for host in hosts_of(line.get("NodeName")) or papers.documents.design.inventory.hosts():
+                found[host].append(_indices(line.get(key).removeprefix("/dev/nvidia")))
+    return found
+
+
+def _gres_hosts(papers: Papers) -> Iterator[Finding]:
+    _, gpus = _host_share(papers)
+    files, hosts = _by_host(papers, "File"), set(papers.documents.design.inventory.hosts())
+    for host in sorted(hosts ^ files.keys()):
+        expected = gpus if host in hosts else 0
+        count = sum(map(len, files.get(host, [])))
+        yield absent("SLM012", GRES, f"the GPUs of {host}", count, expected, "every host of the inventory has its GPUs")
+    for host, lines in files.items():
+        numbers = sorted(number for line in lines for number in line)
+        if numbers != list(range(gpus)):
+            said = ", ".join(map(str, numbers))
+            rule = "as many GPUs as slurm.conf's Gres"
+            yield absent("SLM012", GRES, f"the device files of {host}", said, f"0 to {gpus - 1}, each once", rule)
+
+
+def _gres_cores(papers: Papers) -> Iterator[Finding]:
+    """Every core goes with some GPU, and GPUs of one line with the cores of their own socket."""
+    inventory = papers.documents.design.inventory
+    system, each = papers.catalogue.systems[inventory.system], inventory.hosts_per_node
+    if not system.cpu_sockets or not system.cpu_cores_per_socket:
+        return
+    count = system.cpu_sockets // each * system.cpu_cores_per_socket
+    for host, lines in _by_host(papers, "Cores").items():
+        given = [line for line in lines if line]
+        every = [core for line in given for core in line]
+        alike = len({len(line) for line in given}) <= 1
+        once = len(every) == len(set(every)) or all(len(line) == count for line in given)
+        if given and not (set(every) == set(range(count)) and alike and once and len(given) == len(lines)):
+            said = "; ".join(f"{min(line)} to {max(line)}" for line in given)
+            rule = "Cores counts cores, not threads, and each goes with the GPUs of its socket"
+            yield absent("SLM012", GRES, f"the cores of {host}", said, f"0 to {count - 1}, in equal shares", rule)
+
+
+def _switch_lines(papers: Papers) -> list[Line]:
+    return [line for line in lines_of(papers, TOPOLOGY) if line.get("SwitchName")]
+
+
+def _entry_of(papers: Papers) -> dict[str, Line]:
+    """Return the first entry of `topology.conf` that names a host, for every host."""
+    found: dict[str, Line] = {}
+    for line in _switch_lines(papers):
+        for host in hosts_of(line.get("Nodes")):
+            found.setdefault(host, line)
+    return found
+
+
+def _entries(papers: Papers) -> Iterator[Finding]:
+    planned, entry_of = set(papers.documents.design.inventory.hosts()), _entry_of(papers)
+    for line in _switch_lines(papers):
+        for host, count in Counter(hosts_of(line.get("Nodes"))).items():
+            if host not in planned:
+                yield _said("SLM013", line, "Nodes", host, "hosts of the inventory", "racks.csv has them")
+            elif entry_of[host].number != line.number or count > 1:
+                own = entry_of[host].get("SwitchName")
+                yield _said("SLM013", line, f"the entry of {host}", line.get("SwitchName"), own, "a host hangs on one")
+    for host in sorted(planned - entry_of.keys()):
+        yield absent("SLM013", TOPOLOGY, f"the entry of {host}", None, "one", "every host hangs on a switch")
+
+
+def _entry_names(papers: Papers) -> Iterator[Finding]:
+    lines = _switch_lines(papers)
+    names = Counter(line.get("SwitchName") for line in lines)
+    for line in lines:
+        name = line.get("SwitchName")
+        if names[name] > 1:
+            yield _said("SLM013", line, "SwitchName", name, "a name of its own", "a switch is one line")
+        for child in hosts_of(line.get("Switches")):
+            if child not in names:
+                yield _said("SLM013", line, "Switches", child, f"one of {', '.join(names)}", "entries name entries")
+        if bool(line.get("Nodes")) == bool(line.get("Switches")):
+            yield _said(
+                "SLM013", line, "what it joins", "both or nothing", "nodes or switches", "an entry is one of them"
+            )
+
+
+def _entry_leaves(papers: Papers) -> Iterator[Finding]:
+    """Compare the entries with the leaves that hosts hang on in the cable list: one entry, one set of leaves."""
+    leaves: defaultdict[str, set[str]] = defaultdict(set)
+    for row in papers.rows("cables.csv"):
+        if row["network"] == "compute" and row["tier"] == "node-leaf":
+            leaves[row["from_device"]].add(row["to_device"])
+    entries: defaultdict[frozenset[str], set[str]] = defaultdict(set)
+    sets: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+    by_name = {}
+    for host, line in _entry_of(papers).items():
+        name = line.get("SwitchName")
+        by_name[name] = line
+        if host in leaves:
+            entries[frozenset(leaves[host])].add(name)
+            sets[name].add(frozenset(leaves[host]))
+    for name, own in sets.items():
+        if len(own) > 1:
+            rule = "hosts of one entry are one switch apart in cables.csv"
+            yield _said("SLM014", by_name[name], f"the sets of leaves below {name}", len(own), 1, rule)
+    for names in entries.values():
+        if len(names) > 1:
+            said, rule = ", ".join(sorted(names)), "cables.csv joins their hosts to the same leaves"
+            yield _said("SLM014", by_name[max(names)], "entries on the same leaves", said, "one", rule)
+
+
+def _tree(papers: Papers) -> Iterator[Finding]:
+    lines = _switch_lines(papers)
+    below = Counter(child for line in lines for child in hosts_of(line.get("Switches")))
+    roots = [line.get("SwitchName") for line in lines if not below[line.get("SwitchName")]]
+    if lines and len(roots) != 1:
+        rule = "jobs larger than one entry need a way between them"
+        yield absent("SLM013", TOPOLOGY, "the switches at the top", ", ".join(roots), "one", rule)
+    for name, count in below.items():
+        if count > 1:
+            yield absent("SLM013", TOPOLOGY, f"the entries above {name}", count, 1, "the topology is a tree")
+
+
+#: Keys of cgroup.conf; slurmd does not start with others.
+_CGROUP_KEYS = {
+    "cgroupplugin", "cgroupmountpoint", "constraincores", "constraindevices", "constrainramspace", "constrainswapspace",
+    "allowedramspace", "allowedswapspace", "maxrampercent", "maxswappercent", "memoryswappiness", "minramspace",
+    "enablecontrollers", "ignoresystemd", "ignoresystemdonfailure", "systemdtimeout", "cgroupautomount",
+}  # fmt: skip
+_CGROUP_PLUGINS = {"autodetect", "cgroup/v1", "cgroup/v2"}
+
+
+def _cgroup_lines(papers: Papers) -> dict[str, Line]:
+    return {key: line for line in lines_of(papers, CGROUP) for key in line.values}
+
+
+def _cgroup(papers: Papers) -> Iterator[Finding]:
+    said = _cgroup_lines(papers)
+    for key, why in (
+        ("ConstrainCores", "a job keeps to its cores"),
+        ("ConstrainDevices", "a job sees only the GPUs that it was given"),
+        ("ConstrainRAMSpace", "a job keeps to its memory"),
+    ):
+        own = said.get(key.lower())
+        value = own.get(key) if own else ""
+        if value.lower() not in _YES:
+            yield absent("SLM015", f"{CGROUP}:{own.number}" if own else CGROUP, key, value, "yes", why)
+
+
+def _cgroup_keys(papers: Papers) -> Iterator[Finding]:
+    for key, line in _cgroup_lines(papers).items():
+        if key not in _CGROUP_KEYS:
+            yield _said("SLM015", line, "a key", key, "a key of cgroup.conf", "slurmd does not start with others")
+        if key == "cgroupplugin" and line.get(key) not in _CGROUP_PLUGINS:
+            yield _said("SLM015", line, "CgroupPlugin", line.get(key), "autodetect", "slurmd does not start with it")
+        if key in {"allowedramspace", "maxrampercent"}:
+            value = line.get(key).rstrip("%")
+            if not (value.replace(".", "", 1).isdigit() and float(value) >= 100 * _MEMORY_LEAST):
+                yield _said("SLM015", line, key, line.get(key), "100", "a job gets the memory that it asked for")

@@ -1,0 +1,35 @@
+"""What each management server runs: controllers in racks of either side, the others for people to log in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterwright.facility.site import CONTROLLERS
+
+#: Servers of a Kubernetes control plane: etcd keeps its quorum of two when one of three is lost.
+CONTROL_PLANE = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerRole:
+    """A role and the names of the servers that have it."""
+
+    role: str
+    servers: tuple[str, ...]
+
+
+def server_roles(servers: Sequence[str], *, scheduler: str) -> tuple[ServerRole, ...]:
+    """Return the roles of the management servers, each server in one.
+
+    Args:
+        servers: names in order; they stand on the two sides in turn.
+        scheduler: `slurm` or `kubernetes`.
+    """
+    if scheduler == "kubernetes":
+        shares = [("Kubernetes control plane and etcd", servers[:CONTROL_PLANE]), ("login", servers[CONTROL_PLANE:])]
+    else:
+        shares = [
+            ("Slurm controller", servers[:1]),
+            ("backup controller, and slurmdbd where accounting is kept", servers[1:CONTROLLERS]),
+            ("login", servers[CONTROLLERS:]),
+        ]
+    return tuple(ServerRole(role=role, servers=tuple(names)) for role, names in shares if names)

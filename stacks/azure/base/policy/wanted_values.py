@@ -1,0 +1,155 @@
+"""Values that resources of this cloud have to have; the figures and names are those of Microsoft's documentation."""
+
+from rule import PLACEMENT
+from wanted import Wanted
+
+SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
+POOL = "azure-native:containerservice:AgentPool"
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+MYSQL_VALUE = "azure-native:dbformysql:Configuration"
+# N is the family of sizes with accelerators.
+_ACCELERATED = "Standard_N.*"
+
+VALUES: tuple[Wanted, ...] = (
+    Wanted(
+        name="images-have-a-driver",
+        description="Nodes boot with their accelerator's driver.",
+        type=SCALE_SET,
+        path="virtualMachineProfile.storageProfile.imageReference.publisher",
+        pattern="(?i)(?!canonical$|debian$|redhat$|suse$|openlogic$|almalinux$|resf$|microsoft-?windows.*$|oracle$).*",
+        when=(("sku.name", _ACCELERATED),),
+        absent=True,
+        message="the image of {value} has no driver for InfiniBand and GPUs",
+    ),
+    Wanted(
+        name="images-have-a-driver",
+        description="Nodes boot with their accelerator's driver.",
+        type=POOL,
+        path="gpuProfile.driver",
+        pattern="Install",
+        when=(("vmSize", _ACCELERATED),),
+        absent=True,
+        message="gpuProfile.driver is {value}: nodes have no driver",
+    ),
+    Wanted(
+        name="fast-interfaces",
+        description="Machines talk to the network without a switch in software.",
+        type=SCALE_SET,
+        path="virtualMachineProfile.networkProfile.networkInterfaceConfigurations.enableAcceleratedNetworking",
+        pattern="true",
+        message="enableAcceleratedNetworking is {value}",
+    ),
+    Wanted(
+        name="pods-have-addresses",
+        description="The number of pods of a node is chosen.",
+        type=POOL,
+        path="maxPods",
+        pattern="[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|250",
+        message="maxPods is {value}: each pod takes an address of the subnet, choose 10 to 250",
+    ),
+    Wanted(
+        name="pods-have-addresses",
+        description="The number of pods of a node is chosen.",
+        type=CLUSTER,
+        path="agentPoolProfiles.maxPods",
+        pattern="[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|250",
+        message="maxPods is {value}: each pod takes an address of the subnet, choose 10 to 250",
+    ),
+    Wanted(
+        name="pool-has-its-size",
+        description="A pool of GPU nodes keeps its size.",
+        type=POOL,
+        path="enableAutoScaling",
+        pattern="false",
+        absent=True,
+        message="enableAutoScaling is {value}: nodes come and go during a run",
+    ),
+    Wanted(
+        name="access-by-roles",
+        description="Access to Kubernetes is granted by roles of Azure.",
+        type=CLUSTER,
+        path="aadProfile.enableAzureRBAC",
+        pattern="true",
+        message="aadProfile.enableAzureRBAC is {value}",
+    ),
+    Wanted(
+        name="access-by-roles",
+        description="Access to Kubernetes is granted by roles of Azure.",
+        type=CLUSTER,
+        path="enableRBAC",
+        pattern="true",
+        message="enableRBAC is {value}: every pod may do everything",
+    ),
+    Wanted(
+        name="networks-of-pods-are-ruled",
+        description="Rules between pods are kept.",
+        type=CLUSTER,
+        path="networkProfile.networkPolicy",
+        pattern="azure|calico|cilium",
+        message="networkPolicy is {value}: rules between pods have no effect",
+    ),
+    Wanted(
+        name="storage-over-tls",
+        description="Objects travel encrypted, and no shared key opens them.",
+        type="azure-native:storage:StorageAccount",
+        path="enableHttpsTrafficOnly",
+        pattern="true",
+        message="enableHttpsTrafficOnly is {value}",
+    ),
+    Wanted(
+        name="storage-over-tls",
+        description="Objects travel encrypted, and no shared key opens them.",
+        type="azure-native:storage:StorageAccount",
+        path="allowSharedKeyAccess",
+        pattern="false",
+        message="allowSharedKeyAccess is {value}: whoever has the key has everything",
+    ),
+    *(
+        Wanted(
+            name="database-over-tls",
+            description="Connections to the database are encrypted.",
+            type=MYSQL_VALUE,
+            path="value",
+            pattern=pattern,
+            when=(("configurationName", name),),
+            message=f"{name} is {{value}}",
+        )
+        for name, pattern in (("require_secure_transport", "(?i)on"), ("tls_version", r"TLSv1\.[23](,TLSv1\.[23])*"))
+    ),
+    Wanted(
+        name="one-scale-set",
+        description="Nodes stand close to each other.",
+        type=SCALE_SET,
+        path="platformFaultDomainCount",
+        pattern="1",
+        absent=True,
+        when=(("sku.name", _ACCELERATED),),
+        message="platformFaultDomainCount is {value}: nodes are spread",
+        about=PLACEMENT,
+    ),
+    *(
+        Wanted(
+            name="nodes-stay-under-jobs",
+            description="Nothing but a failure takes a node from a job.",
+            type=kind,
+            path=path,
+            pattern=pattern,
+            absent=absent,
+            message=f"{path} is {{value}}: nodes are replaced under jobs",
+        )
+        for kind, path, pattern, absent in (
+            (CLUSTER, "autoUpgradeProfile.upgradeChannel", "none", False),
+            (CLUSTER, "autoUpgradeProfile.nodeOSUpgradeChannel", "None|Unmanaged", False),
+            (SCALE_SET, "upgradePolicy.mode", "Manual", False),
+        )
+    ),
+    Wanted(
+        name="gpu-nodes-are-tainted",
+        description="Only jobs with GPUs run on GPU nodes.",
+        type=POOL,
+        path="nodeTaints",
+        pattern=".*:(NoSchedule|NoExecute)",
+        when=(("vmSize", _ACCELERATED),),
+        message="the taint is {value}: other pods land on GPU nodes",
+    ),
+)

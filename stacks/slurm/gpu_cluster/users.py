@@ -1,0 +1,82 @@
+"""Settings `users` and `groups`: who works on the cluster, the same on every machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import pulumi
+
+from gpu_cluster.config_values import Values
+from gpu_cluster.user_list import NAME, Group, User, faults, list_text
+
+OBJECT_KEYS = ("users", "groups")
+_MOST_ID = 4_294_967_295
+_FIELDS = {"users": ("name", "uid", "groups", "ssh_keys", "administrator"), "groups": ("name", "gid")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Users:
+    """The list of the cluster's users and groups.
+
+    Attributes:
+        text: as the machines read it; it holds no secret.
+        count: of users.
+    """
+
+    text: str
+    count: int
+
+    def mention_if_empty(self) -> None:
+        """Say in the log of `preview` and `up` that nobody could submit a job."""
+        if not self.count:
+            pulumi.log.info(
+                "the list of users is empty: nobody but root can submit jobs, since nodes know no other account of the "
+                "login machine. Set `users` in cluster/Pulumi.STACK.yaml; no machine is replaced for it"
+            )
+
+
+def read_users(values: Values) -> Users:
+    """Read and check `users` and `groups`; every problem is noted with its place and what to do."""
+    before = len(values.problems)
+    groups = [Group(name=one.text("name"), gid=one.whole("gid", 0, _MOST_ID)) for one in _entries(values, "groups")]
+    users = [
+        User(
+            name=one.text("name"),
+            uid=one.whole("uid", 0, _MOST_ID),
+            groups=one.texts("groups", NAME, "names of groups"),
+            ssh_keys=one.texts("ssh_keys", meaning="public keys, each the line of a .pub file"),
+            administrator=one.flag("administrator", default=False),
+        )
+        for one in _entries(values, "users")
+    ]
+    # What has no form yet would be complained of twice.
+    if len(values.problems) == before:
+        for fault in faults(users, groups):
+            section, *rest = fault.path
+            place = str(section) + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest)
+            values.fail(place, f"{fault.message} ({fault.id}); {fault.help}")
+    return Users(text=list_text(users, groups), count=len(users))
+
+
+def _entries(values: Values, key: str) -> list[Values]:
+    """Return the entries of a list of objects, unknown fields noted."""
+    values.asked.add(key)
+    given = values.values.get(key)
+    if given in (None, ""):
+        return []
+    if not isinstance(given, list):
+        values.fail(key, "needs a list of objects")
+        return []
+    entries: list[Values] = []
+    for place, entry in enumerate(cast("list[object]", given)):
+        if not isinstance(entry, Mapping):
+            values.fail(f"{key}[{place}]", f"needs an object with {', '.join(_FIELDS[key])}")
+            continue
+        nested = Values(
+            values=cast("Mapping[str, object]", entry), problems=values.problems, path=f"{values.path}{key}[{place}]."
+        )
+        if key == "users" and "ssh_keys" not in nested.values:
+            nested.fail("ssh_keys", "is missing: give public keys, or [] for a user who does not log in")
+        nested.refuse_unknown(_FIELDS[key])
+        entries.append(nested)
+    return entries

@@ -1,0 +1,84 @@
+"""Who works on the cluster: what the configuration may say, and what a machine reads of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gpu_cluster.config_values import Values
+from gpu_cluster.users import read_users
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBr5qlV/mQcbXat+Wt5+JqXeQsb6kpNLOodxKE1v4+8N alice@example.com"
+ALICE: dict[str, Any] = {"name": "alice", "uid": 20001, "groups": ["research"], "ssh_keys": [KEY]}
+RESEARCH = {"name": "research", "gid": 20100}
+
+
+def problems_of(**configured: object) -> list[str]:
+    """Everything that is said of a configuration."""
+    values = Values(values=configured)
+    read_users(values)
+    return values.problems
+
+
+def test_the_list_is_written_as_the_machines_read_it() -> None:
+    """Groups come first, then each user with the own keys; an administrator is marked."""
+    eve = {"name": "eve", "uid": "20003", "ssh_keys": [], "administrator": True}
+    users = read_users(Values(values={"users": [ALICE, eve], "groups": [RESEARCH]}))
+    assert users.text == f"group research 20100\nuser alice 20001 no research\nkey alice {KEY}\nuser eve 20003 yes\n"
+    assert users.count == 2
+
+
+@pytest.mark.parametrize("configured", [{}, {"users": [], "groups": []}])
+def test_no_users_are_an_empty_list(configured: dict[str, object]) -> None:
+    """A cluster without users is made; its list is a line, since stores of secrets take no empty text."""
+    values = Values(values=configured)
+    assert read_users(values).text == "\n"
+    assert values.problems == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "root"}, "users[0].name: root is an account or group of the system"),
+        ({"name": "Alice"}, "users[0].name: 'Alice' cannot be the name of a user"),
+        ({"uid": 64030}, "users[0].uid: 64030 is taken"),
+        ({"uid": 999}, "users[0].uid: 999 is taken: Debian and Ubuntu give it to their own services"),
+        ({"uid": "many"}, 'users[0].uid: needs a whole number from 0 to 4,294,967,295, got "many"'),
+        ({"uid": 20100}, "users[0].uid: 20100 is the number of group research"),
+        ({"groups": ["other"]}, "users[0].groups[0]: there is no group 'other' (USR005); add it to groups"),
+        ({"ssh_keys": ["ssh-ed25519 AAAA"]}, "users[0].ssh_keys[0]: the key"),
+        ({"ssh_key": KEY}, "users[0].ssh_key: unknown key; did you mean 'ssh_keys'?"),
+        ({"administrator": "perhaps"}, "users[0].administrator: needs true or false"),
+    ],
+)
+def test_what_a_machine_would_refuse_is_refused_before_anything_is_made(change: dict[str, object], said: str) -> None:
+    """Each mistake is named with its place, and with what to do."""
+    (problem,) = problems_of(users=[ALICE | change], groups=[RESEARCH])
+    assert problem.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("configured", "said"),
+    [
+        ({"users": {"alice": 20001}}, "users: needs a list of objects"),
+        ({"users": ["alice"]}, "users[0]: needs an object with name, uid"),
+        ({"users": [{"name": "alice", "uid": 20001}]}, "users[0].ssh_keys: is missing"),
+        ({"groups": [{"name": "research"}]}, "groups[0].gid: needs a whole number"),
+    ],
+)
+def test_entries_of_another_form_are_refused(configured: dict[str, object], said: str) -> None:
+    """What is no list of users is said to be none, once."""
+    (problem,) = problems_of(**configured)
+    assert problem.startswith(said)
+
+
+def test_the_same_number_twice_is_named_with_both_users() -> None:
+    """The message says whose number it is."""
+    (problem,) = problems_of(users=[ALICE, {**ALICE, "name": "bob"}], groups=[RESEARCH])
+    assert problem.startswith("users[1].uid: 20001 is the number of user alice (USR004)")
+
+
+def test_a_list_may_come_as_pulumi_stores_it() -> None:
+    """Numbers as text and text as JSON give the same list."""
+    again = json.loads(json.dumps([{**ALICE, "uid": "20001"}]))
+    assert problems_of(users=again, groups=[RESEARCH]) == []

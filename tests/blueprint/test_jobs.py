@@ -1,0 +1,154 @@
+"""Software and data of jobs: an image that can be named again, one environment, and paths that every node sees."""
+
+from pathlib import Path
+
+import pytest
+
+from clusterwright.blueprint.load import load
+from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.schema import Jobs
+from clusterwright.catalog.load import load as load_catalogue
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+SLURM = "{instance: p5.48xlarge, region: us-east-1}"
+KUBERNETES = "{instance: p5.48xlarge, region: us-east-1, scheduler: kubernetes}"
+
+
+def blueprint(tmp_path: Path, jobs: str, target: str = SLURM) -> Path:
+    """Return a blueprint's file with these settings of jobs."""
+    path = tmp_path / "blueprint.yaml"
+    path.write_text(
+        "name: small\n"
+        "workload: {kind: train, model: llama-2-7b, tokens: 1e9, sequence_length: 2048, global_batch: 512}\n"
+        f"targets:\n  aws: {target}\n"
+        f"cluster:\n  jobs: {{{jobs}}}\n"
+    )
+    return path
+
+
+def problems(tmp_path: Path, jobs: str, target: str = SLURM) -> list[Problem]:
+    """Return what is wrong with these settings."""
+    try:
+        found = resolve(load(blueprint(tmp_path, jobs, target)).blueprint, load_catalogue())
+    except BlueprintError as error:
+        return list(error.problems)
+    return [] if isinstance(found, Resolved) else list(found)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "nvcr.io/nvidia/pytorch:26.04-py3",
+        "registry.example.com:5000/team/megatron:1.0",
+        "localhost:5000/megatron:1",
+        "library/python:3.12",
+        "ubuntu:24.04",
+        f"nvcr.io/nvidia/pytorch@{DIGEST}",
+        f"nvcr.io/nvidia/pytorch:26.04-py3@{DIGEST}",
+        "/shared/images/megatron.sqsh",
+    ],
+)
+def test_images_of_registries_and_squash_files(tmp_path: Path, image: str) -> None:
+    """The forms of the distribution specification, and a file of Enroot's on shared storage."""
+    assert problems(tmp_path, f'image: "{image}"') == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "field", "said"),
+    [
+        ("image: nvcr.io/nvidia/pytorch", "image", "names no version"),
+        ("image: nvcr.io/nvidia/pytorch:latest", "image", "changes with every release"),
+        ('image: "nvcr.io#nvidia/pytorch:26.04-py3"', "image", "not the name of an image as registries have it"),
+        ("image: docker://nvcr.io/nvidia/pytorch:1", "image", "not the name of an image as registries have it"),
+        ("image: Team/Megatron:1", "image", "not the name of an image"),
+        ('image: "team/megatron:1; rm -rf /"', "image", "not the name of an image"),
+        ('image: "$(id)/x:1"', "image", "not the name of an image"),
+        ("image: images/../x:1", "image", "not the name of an image"),
+        (f"image: team/megatron@{DIGEST[:-1]}", "image", "not the name of an image"),
+        ("image: /home/me/megatron.sqsh", "image", "not on the shared file system"),
+        ("image: /shared/images/megatron.tar", "image", "not a squash file"),
+        ("image: ./megatron.sqsh", "image", "not an absolute path"),
+        ("data: datasets/corpus", "data", "not an absolute path"),
+        ("data: /data/corpus, tokenizer: gpt2", "data", "not on the shared file system"),
+        ("data: /shared/../etc/passwd, tokenizer: gpt2", "data", "not a plain path"),
+        ('data: "/shared/a b", tokenizer: gpt2', "data", "not a plain path"),
+        ("data: /shared, tokenizer: gpt2", "data", "not on the shared file system"),
+        ("data: /sharedx/corpus, tokenizer: gpt2", "data", "not on the shared file system"),
+        ("data: /shared/corpus", "data", "without the tokenizer"),
+        ("tokenizer: /opt/gpt2", "tokenizer", "not on the shared file system"),
+        ('tokenizer: "a/b/c"', "tokenizer", "neither a path nor a name"),
+        ("environment: venv, megatron: /opt/Megatron-LM", "megatron", "not on the shared file system"),
+        ("megatron: Megatron-LM", "megatron", "not an absolute path"),
+        ("checkpoints: s3://bucket/x", "checkpoints", "not an absolute path"),
+        ("environment: venv, image: team/megatron:1", "image", "belongs to environment: container"),
+        ("environment: modules, venv: /shared/venv", "venv", "belongs to environment: venv"),
+        ("modules: [cuda/12.8]", "modules", "belongs to environment: modules"),
+        ('environment: modules, modules: ["cuda;id"]', "modules", "not the name of a module"),
+        ("environment: venv, venv: /home/me/venv", "venv", "not on the shared file system"),
+    ],
+)
+def test_what_no_node_could_use_is_refused(tmp_path: Path, jobs: str, field: str, said: str) -> None:
+    """At the key, with what to do; what could reach a shell as more than a name is no name."""
+    found = problems(tmp_path, jobs)
+    assert [problem.path[:3] for problem in found] == [("cluster", "jobs", field)]
+    assert said in found[0].message
+    assert found[0].help
+
+
+@pytest.mark.parametrize("environment", ["podman", "venvs", "1"])
+def test_environments_are_three(tmp_path: Path, environment: str) -> None:
+    """The other ways to find software have no support in the launch files."""
+    assert [problem.path for problem in problems(tmp_path, f"environment: {environment}")] == [
+        ("cluster", "jobs", "environment")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "field"),
+    [
+        ("environment: venv", "environment"),
+        ("environment: modules", "environment"),
+        ("image: /shared/images/megatron.sqsh", "image"),
+    ],
+)
+def test_kubernetes_runs_images_of_registries(tmp_path: Path, jobs: str, field: str) -> None:
+    """A pod has no login shell to activate anything in, and its runtime reads no squash file."""
+    assert problems(tmp_path, jobs) == []
+    found = problems(tmp_path, jobs, KUBERNETES)
+    assert [problem.path for problem in found] == [("cluster", "jobs", field)]
+    assert "Kubernetes" in found[0].message
+
+
+def test_an_image_may_hold_megatron_itself(tmp_path: Path) -> None:
+    """Vendors' images have it in a folder of their own, which no shared file system needs to hold."""
+    assert problems(tmp_path, "image: team/megatron:1, megatron: /opt/megatron-lm") == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "rule", "said"),
+    [
+        ("image: nvcr.io/nvidia/pytorch:26.04-py3", "JOB001", "the public registry nvcr.io"),
+        ("image: ghcr.io/team/megatron:1", "JOB001", "the public registry ghcr.io"),
+        ("image: us-docker.pkg.dev/team/r/megatron:1", "JOB001", "the public registry us-docker.pkg.dev"),
+        ("image: team/megatron:1", "JOB001", "the public registry docker.io"),
+        ("image: ubuntu:24.04", "JOB001", "the public registry docker.io"),
+        ("tokenizer: openai-community/gpt2", "JOB002", "a name of Hugging Face"),
+        ("image: registry.example.com/team/megatron:1", "", ""),
+        ('image: "10.0.0.5:5000/team/megatron:1"', "", ""),
+        ("image: /shared/images/megatron.sqsh, tokenizer: /shared/tokenizers/gpt2", "", ""),
+    ],
+)
+def test_nodes_without_internet_fetch_nothing_from_it(tmp_path: Path, jobs: str, rule: str, said: str) -> None:
+    """Public registries and Hugging Face are out of reach; files and registries of the own network are not."""
+    assert problems(tmp_path, jobs) == []
+    found = problems(tmp_path, f"internet: false, {jobs}")
+    assert [problem.id for problem in found] == ([rule] if rule else [])
+    assert all(said in problem.message and problem.help for problem in found)
+
+
+def test_settings_are_optional() -> None:
+    """Without any, jobs use a container whose image is asked for on submission."""
+    jobs = Jobs()
+    assert (jobs.environment, jobs.image, jobs.data) == ("container", None, None)
+    assert jobs.megatron == "/shared/Megatron-LM"

@@ -1,0 +1,194 @@
+"""Generated projects with edits in them, and what `clusterwright preflight` says of each."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from clusterwright.catalog.load import load
+from clusterwright.checks.offline import offline
+from clusterwright.checks.preflight.judging import Recorded
+from clusterwright.checks.preflight.recording import Recording
+from clusterwright.checks.preflight.records import Run
+from clusterwright.checks.reading import read_project
+from clusterwright.checks.results import Result
+from clusterwright.checks.subject import Subject
+from clusterwright.outputs.deliverables import cloud_files
+from clusterwright.outputs.stack import declared_keys
+from clusterwright.outputs.stack_configuration.shared import stack_name
+from clusterwright.outputs.stack_fill_ins import fill_ins
+from tests.stacks.cases import TYPICAL
+from tests.stacks.projects import _SECRET, _TYPED, STACK, _filled, _secrets, plan_for, run, set_config
+
+HERE = Path(__file__).parent
+NODES = 4
+_ANSWERS = {
+    **_TYPED,
+    "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl me@example",
+}
+#: What a layer's run depends on; scripts of nodes are only handed on.
+_PROGRAM = re.compile(r"(^gpu_cluster/.*\.py$)|(^\w+/(__main__\.py|Pulumi[^/]*\.yaml)$)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edit:
+    """One edit of a project.
+
+    Attributes:
+        name: kind of a mistake, or what an edit is for.
+        group: edits of one group and file do not meet in one project.
+        caught, said: check that must notice a mistake, and words of its message; empty for legitimate edits.
+    """
+
+    name: str
+    cloud: str
+    scheduler: str
+    file: str = ""
+    old: str = ""
+    regex: str = ""
+    new: str = ""
+    append: str = ""
+    new_file: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    group: str = "a"
+    alone: bool = False
+    caught: str = ""
+    said: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.cloud, self.scheduler, self.file, self.old, self.append, str(self.config)))
+
+    def __str__(self) -> str:
+        return f"{self.cloud}-{self.scheduler}-{self.name}-{self.file or ','.join(self.config)}".replace(" ", "_")
+
+    def apply(self, project: Path) -> None:
+        """Change a project; an edit that finds nothing to change is a mistake of the table."""
+        if self.file:
+            path = project / self.file
+            before = path.read_text() if path.exists() else ""
+            after = before + self.append
+            if self.old:
+                assert self.old in before, f"{self}: {self.old!r} is not there"
+                after = before.replace(self.old, self.new, 1)
+            if self.regex:
+                after = re.sub(self.regex, self.new, before)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.new_file or after)
+            assert path.read_text() != before, f"{self} changes nothing"
+        set_config(project, dict(self.config))
+
+
+def edits(*names: str) -> tuple[Edit, ...]:
+    """Return the edits of some tables."""
+    found = []
+    for name in names:
+        for row in YAML(typ="safe").load(HERE / name):
+            named = row.pop("kind", None) or row.pop("edit")
+            row.pop("edit", None)
+            found.append(Edit(name=named, **row))
+    return tuple(found)
+
+
+@cache
+def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
+    plan = plan_for(cloud, TYPICAL[cloud])
+    option = replace(plan.options[0], nodes=NODES, scheduler=scheduler)
+    # The monitor of the tests knows one stack.
+    written = stack_name(plan, option)
+    return {
+        name.replace(f"Pulumi.{written}.", f"Pulumi.{STACK}."): file.content.replace(
+            f"/{written}\n".encode(), f"/{STACK}\n".encode()
+        )
+        for name, file in cloud_files(plan, option, load()).items()
+    }
+
+
+def write(cloud: str, scheduler: str, folder: Path) -> None:
+    """Write a project with its jobs, and set what its README asks for."""
+    plan = plan_for(cloud, TYPICAL[cloud])
+    option = replace(plan.options[0], nodes=NODES, scheduler=scheduler)
+    files = cloud_files(plan, option, load())
+    for name, content in _files(cloud, scheduler).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    asked = {
+        entry.key.partition("[")[0]: entry.value
+        for entry in fill_ins(option, load().instances[TYPICAL[cloud]], declared_keys(files))
+    }
+    typed = {key: _ANSWERS[key] if key in _ANSWERS else _filled(text) for key, text in asked.items()}
+    set_config(folder, {"alertEmail": "me@example.com", **typed, **_secrets(folder)})
+    for path in folder.glob("*/Pulumi.*.yaml"):
+        # As `pulumi config set --secret` writes them.
+        text = path.read_text()
+        for key, value in _SECRET.items():
+            text = re.sub(rf"(:{key}:) {re.escape(value)}", rf"\1\n    secure: v1:AAAA:{'B' * 24}", text)
+        path.write_text(re.sub(r"(?m)^# Still to set:.*\n", "", text))
+
+
+def batches(wanted: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
+    """Put edits together that cannot hide each other, since a run of a program is what takes time."""
+    together: dict[tuple[str, str, str], list[Edit]] = {}
+    for one in wanted:
+        if one.alone:
+            yield (one,)
+            continue
+        together.setdefault((one.cloud, one.scheduler, one.group), []).append(one)
+    for group in together.values():
+        yield tuple(group)
+
+
+#: Python 3.11 cannot parse in two threads at once: `ast.parse` ends in SystemError.
+_JUDGING = Lock()
+_RUNS: dict[tuple[tuple[str, str], ...], Run] = {}
+
+
+def _recorded(project: Path, worker: int) -> Run:
+    """Return what a project asks for, run once for each program and configuration."""
+    key = tuple(
+        sorted(
+            (name, path.read_text())
+            for path in project.rglob("*")
+            if path.is_file() and _PROGRAM.search(name := path.relative_to(project).as_posix())
+        )
+    )
+    if key not in _RUNS:
+        _RUNS[key] = run(project, worker=worker)
+    return _RUNS[key]
+
+
+def preflight(batch: Sequence[Edit], cloud: str, scheduler: str, worker: int = 0) -> tuple[Result, ...]:
+    """Return what preflight says of a project with some edits."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        project.mkdir()
+        write(cloud, scheduler, project)
+        for one in batch:
+            one.apply(project)
+        read = read_project(project, manifest="none")
+        recorded = Recorded(recording=Recording(run=_recorded(project, worker)), folder=project, cloud=cloud)
+        with _JUDGING:
+            return offline(Subject(project=read, catalogue=load(), recorded=recorded))
+
+
+def preflight_all(wanted: Sequence[Edit]) -> dict[Edit, tuple[Result, ...]]:
+    """Return what preflight says of each edit, in projects with as many as go together, two at a time."""
+    found: dict[Edit, tuple[Result, ...]] = {}
+    every = list(batches(wanted))
+    for cloud in {one.cloud for one in wanted}:
+        plan_for(cloud, TYPICAL[cloud])
+
+    def some(worker: int) -> None:
+        for batch in every[worker::2]:
+            results = preflight(batch, batch[0].cloud, batch[0].scheduler, worker)
+            found.update(dict.fromkeys(batch, results))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(some, range(2)))
+    return found

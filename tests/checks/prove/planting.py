@@ -1,0 +1,105 @@
+"""Writes the sites that faults are planted in, plants them, and asks what is found."""
+
+import csv
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clusterwright import assets
+from clusterwright.checks.documents.cables import prove_cables
+from clusterwright.checks.documents.files import prove_files
+from clusterwright.checks.documents.folder import read_folder
+from clusterwright.checks.prove.site import prove_site
+from clusterwright.cli import write
+from clusterwright.errors import Finding
+from tests.checks.prove.faults import ETHERNET, INFINIBAND, WHOLE_RACKS, Edit
+
+BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+_ALONE = ["targets.aws=null", "targets.azure=null", "targets.gcp=null"]
+SITES = {
+    INFINIBAND: _ALONE,
+    ETHERNET: [*_ALONE, "targets.onprem.fabric.kind=roce"],
+    WHOLE_RACKS: [
+        *_ALONE,
+        "targets.onprem.system=gb200-nvl72",
+        "site.rack_power=160 kW",
+        "site.cooling=direct-to-chip",
+    ],
+}
+
+
+def write_site(site: str, folder: Path) -> Path:
+    """Write the documents of a site; return its folder.
+
+    The workbook of cables is left out: it repeats the list, takes longest to read, and has a test of its own.
+    """
+    assert write.onprem(BLUEPRINT, folder, SITES[site], force=False) == 0
+    (folder / "cables.xlsx").unlink()
+    return folder
+
+
+def findings(folder: Path) -> list[Finding]:
+    """Return what the parts find that need no engine."""
+    documents = read_folder(folder)
+    results = [prove_files(documents), prove_cables(documents), *prove_site(documents)]
+    return [finding for result in results for finding in result.findings]
+
+
+@contextmanager
+def planted(folder: Path, edits: Iterable[Edit]) -> Iterator[None]:
+    """Change a folder for the time of the block."""
+    kept = {}
+    for edit in edits:
+        path = folder / edit.file
+        kept.setdefault(path, path.read_bytes() if path.is_file() else None)
+        plant(path, edit)
+    try:
+        yield
+    finally:
+        for path, content in kept.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_bytes(content)
+
+
+def plant(path: Path, edit: Edit) -> None:
+    """Make one change; what it changes has to be there.
+
+    Raises:
+        LookupError: it is not.
+    """
+    if edit.old or not edit.where:
+        text = path.read_text() if path.is_file() else ""
+        if edit.old not in text:
+            raise LookupError(f"{edit.file} has no {edit.old!r}")
+        path.write_text(text.replace(edit.old, edit.new, 1) if edit.old else text + edit.new)
+        return
+    with path.open(newline="") as stream:
+        reader = csv.DictReader(stream)
+        columns, rows = list(reader.fieldnames or ()), list(reader)
+    matching = [row for row in rows if all(row[column] == value for column, value in edit.where.items())]
+    if not matching:
+        raise LookupError(f"{edit.file} has no row with {dict(edit.where)}")
+    chosen = matching if edit.nth is None else [matching[edit.nth]]
+    if edit.swap:
+        one, other = matching[edit.nth or 0], matching[edit.other]
+        for column in edit.swap:
+            one[column], other[column] = other[column], one[column]
+    for row in chosen:
+        row.update(edit.cells)
+    columns += [column for column in edit.cells if column not in columns]
+    kept = [row for row in rows if not (edit.drop and any(row is one for one in chosen))]
+    if edit.repeat:
+        kept += chosen
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(kept)
+
+
+def copy_of(folder: Path, to: Path) -> Path:
+    """Return a copy of a folder."""
+    shutil.copytree(folder, to)
+    return to

@@ -1,0 +1,2 @@
+/usr/bin/enroot-nsenter flags=(unconfined) {
+}

@@ -1,0 +1,267 @@
+"""The first job of an ordinary user on each cloud, from the boot data that the Pulumi program recorded.
+
+Enroot and Pyxis are in no package registry. A plugin of Slurm with the same options stands in for Pyxis and runs the
+image by crun; the sources that the boot scripts ask for, and how they build and install them, are checked.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from clusterwright.catalog.load import load
+from clusterwright.outputs.launch import launch_files
+from tests.stacks.projects import Case, plan_for, recorded, stacks_python
+
+from .cluster import (
+    CONTROLLER,
+    LOGIN,
+    NODES,
+    PASSWORD,
+    SERVICES,
+    USERS,
+    Cluster,
+    make_image,
+    make_site,
+    secret_file,
+    start_services,
+    until,
+)
+from .machines import METADATA, namespaces_work
+from .places import PLACES, Place, boot_files
+
+pytestmark = pytest.mark.engine
+
+ADDRESSES = {"controller": CONTROLLER, "services": SERVICES, "metadata": METADATA}
+ENGINES = (
+    "slurmctld", "slurmd", "slurmdbd", "srun", "munged", "mariadbd", "openssl", "unshare", "nsenter", "ip", "crun",
+    "busybox", "mksquashfs", "unsquashfs", "gcc", "make", "setcap", "nft", "setpriv", "runuser",
+)  # fmt: skip
+SLURM_HEADER = Path("/usr/include/slurm/spank.h")
+
+
+@pytest.fixture(scope="module", params=PLACES, ids=lambda place: place.cloud)
+def place(request: pytest.FixtureRequest) -> Place:
+    """Return one cloud after the other."""
+    found: Place = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    place: Place, tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]
+) -> Iterator[Cluster]:
+    """Return a cluster of four nodes, booted from what the program recorded, with the launch files of its plan."""
+    require_engine(*ENGINES)
+    require_engine(working=SLURM_HEADER.exists(), reason="needs Slurm's headers (libslurm-dev)")
+    require_engine(
+        working=namespaces_work(), reason="needs root, Linux namespaces with a bridge, and users' containers"
+    )
+    require_engine(working=stacks_python() is not None, reason="the stacks' environment is not installed")
+    run = recorded(Case(cloud=place.cloud, instance=place.instance, nodes=4))
+    assert run.error is None
+    files = boot_files(run.whole.resources, place.given)
+    assert files.keys() == {"controller", "login", "compute"}
+    for one in files.values():
+        one.update(place.image)
+        if "CLUSTER_USERS_ID" not in one["/etc/gpu-cluster/node.env"]:
+            one["/etc/gpu-cluster/node.env"] += f"CLUSTER_USERS_ID='{place.users}'\n"
+    folder = tmp_path_factory.mktemp(place.cloud)
+    # Users and daemons of the machines come through these.
+    shared = Path(tempfile.gettempdir()).resolve()
+    for parent in [folder, *(one for one in folder.parents if one.is_relative_to(shared) and one != shared)]:
+        parent.chmod(0o755)
+    environment = files["controller"]["/etc/gpu-cluster/node.env"]
+    password = _value(environment, "DATABASE_SECRET_ID")
+    users = _value(environment, "USERS_ID")
+    site = make_site(
+        folder,
+        {name: ADDRESSES[kind] for name, kind in place.names.items() if not name[0].isdigit()},
+        place.fabric,
+        {secret_file(password): PASSWORD, secret_file(users): USERS},
+    )
+    up = Cluster(site=site, files=files, boot=place.boot)
+    try:
+        start_services(site, _value(environment, "DATABASE_HOST"))
+        up.boot_up(up.start("controller", "controller", CONTROLLER))
+        for index, name in enumerate(NODES, start=1):
+            up.boot_up(up.start(name, "compute", f"10.40.1.{index}"))
+        up.boot_up(up.start("login", "login", LOGIN))
+        _bring_launch_files(up, place)
+        yield up
+    finally:
+        site.end()
+
+
+def _value(environment: str, name: str) -> str:
+    found = re.findall(rf"^CLUSTER_{name}='(.*)'$", environment, re.MULTILINE)
+    return str(found[-1])
+
+
+def _bring_launch_files(cluster: Cluster, place: Place) -> None:
+    """Put launch files into a user's home, the image and a stub of Megatron-LM onto the shared file system."""
+    plan = plan_for(place.cloud, place.instance)
+    option = replace(plan.options[0], nodes=4)
+    make_image(cluster.shared("image.sqsh"), cluster.site.folder)
+    home = cluster.shared("home/ada/launch")
+    home.mkdir()
+    for name, file in launch_files(plan, option, load()).items():
+        (home / name).write_bytes(file.content)
+        (home / name).chmod(0o755 if file.executable else 0o644)
+    megatron = cluster.shared("Megatron-LM")
+    megatron.mkdir()
+    (megatron / "pretrain_gpt.py").write_text("")
+
+
+def submit(cluster: Cluster, user: str = "ada", *options: str) -> str:
+    """Submit the generated job by its own script, as a user on the login machine; return its number."""
+    words = " ".join(["cd /shared/home/ada/launch && ./submit.sh --yes --image /shared/image.sqsh", *options])
+    said = cluster.login.text(words, user=user)
+    found = re.search(r"^job (\d+)$", said, re.MULTILINE)
+    assert found is not None, said
+    return found[1]
+
+
+def finish(cluster: Cluster, job: str) -> None:
+    """Let the stub framework end, and the next one start afresh."""
+    cluster.shared("checkpoints/small/finish").touch()
+    assert until(lambda: cluster.state(job) == ""), cluster.state(job)
+    cluster.shared("checkpoints/small/finish").unlink()
+
+
+def log_of(cluster: Cluster, job: str) -> str:
+    """Return what a job printed."""
+    path = cluster.shared(f"launch/small/small-{job}.log")
+    return path.read_text() if path.exists() else ""
+
+
+def step(cluster: Cluster) -> int:
+    """Return the newest checkpoint's number."""
+    path = cluster.shared("checkpoints/small/latest_checkpointed_iteration.txt")
+    return int(path.read_text()) if path.exists() else 0
+
+
+def test_four_nodes_join_as_recorded(cluster: Cluster) -> None:
+    """Every node of the recorded boot data is idle in the partition with eight GPUs, under its own name."""
+    shown = cluster.login.text("sinfo", "--noheader", "--Node", "--format=%N %P %T %G")
+    assert shown.splitlines() == [f"{name} gpu* idle gpu:h100:8" for name in NODES]
+
+
+def test_the_release_s_commits_are_built_once_and_installed_everywhere(cluster: Cluster) -> None:
+    """One machine fetches the two commits of the table and builds; all others install what it made."""
+    table = {
+        line.split(",")[0]: line.split(",")
+        for line in cluster.files["login"]["/opt/gpu-cluster/software.csv"].splitlines()
+    }
+    fetched = [call.split()[-2:] for name in cluster.site.machines for call in cluster.calls(name) if " fetch " in call]
+    assert fetched == [[table[name][2], table[name][3]] for name in ("enroot", "pyxis")]
+    packages = [path.name for path in cluster.shared(".gpu-cluster").glob("*.tar")]
+    assert len(packages) == 1
+    for name in ("enroot", "pyxis"):
+        assert f"{name}-{table[name][1]}-{table[name][3][:12]}" in packages[0]
+    for name in ("controller", "login", *NODES):
+        machine = cluster.site.machines[name]
+        assert f"{machine.text('cat', '/usr/local/share/enroot/package').strip()}.tar" == packages[0]
+        assert "cap_sys_admin" in machine.text("getcap", "/usr/local/bin/enroot-mksquashovlfs")
+        plugins = "/run/slurm/conf/plugstack.conf" if name in NODES else "/etc/slurm/plugstack.conf"
+        assert machine.text("cat", plugins) == "required /usr/local/lib/slurm/spank_pyxis.so\n"
+
+
+def test_an_ordinary_user_s_job_trains_and_saves(cluster: Cluster, place: Place) -> None:
+    """The generated job, submitted by its own script, runs on four nodes in the image with all GPUs and saves."""
+    job = submit(cluster)
+    assert until(lambda: step(cluster) > 1), log_of(cluster, job)
+    seen = sorted(cluster.shared("checkpoints/small/seen").glob(f"{job}.*"))
+    assert [path.name.partition("-")[2] for path in seen] == NODES
+    for path in seen:
+        lines = path.read_text().splitlines()
+        assert {"user=4001", "image=stub framework", "nvidia=8"} <= {*lines}
+        assert {f"{name}={value}" for name, value in place.nccl.items()} <= {*lines}
+        assert {"word=--nnodes=4", "word=--nproc-per-node=8"} <= {*lines}
+    used = cluster.controller.text("scontrol", "show", "job", job, "--details", "--oneliner")
+    assert len(re.findall(r"GRES=gpu:h100:8\(IDX:0-7\)", used)) in (1, 4)
+    assert "UserId=ada(4001)" in used
+    finish(cluster, job)
+    accounted = ("sacct", "-X", "-n", "-P", "-j", job, "-o", "State,AllocTRES")
+    assert until(lambda: cluster.login.run(*accounted).stdout.startswith("COMPLETED"))
+    assert "gres/gpu=32" in cluster.login.text(*accounted)
+    saved = cluster.shared("checkpoints/small/latest_checkpointed_iteration.txt").stat()
+    assert saved.st_uid == 4001
+
+
+def test_users_reach_neither_slurm_s_key_nor_the_other_s_job(cluster: Cluster) -> None:
+    """An ordinary user has no sudo, no key of munge, and cannot end another user's job."""
+    assert cluster.login.run("cat /etc/munge/munge.key", user="ada").returncode != 0
+    assert cluster.login.run("sudo -n true", user="ada").returncode != 0
+    job = cluster.login.text("sbatch --parsable --hold --output=/dev/null --wrap=true", user="ada").strip()
+    assert cluster.login.run(f"scancel {job}", user="bob").returncode != 0
+    assert cluster.state(job) == "PENDING"
+    cluster.login.text(f"scancel {job}", user="ada")
+
+
+def test_the_manager_of_gpu_traffic_lives_as_long_as_the_job(cluster: Cluster, place: Place) -> None:
+    """On GCP every node starts the release's manager before the job and ends it after; other clouds need none."""
+    started = {name: [call for call in cluster.calls(name) if " run --detach" in call] for name in NODES}
+    if place.cloud != "gcp":
+        assert not any(started.values())
+        return
+    for name, calls in started.items():
+        assert len(calls) == 1
+        container = re.search(r"--name (receive-datapath-manager-\d+)", calls[0])
+        assert container is not None
+        assert "gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.23 --num_hops=2 --num_nics=8" in calls[0]
+        stopped = f"docker container stop {container[1]}"
+        assert until(partial(_has_call, cluster, name, stopped))
+        apertures = cluster.site.machines[name].text("ls", "/dev/aperture_devices").split()
+        assert len(apertures) == 8
+
+
+def _has_call(cluster: Cluster, name: str, call: str) -> bool:
+    return call in cluster.calls(name)
+
+
+def test_a_restarted_controller_keeps_the_queue(cluster: Cluster) -> None:
+    """The controller's daemon ended and booted again: the held job is still there, and the nodes come back."""
+    job = cluster.login.text("sbatch --parsable --hold --output=/dev/null --wrap=true", user="ada").strip()
+    cluster.controller.text("pkill", "slurmctld")
+    assert until(lambda: cluster.controller.run("pgrep", "slurmctld").returncode == 1)
+    cluster.boot_up(cluster.controller)
+    assert cluster.state(job) == "PENDING"
+    cluster.login.text(f"scancel {job}", user="ada")
+    idle = ["sinfo", "--noheader", "--states=idle", "--format=%D"]
+    assert until(lambda: cluster.login.run(*idle).stdout.strip() == "4")
+
+
+def test_a_lost_node_s_job_starts_again_from_its_checkpoint(cluster: Cluster) -> None:
+    """A node's machine vanishes; another one joins under its own name, and the same job goes on where it saved."""
+    job = submit(cluster, "ada", "--no-node-check")
+    before = step(cluster)
+    assert until(lambda: step(cluster) > before + 1), log_of(cluster, job)
+    lost = cluster.site.machines.pop(NODES[3])
+    lost.end()
+    cluster.controller.text("scontrol", "update", f"nodename={NODES[3]}", "state=down", "reason=taken away")
+    saved = step(cluster)
+    assert until(lambda: cluster.state(job) == "PENDING")
+    cluster.boot_up(cluster.start("ip-10-40-1-9", "compute", "10.40.1.9"))
+    # Slurm waits two minutes, the life of a credential, before it starts a job again.
+    cluster.controller.text("scontrol", "update", f"jobid={job}", "starttime=now")
+    history = cluster.shared("checkpoints/small/history")
+    again = f"{job}.1 starts at step "
+    assert until(lambda: again in history.read_text()), log_of(cluster, job)
+    started = next(line for line in history.read_text().splitlines() if line.startswith(again))
+    assert int(started.rpartition(" ")[2]) >= saved
+    finish(cluster, job)
+    where = cluster.login.text("sacct", "-X", "-n", "-P", "-j", job, "-o", "State,NodeList")
+    assert "ip-10-40-1-[1-3,9]" in where
+
+
+def test_nothing_of_this_host_is_changed(cluster: Cluster) -> None:
+    """Machines write into memory: this host has no shared folder, users or programs of the cluster."""
+    assert cluster.site.machines
+    for path in ("/shared", "/scratch", "/opt/gpu-cluster", "/usr/local/lib/slurm/spank_pyxis.so"):
+        assert not os.path.lexists(path)

@@ -1,0 +1,86 @@
+"""What machines on premises need for jobs: the clouds' versions and script, and settings that the script accepts."""
+
+import csv
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.catalog.load import load
+from clusterwright.cli.answer import plan_of
+from clusterwright.outputs.deliverables import onprem_files
+from clusterwright.outputs.onprem_jobs import job_documents
+
+GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+#: What a rack-scale system asks of the building.
+ROOM = {"gb200-nvl72": ("site.rack_power=160 kW",)}
+SOFTWARE = assets.root() / "templates" / "node" / "software.csv"
+
+
+def documents(*values: str) -> dict[str, str]:
+    """Return the documents of the shipped plan with these values, by name."""
+    plan = plan_of(GPT3, list(values), "onprem")
+    files = job_documents(plan, plan.options[0], load())
+    return {name: file.content.decode() for name, file in files.items()}
+
+
+def test_containers_come_as_on_the_clouds_nodes() -> None:
+    """Versions and commits are those of the clouds' table, which the folder holds, and plugstack.conf names Pyxis."""
+    found = documents()
+    assert found["node/software.csv"] == SOFTWARE.read_text()
+    with SOFTWARE.open(newline="") as lines:
+        known = {row["name"]: row for row in csv.DictReader(lines)}
+    for name in ("enroot", "pyxis"):
+        assert known[name]["version"] in found["jobs.md"]
+        assert known[name]["reference"][:12] in found["jobs.md"]
+    settings = [line for line in found["plugstack.conf"].splitlines() if not line.startswith("#")]
+    assert settings == ["optional /usr/local/lib/slurm/spank_pyxis.so"]
+
+
+@pytest.mark.parametrize("system", ["dgx-h100", "hgx-h100-8gpu", "gb200-nvl72"])
+@pytest.mark.parametrize("role", ["compute", "login", "controller"])
+def test_the_script_accepts_its_settings(tmp_path: Path, system: str, role: str) -> None:
+    """Every check of the nodes' scripts passes on node.env, in each role; nothing is installed to see it."""
+    found = documents(f"targets.onprem.system={system}", *ROOM.get(system, ()))
+    (tmp_path / "node").mkdir()
+    for name, content in found.items():
+        (tmp_path / name).write_text(content)
+    shown = subprocess.run(
+        ["bash", "-c", '. node/environment.sh && echo "$CLUSTER_ROLE $CLUSTER_JOB_ENVIRONMENT $CLUSTER_GPUS_PER_NODE"'],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "CLUSTER_NODE_ENV": str(tmp_path / "node" / "node.env"), "CLUSTER_ROLE": role},
+    )  # fmt: skip
+    gpus = 4 if system == "gb200-nvl72" else 8
+    assert (shown.returncode, shown.stdout) == (0, f"{role} container {gpus}\n"), shown.stderr
+    for name in ("job_environment.sh", "packages.sh"):
+        subprocess.run(["bash", "-n", str(tmp_path / "node" / name)], check=True)
+
+
+def test_other_environments_need_no_containers() -> None:
+    """A virtual environment or modules: what to install for them, and nothing of Enroot."""
+    for values, said in (
+        (["cluster.jobs.environment=venv", "cluster.jobs.venv=/shared/venvs/megatron"], "(/shared/venvs/megatron)"),
+        (["cluster.jobs.environment=modules", "cluster.jobs.modules=[cuda/12.8, torch/2.8]"], "cuda/12.8, torch/2.8."),
+    ):
+        found = documents(*values)
+        assert list(found) == ["jobs.md"]
+        assert said in found["jobs.md"]
+        assert "Enroot" not in found["jobs.md"]
+
+
+def test_adapters_are_named_or_looked_for() -> None:
+    """A system whose vendor's document names them gets the names with the source; others what the nodes look for."""
+    named = documents()["jobs.md"]
+    assert "`NCCL_IB_HCA==mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11`" in named
+    assert "DGX H100/H200 user guide" in named
+    looked = documents("targets.onprem.system=hgx-h100-8gpu")["jobs.md"]
+    assert "each node looks for 8 active InfiniBand ports of 400 Gb/s, and stops" in looked
+
+
+def test_the_folder_holds_them() -> None:
+    """Beside Slurm's files, and named in the folder's README."""
+    plan = plan_of(GPT3, None, "onprem")
+    files = onprem_files(plan, plan.options[0], load())
+    assert {"jobs.md", "plugstack.conf", "node/node.env", "launch/submit.sh", "slurm.conf"} <= set(files)
+    assert b"`jobs.md`, `launch/`" in files["README.md"].content
