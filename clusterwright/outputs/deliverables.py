@@ -86,9 +86,10 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         return _under("kubernetes", kubernetes_files(plan, option, catalogue))
     from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
     from clusterwright.outputs.onprem_jobs import job_documents  # noqa: PLC0415
+    from clusterwright.outputs.onprem_users import user_documents  # noqa: PLC0415
     from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
 
-    documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue)
+    documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue) | user_documents(plan)
     return documents | _under("launch", launch_files(plan, option, catalogue))
 
 

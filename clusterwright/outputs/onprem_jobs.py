@@ -9,6 +9,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch import adapters_text, fabric_of
 from clusterwright.outputs.launch_job import SHARED
+from clusterwright.outputs.onprem_users import LIST_PATH
 from clusterwright.outputs.slurm import CONTROLLER_HOST
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
@@ -46,7 +47,7 @@ def software() -> dict[str, Software]:
 
 
 def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return `jobs.md`, and for containers `plugstack.conf` and the script that installs Enroot and Pyxis.
+    """Return `jobs.md`, the settings of the nodes' scripts, and for containers what installs Enroot and Pyxis.
 
     Args:
         plan: for the environment of its jobs.
@@ -67,10 +68,9 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         modules=", ".join(jobs.modules),
         adapters=adapters_text(option, catalogue),
     )
-    files = {"jobs.md": text(page)}
+    files = {"jobs.md": text(page), "node/node.env": text(_node_env(plan, option, catalogue))}
     if jobs.environment == "container":
         files["plugstack.conf"] = text(render("slurm", "plugstack.conf.j2", cluster=plan.cluster.name))
-        files["node/node.env"] = text(_node_env(plan, option, catalogue))
         for name in _SCRIPTS:
             files[f"node/{name}"] = File(content=(_node_folder() / name).read_bytes())
     return files
@@ -85,7 +85,6 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         "node.env.j2",
         cluster=plan.cluster.name,
         partition=plan.cluster.partition,
-        nodes=option.nodes * hosts,
         gpus=system.gpus // hosts,
         gpu_type=catalogue.accelerators[system.accelerator].gres_type,
         fabric=fabric_of(option, catalogue) if system.fabric_ports else "none",
@@ -93,4 +92,5 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         controller=CONTROLLER_HOST,
         environment=plan.cluster.jobs.environment,
         shared=SHARED,
+        list_path=LIST_PATH if plan.cluster.identity == "local" else "",
     )

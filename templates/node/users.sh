@@ -33,6 +33,16 @@ CONF
     fi
 fi
 
+# On premises the list is a file: nobody but root may have a say in who becomes root.
+if [ "$CLUSTER_CLOUD" = local ]; then
+    for path in "$CLUSTER_USERS_ID" "$(dirname "$CLUSTER_USERS_ID")"; do
+        if [ ! -e "$path" ]; then continue; fi
+        if [ -L "$path" ] || [ "$(stat --format=%u "$path")" != 0 ] || [ -n "$(find "$path" -maxdepth 0 -perm /022)" ]; then
+            fail "$path has to belong to root and be writable by nobody else: the list says who becomes root" 3
+        fi
+    done
+fi
+
 # New permissions take minutes to reach every server of a cloud.
 deadline=$((SECONDS + CLUSTER_WAIT_S))
 until list="$(CLUSTER_SECRET_ID="$CLUSTER_USERS_ID" bash "$here/secret_$CLUSTER_CLOUD.sh" read)"; do

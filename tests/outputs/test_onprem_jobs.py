@@ -1,6 +1,7 @@
 """What machines on premises need for jobs: the clouds' versions and script, and settings that the script accepts."""
 
 import csv
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from clusterwright.catalog.load import load
 from clusterwright.cli.answer import plan_of
 from clusterwright.outputs.deliverables import onprem_files
 from clusterwright.outputs.onprem_jobs import job_documents
+from clusterwright.outputs.onprem_users import LIST_PATH
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 #: What a rack-scale system asks of the building.
@@ -64,9 +66,26 @@ def test_other_environments_need_no_containers() -> None:
         (["cluster.jobs.environment=modules", "cluster.jobs.modules=[cuda/12.8, torch/2.8]"], "cuda/12.8, torch/2.8."),
     ):
         found = documents(*values)
-        assert list(found) == ["jobs.md"]
+        assert list(found) == ["jobs.md", "node/node.env"]
         assert said in found["jobs.md"]
         assert "Enroot" not in found["jobs.md"]
+
+
+def test_users_come_with_every_environment_unless_a_directory_has_them() -> None:
+    """The list, its scripts and their settings do not depend on what jobs run in; a directory's accounts need none."""
+    plan = plan_of(
+        GPT3, ["cluster.jobs.environment=venv", "cluster.users=[{name: ada, uid: 20001, ssh_keys: []}]"], "onprem"
+    )
+    written = onprem_files(plan, plan.options[0], load())
+    found = {name: file.content.decode() for name, file in written.items() if name.startswith("node/")}
+    assert found["node/users.list"] == "user ada 20001 no\n"
+    assert f"CLUSTER_USERS_ID={LIST_PATH}\n" in found["node/node.env"]
+    sourced = {name for script in found.values() for name in re.findall(r'\. "\$here/([a-z_]+\.sh)"', script)}
+    assert {f"node/{name}" for name in sourced} <= found.keys()
+    directory = plan_of(GPT3, ["cluster.identity=directory"], "onprem")
+    files = onprem_files(directory, directory.options[0], load())
+    assert "node/users.sh" not in files
+    assert b"CLUSTER_USERS_ID=\n" in files["node/node.env"].content
 
 
 def test_adapters_are_named_or_looked_for() -> None:
