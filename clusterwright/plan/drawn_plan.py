@@ -168,7 +168,7 @@ def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> I
         high = (
             (option.calendar_days_high / option.calendar_days) ** (1.0 / score) if score > _LEAST_SCORE else 1.0 / low
         )
-        yield OptionBand(keys=tuple(of_target), low=low, high=high)
+        yield OptionBand(name=target, keys=tuple(of_target), low=low, high=high)
 
 
 def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory | None, str]:

@@ -24,8 +24,15 @@ _LEAST = 1e-30
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptionBand:
-    """The band of an input for some options alone: their keys, and what stands for low and high of the input."""
+    """The band of an input for some options alone: their keys, and what stands for low and high of the input.
 
+    Attributes:
+        name: of the band; its draws depend on it, whatever other bands there are.
+        keys: of the options.
+        low, high: as of the input.
+    """
+
+    name: str
     keys: tuple[str, ...]
     low: float
     high: float

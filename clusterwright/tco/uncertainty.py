@@ -1,6 +1,7 @@
 """Uncertain inputs: their bands, draws from them (Latin hypercube), and what came out. `drawing` values them."""
 
 import csv
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -181,6 +182,9 @@ def latin_hypercube(
     Every input's distribution is cut into as many slices of equal probability as there are draws, and each slice is
     drawn once (McKay, Beckman, Conover 1979). Resale follows the rental price through normal scores.
 
+    An input's draws depend on the seed and on the name of the input alone: another input, before or after it, moves
+    nothing that does not use it.
+
     Args:
         inputs: what is drawn.
         draws: how many, 1 to a million.
@@ -197,8 +201,7 @@ def latin_hypercube(
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need them
     from scipy import special  # noqa: PLC0415 - not scipy.stats, which takes 0.6 s to load
 
-    cut = slices(draws, len(inputs), seed)
-    shares = {entry.key: cut[:, column] for column, entry in enumerate(inputs)}
+    shares = {entry.key: slices(draws, entry.key, seed) for entry in inputs}
     followed = shares.get("cloud_price")
     if rent_levels is not None:
         constant = float(np.ptp(rent_levels)) == 0.0
@@ -208,48 +211,54 @@ def latin_hypercube(
         shares["resale_fraction"] = special.ndtr(resale_correlation * rent + (1 - resale_correlation**2) ** 0.5 * own)
     columns = {"number": np.arange(draws, dtype=float)}
     for entry in inputs:
-        own = slices(draws, len(entry.bands), seed + 1) if entry.bands else None
+        own = {band.name: slices(draws, f"{entry.key}/{band.name}", seed) for band in entry.bands}
         columns |= _factors(entry, shares[entry.key], own)
     return columns
 
 
-def _factors(entry: UncertainInput, share: "Column", own: "Column | None" = None) -> "dict[str, Column]":
+def _factors(entry: UncertainInput, share: "Column", own: "Mapping[str, Column] | None" = None) -> "dict[str, Column]":
     """Return the factors of an input by name of the column: one, or one for each option that has a band of its own.
 
     Args:
         entry: the input.
         share: probability of each draw.
-        own: of each draw and band, what is the band's own; None moves all bands together.
+        own: probability of each draw that is a band's own, by its name; None moves all bands together.
     """
     from scipy import special  # noqa: PLC0415
 
     if not entry.bands:
         return {entry.key: quantiles(entry, share)}
     found: dict[str, Column] = {}
-    for place, band in enumerate(entry.bands):
+    for band in entry.bands:
         drawn = share
         if own is not None:
             # Each is the root of the correlation the common part's, so that two of them have the correlation.
             drawn = special.ndtr(
                 entry.correlation**0.5 * special.ndtri(share)
-                + (1.0 - entry.correlation) ** 0.5 * special.ndtri(own[:, place])
+                + (1.0 - entry.correlation) ** 0.5 * special.ndtri(own[band.name])
             )
         column = quantiles(replace(entry, low=band.low, high=band.high), drawn)
         found |= {f"{entry.key}/{key}": column for key in band.keys}
     return found
 
 
-def slices(draws: int, columns: int, seed: int) -> "Column":
-    """Return a Latin hypercube, a row per draw: in each column one point of every slice of [0, 1], in any order.
+def stream(name: str, seed: int) -> "np.random.Generator":
+    """Return the generator of one input, seeded by the seed of all and a stable hash of its name."""
+    import numpy as np  # noqa: PLC0415
 
-    The numbers are those of `scipy.stats.qmc.LatinHypercube` with a generator of that seed.
+    return np.random.default_rng([seed, int.from_bytes(hashlib.sha256(name.encode()).digest())])
+
+
+def slices(draws: int, name: str, seed: int) -> "Column":
+    """Return a Latin hypercube of one input: one point of every slice of [0, 1], in any order.
+
+    The numbers are those of `scipy.stats.qmc.LatinHypercube` of one dimension with the generator of `stream`.
     """
     import numpy as np  # noqa: PLC0415
 
-    chance = np.random.default_rng(seed).spawn(1)[0]
-    within = chance.uniform(size=(draws, columns))
-    order = chance.permuted(np.tile(np.arange(1, draws + 1), (columns, 1)), axis=1)
-    points: Column = (order.T - within) / draws
+    chance = stream(name, seed).spawn(1)[0]
+    within = chance.uniform(size=draws)
+    points: Column = (chance.permuted(np.arange(1, draws + 1)) - within) / draws
     return points
 
 

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import special, stats
 from scipy.stats import qmc
 
@@ -13,7 +15,16 @@ from clusterwright.tco.distributions import OptionBand, UncertainInput, triangul
 from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Economics
-from clusterwright.tco.uncertainty import grid, latin_hypercube, one_at_a_time, ranks, slices, uncertain_inputs
+from clusterwright.tco.uncertainty import (
+    OwnBand,
+    grid,
+    latin_hypercube,
+    one_at_a_time,
+    ranks,
+    slices,
+    stream,
+    uncertain_inputs,
+)
 
 from .examples import bought, candidate, p5, stored, with_overrides
 
@@ -111,11 +122,11 @@ def test_every_slice_is_drawn_once() -> None:
     assert (found["resale_fraction"].min() >= 0.5, found["resale_fraction"].max() <= 1.5) == (True, True)
 
 
-@pytest.mark.parametrize(("draws", "columns", "seed"), [(1, 1, 0), (7, 3, 5), (1000, 12, 20261121)])
-def test_slices_are_those_of_scipy(draws: int, columns: int, seed: int) -> None:
+@pytest.mark.parametrize(("draws", "name", "seed"), [(1, "pue", 0), (7, "pue", 5), (1000, "run_time/aws", 20261121)])
+def test_slices_are_those_of_scipy(draws: int, name: str, seed: int) -> None:
     """The hypercube is the one of SciPy to the last bit, whose whole statistics would take longer to load than used."""
-    theirs = qmc.LatinHypercube(d=columns, rng=np.random.default_rng(seed)).random(draws)
-    assert (slices(draws, columns, seed) == theirs).all()
+    theirs = qmc.LatinHypercube(d=1, rng=stream(name, seed)).random(draws)
+    assert (slices(draws, name, seed) == theirs[:, 0]).all()
 
 
 def test_ranks_are_those_of_scipy() -> None:
@@ -129,7 +140,10 @@ def test_options_have_their_own_times_of_a_run(book: PriceBook) -> None:
 
     Nodes by the hour cost what their own run takes; a tornado moves all options to the same quantile of their own.
     """
-    bands = (OptionBand(keys=("aws/rented",), low=0.9, high=1.3), OptionBand(keys=("onprem/one",), low=0.5, high=1.0))
+    bands = (
+        OptionBand(name="aws", keys=("aws/rented",), low=0.9, high=1.3),
+        OptionBand(name="onprem", keys=("onprem/one",), low=0.5, high=1.0),
+    )
     (entry,) = (entry for entry in uncertain_inputs((), utilisation=0.4, run_times=bands) if entry.key == "run_time")
     assert (entry.low, entry.high, entry.source) == (0.5, 1.3, "plan")
     found = latin_hypercube([entry], 20_000, seed=3)
@@ -137,7 +151,9 @@ def test_options_have_their_own_times_of_a_run(book: PriceBook) -> None:
     assert np.quantile(rented, (0.1, 0.5, 0.9)) == pytest.approx([0.9, 1.0, 1.3], rel=0.01)
     assert np.quantile(owned, (0.1, 0.5, 0.9)) == pytest.approx([0.5, 1.0, 1.0], rel=0.01)
     together = latin_hypercube(
-        [dataclasses.replace(entry, bands=(bands[0], dataclasses.replace(bands[0], keys=("other",))))], 20_000, seed=3
+        [dataclasses.replace(entry, bands=(bands[0], dataclasses.replace(bands[0], name="other", keys=("other",))))],
+        20_000,
+        seed=3,
     )
     scores = [
         special.ndtri((stats.rankdata(together[f"run_time/{key}"]) - 0.5) / 20_000) for key in ("aws/rented", "other")
@@ -159,7 +175,9 @@ def test_certain_inputs_do_not_move() -> None:
     """What the user gave has no band; utilisation never passes all hours."""
     inputs = {
         entry.key: entry
-        for entry in uncertain_inputs((), utilisation=0.95, run_times=(OptionBand(keys=("a",), low=0.8, high=1.1),))
+        for entry in uncertain_inputs(
+            (), utilisation=0.95, run_times=(OptionBand(name="a", keys=("a",), low=0.8, high=1.1),)
+        )
     }
     assert inputs["utilisation"].high == pytest.approx(1 / 0.95)
     assert (inputs["run_time"].low, inputs["run_time"].high) == (0.8, 1.1)
@@ -192,3 +210,61 @@ def test_blocks_of_draws_are_one_set(book: PriceBook, draws: int) -> None:
     found = drawn(ledger, columns)
     assert [entry.number for entry in found.costs if entry.key == "aws/rented"] == list(range(min(draws, 1000)))
     assert sum(option.probability_cheapest for option in found.options) == pytest.approx(1.0)
+
+
+UNCERTAIN = (
+    *(UncertainInput(key=key, low=0.5, high=1.5, reason="", source="") for key in ("cloud_price", "pue", "rent")),
+    UncertainInput(key="resale_fraction", low=0.4, high=1.2, reason="", source="", distribution="beta"),
+    UncertainInput(
+        key="run_time", low=0.5, high=1.5, reason="", source="", distribution="two_sided", correlation=0.8,
+        bands=tuple(OptionBand(name=key, keys=(key,), low=0.8, high=1.3) for key in ("aws", "gcp", "onprem")),
+    ),
+)  # fmt: skip
+
+
+@given(
+    kept=st.sets(st.sampled_from(UNCERTAIN), min_size=1).flatmap(lambda kept: st.permutations(sorted(kept, key=str))),
+    bands=st.permutations(UNCERTAIN[-1].bands).flatmap(lambda all_of: st.integers(1, 3).map(lambda n: all_of[:n])),
+    seed=st.integers(0, 2**64),
+)
+def test_other_inputs_move_no_draw(kept: list[UncertainInput], bands: list[OptionBand], seed: int) -> None:
+    """An input's draws are the same to the last bit whatever other inputs and bands there are, in whatever order."""
+    every = latin_hypercube(UNCERTAIN, 20, seed=seed)
+    fewer = [dataclasses.replace(entry, bands=tuple(bands)) if entry.bands else entry for entry in kept]
+    if "cloud_price" not in {entry.key for entry in kept}:
+        # Resale follows the rental price, where there is one: this is one input that it has.
+        fewer = [entry for entry in fewer if entry.key != "resale_fraction"]
+    found = latin_hypercube(fewer, 20, seed=seed)
+    assert all((column == every[name]).all() for name, column in found.items())
+
+
+def test_inputs_are_drawn_apart() -> None:
+    """Names give streams of their own: no two inputs, nor the same one under another seed, go together."""
+    names = [f"input {number}" for number in range(12)]
+    scores = np.array([slices(5_000, name, seed) for seed in (1, 2) for name in names])
+    assert np.abs(np.corrcoef(scores) - np.eye(len(scores))).max() < 0.06
+
+
+@pytest.mark.parametrize(
+    "owned",
+    [("transit_usd_per_month",), ("contingency_fraction",), ("transit_usd_per_month", "insurance_fraction_per_year")],
+    ids=len,
+)
+def test_an_input_of_owning_moves_no_rented_option(book: PriceBook, owned: tuple[str, ...]) -> None:
+    """Given to the owner alone, certain or not, it leaves every draw of a rented option as it was, to the last bit."""
+    plain = _ledger(book)
+    more = _ledger(book, with_overrides(PLAIN, **dict.fromkeys(owned, 0.01)))
+    bands = [OwnBand(key=key, spread=0.5) for key in owned]
+    before, certain, uncertain = (
+        {
+            (cost.number, cost.key): cost.npv_usd
+            for cost in drawn(
+                ledger, latin_hypercube(uncertain_inputs(ledger.parameters, utilisation=0.8, own=own), 50)
+            ).costs
+        }
+        for ledger, own in ((plain, ()), (more, ()), (more, bands))
+    )
+    for number in range(50):
+        for rented in ("aws/rented", "aws/reserved"):
+            assert before[number, rented] == certain[number, rented] == uncertain[number, rented]
+        assert before[number, "onprem/one"] < certain[number, "onprem/one"] != uncertain[number, "onprem/one"]
