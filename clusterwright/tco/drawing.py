@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.errors import ClusterwrightError
+from clusterwright.pricing.statements import files
 from clusterwright.tco.drawn_bills import Bills, Factors
 from clusterwright.tco.drawn_breakevens import Breakevens, DrawnBreakeven
 from clusterwright.tco.drawn_columns import Works, derived, owners_fit
@@ -31,7 +33,8 @@ class DrawnOption:
         key: of the option.
         npv_usd_p10, npv_usd_p50, npv_usd_p90: quantiles of the present value of its cost.
         npv_usd_dearest_tenth: mean of the dearest tenth of the draws (conditional value at risk).
-        regret_usd: mean of what it costs above the cheapest of each draw.
+        regret_usd: mean of what it costs above the cheapest ranked option of each draw, never below 0; None for an
+            option that is not ranked.
         probability_cheapest: share of the draws in which it costs least.
         *_after_tax*: the same after tax; equal to those before it where no tax is counted.
         probability_too_slow: share of the draws whose work an owned cluster cannot do in the horizon; the other figures
@@ -111,6 +114,9 @@ def drawn(
         taxes: None counts before tax alone.
         paths: of the rental price, one per draw; None keeps it.
         breakevens: whether to count the months to breakeven of each draw too.
+
+    Raises:
+        ClusterwrightError: the figures over all draws do not reconcile, which is a bug.
     """
     ledger.create("taxed_term", "tco/sql/stg_taxed_term.sql", {})
     if taxes is not None:
@@ -137,9 +143,18 @@ def drawn(
             ledger.holding("drawn_fit", _as_table(block["number"], fits)),
         ):
             ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
+    for name in ("drawn_option", "drawn_regret"):
+        ledger.create(name, f"tco/sql/{name}.sql", {})
+    for audit in files("tco/chance_audits"):
+        broken = ledger.query(f"tco/chance_audits/{audit.name}", {})
+        if broken:
+            raise ClusterwrightError(
+                f"the figures over all draws do not reconcile: {audit.stem}: {broken[0]}",
+                help="report this with the blueprint",
+            )
     return Drawn(
-        options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option.sql", {})),
-        regrets=tuple(DrawnRegret(**row) for row in ledger.query("tco/sql/drawn_regret.sql", {})),
+        options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option_row.sql", {})),
+        regrets=tuple(DrawnRegret(**row) for row in ledger.query("tco/sql/drawn_regret_row.sql", {})),
         costs=tuple(DrawnCost(**row) for row in ledger.query("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
         breakevens=() if months is None else tuple(months.found()),
     )

@@ -1,7 +1,8 @@
 -- One row is one option over all draws whose work it can do: quantiles of the present value of its cost, the mean of
--- the dearest tenth (CVaR), in which share of all draws it costs least, and what it costs more than the cheapest of
--- each draw on average; before and after tax. Options of which only a part is priced are compared with the cheapest of
--- the others, and are never the cheapest themselves.
+-- the dearest tenth (CVaR), in which share of all draws it costs least, and its regret: what it costs more on average
+-- than the cheapest option that is ranked and can do the work of the draw; before and after tax. An option that is not
+-- ranked (`competes`), as where only a part of it is priced, is never the cheapest and has no regret: what is left out
+-- of its price would be counted as if it were saved.
 with
 compared as (
     select
@@ -31,8 +32,8 @@ spread as (
         list_reverse_sort(list(compared.npv_after_tax_usd) filter (where compared.fits)) as dearest_after_tax,
         quantile_cont(compared.npv_usd, [0.1, 0.5, 0.9]) filter (where compared.fits) as levels,
         quantile_cont(compared.npv_after_tax_usd, [0.1, 0.5, 0.9]) filter (where compared.fits) as levels_after_tax,
-        avg(compared.npv_usd - cheapest.npv_usd) filter (where compared.fits) as regret_usd,
-        avg(compared.npv_after_tax_usd - cheapest.npv_after_tax_usd) filter (where compared.fits)
+        avg(compared.npv_usd - cheapest.npv_usd) filter (where compared.eligible) as regret_usd,
+        avg(compared.npv_after_tax_usd - cheapest.npv_after_tax_usd) filter (where compared.eligible)
             as regret_after_tax_usd,
         count(*) filter (where compared.key = cheapest.key) / cast(count(*) as double) as probability_cheapest,
         count(*) filter (where compared.key = cheapest.key_after_tax) / cast(count(*) as double)
@@ -59,4 +60,3 @@ select
     levels_after_tax[3] as npv_after_tax_usd_p90,
     list_avg(dearest_after_tax[:tenth]) as npv_after_tax_usd_dearest_tenth
 from spread
-order by npv_usd_p50, key

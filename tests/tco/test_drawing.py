@@ -4,14 +4,17 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.statements import statement
 from clusterwright.tco.drawing import Drawn, drawn
 from clusterwright.tco.engine import Ledger
+from clusterwright.tco.mixes import Mix, owned_and_rented
 from clusterwright.tco.price_paths import MarketHistory, PathDraws, PathRule
 from clusterwright.tco.records import Candidate, Economics, Surcharge
 from clusterwright.tco.stages import Pace
@@ -215,3 +218,82 @@ def test_path_by_hand(book: PriceBook) -> None:
     base = {entry.key: entry.npv_usd or 0.0 for entry in ledger.costs()}
     assert found["aws/reserved"] == pytest.approx(base["aws/reserved"] / 40 * (36 + 4 * 1.1**36), rel=1e-9)
     assert found["onprem/one"] == pytest.approx(base["onprem/one"])
+
+
+def _spared(**of_key: bool) -> tuple[Candidate, ...]:
+    """Return the candidates, some of them not ranked, and one whose short run undercuts the others."""
+    spot = p5(key="aws/spot", calendar_days=1.0)
+    return tuple(
+        dataclasses.replace(entry, competes=of_key.get(entry.key.rpartition("/")[2], True))
+        for entry in (*_candidates(), spot)
+    )
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ranked=st.fixed_dictionaries({key: st.booleans() for key in ("one", "rented", "reserved", "spot", "mix")}))
+def test_regret_is_above_the_cheapest_ranked_option(book: PriceBook, ranked: dict[str, bool]) -> None:
+    """Regret is never below 0, is 0 for one ranked option of every draw, and none for what is not ranked."""
+    mix = Mix(
+        key="mix", target="hybrid", nodes=1, gpus=8, rented_key="aws/rented",
+        parts=owned_and_rented(
+            "onprem/one", "aws/rented", nodes_share=1.0, most_work=0.6, pace=PLAIN.pace, horizon_months=40.0
+        ),
+    )  # fmt: skip
+    candidates = tuple(entry for entry in _spared(**ranked))
+    ledger = Ledger(
+        candidates, with_overrides(PLAIN, dgx__h100=SERVER_USD, **{"aws/p5.48xlarge": P5_USD}), book, (mix,)
+    )
+    competing = {cost.key for cost in ledger.costs() if cost.competes}
+    for work, price in ((0.5, 1.7), (1.9, 0.3), (2.1, 1.0)):
+        found = drawn(ledger, _draw(utilisation=work, cloud_price=price), taxes=_taxes())
+        regret = {entry.key: entry for entry in found.options}
+        able = {key for key, entry in regret.items() if entry.probability_too_slow == 0.0}
+        for name in ("regret_usd", "regret_after_tax_usd"):
+            known = {key: getattr(entry, name) for key, entry in regret.items() if getattr(entry, name) is not None}
+            assert set(known) == competing & able
+            assert not known or min(known.values()) == 0.0
+        usd = _npv(found)
+        cheapest = min((usd[key] for key in competing & able), default=0.0)
+        assert {key: entry.regret_usd for key, entry in regret.items() if entry.regret_usd is not None} == {
+            key: pytest.approx(usd[key] - cheapest) for key in competing & able
+        }
+
+
+def _reconciled(options: list[dict[str, object]], regrets: list[dict[str, object]]) -> bool:
+    """Return whether the audit of regrets finds nothing; option `a` and `b` are ranked, `spot` is not."""
+    connection = duckdb.connect()
+    work = [{"key": "a", "competes": True}, {"key": "b", "competes": True}, {"key": "spot", "competes": False}]
+    for table, rows in {"drawn_option": options, "drawn_regret": regrets, "option_work": work}.items():
+        connection.execute(f"create table {table} as select unnest($rows, recursive := true)", {"rows": rows})
+    return not connection.execute(statement("tco/chance_audits/regret_disagrees.sql")).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("where", "changes"),
+    [
+        ((), {}),
+        (("options", 0), {"regret_usd": 4.0}),
+        (("options", 0), {"regret_usd": None}),
+        (("options", 0), {"regret_after_tax_usd": -0.01}),
+        (("options", 2), {"regret_usd": -5.0}),
+        (("options", 2), {"regret_after_tax_usd": 1.0}),
+        (("regrets", 0), {"regret_usd": 1.0}),
+        (("regrets", 1), {"regret_usd": 9.0}),
+        (("regrets", 1), {"fitting_draws": 2}),
+    ],
+)
+def test_audit_of_regret(where: tuple[str, int] | tuple[()], changes: dict[str, object]) -> None:
+    """A regret below 0, of an option that is not ranked, or unlike what the right choices say, is a fault."""
+    tables: dict[str, list[dict[str, object]]] = {
+        "options": [
+            {"key": key, "regret_usd": usd, "regret_after_tax_usd": usd, "probability_too_slow": 0.0}
+            for key, usd in (("a", 5.0), ("b", 2.5), ("spot", None))
+        ],
+        "regrets": [
+            {"key": key, "right_key": right, "fitting_draws": 4, "regret_usd": usd}
+            for key, right, usd in (("a", "a", 0.0), ("a", "b", 10.0), ("b", "a", 5.0), ("b", "b", 0.0))
+        ],
+    }
+    if where:
+        tables[where[0]][where[1]] |= changes
+    assert _reconciled(**tables) == (not where)

@@ -86,9 +86,12 @@ def write_uncertainty(work: Workbook) -> None:
     row = _FIRST
     for entry in found.drawn:
         page.text(row, 0, label_of(entry.key))
-        amounts = (entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90, entry.regret_usd)
-        for column, usd in enumerate(amounts, start=1):
+        for column, usd in enumerate((entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90), start=1):
             page.number(row, column, usd, "usd")
+        if entry.regret_usd is None:
+            page.text(row, 4, "–", "text_right")
+        else:
+            page.number(row, 4, entry.regret_usd, "usd")
         page.number(row, 5, entry.probability_cheapest, "share_1")
         row += 1
     swings = [entry for entry in found.swings if entry.width_usd][:_MOST_SWINGS]
