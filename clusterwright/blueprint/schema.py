@@ -102,7 +102,12 @@ class EconomicsSection(Section):
 
     as_of: Day | None = Field(None, description="day whose prices hold; the newest shipped price's day by default")
     horizon: Duration = Field(36 * 730 * 3600.0, gt=0, le=20 * 8760 * 3600.0, description="view of owning or renting")
-    utilisation: Fraction = Field(0.8, gt=0, le=1, description="share of the horizon that the cluster works")
+    runs: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
+        None, description="runs of this workload in the horizon, growth included, for example 36; not with utilisation"
+    )
+    utilisation: Annotated[Fraction, Field(gt=0, le=1)] | None = Field(
+        None, description="share of the horizon that the cluster works; 80 % by default, or what runs take"
+    )
     hours_per_month: float = Field(
         730.0, ge=672, le=744, description="hours that a month is counted with: 730 (8,760 a year), or 720"
     )
@@ -114,6 +119,16 @@ class EconomicsSection(Section):
         le=20 * 8760 * 3600.0,
         description="prices last seen longer than this before as_of are warned of, for example 90 days",
     )
+
+    @model_validator(mode="after")
+    def _work_given_once(self) -> "EconomicsSection":
+        if self.runs is not None and self.utilisation is not None:
+            raise PydanticCustomError(
+                "choice",
+                "runs and utilisation both give the work of the horizon",
+                {"at": "utilisation", "help": "keep one of the two; null takes the other away"},
+            )
+        return self
 
 
 class Checkpointing(Section):

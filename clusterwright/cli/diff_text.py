@@ -59,7 +59,7 @@ def _line(change: Change) -> str:
 
 def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
     """Return what changed by group; what looks the same as before is left to the JSON."""
-    groups = [("Inputs", found.inputs), ("Assumptions", found.assumptions)]
+    groups = [("Work of the horizon", found.work), ("Inputs", found.inputs), ("Assumptions", found.assumptions)]
     for entry in found.targets:
         groups.append((_title(entry), entry.figures))
         groups += [(f"{NAME_OF_TARGET[entry.target]}: cost of the horizon by category", entry.categories[:_MOST])]

@@ -23,6 +23,7 @@ from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.returns import Return
 from clusterwright.plan.taxed import Taxed
 from clusterwright.plan.words import month_text, term_text
+from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 
@@ -105,9 +106,10 @@ def _text(plan: Plan, found: Finances) -> str:
     lines = [
         f"{plan.name}: every target and term with a documented price, the same work for all in {months}",
         (
-            f"({percent(plan.economics.utilisation)} utilisation, {percent(plan.economics.discount_rate)} discount "
-            f"rate, {plan.economics.hours_per_month:g} hours a month, prices as of {plan.as_of})"
+            f"({percent(plan.economics.discount_rate)} discount rate, {plan.economics.hours_per_month:g} hours a "
+            f"month, prices as of {plan.as_of})"
         ),
+        f"  {work_text(plan)}",
         "",
         _options(found, months),
         "",

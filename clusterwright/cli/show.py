@@ -22,6 +22,7 @@ from clusterwright.plan.words import (
     own_facts_lines,
     uncapital,
 )
+from clusterwright.plan.work import work_text
 from clusterwright.units import percent
 
 #: Of each option, what `compare --json` prints.
@@ -47,6 +48,7 @@ def plan_text(plan: Plan, path: Path, set_values: Sequence[str] = (), *, written
     parts = [
         _heading(plan),
         *(_bold_text(line) for line in _block("Answer", *answer_lines(plan))),
+        *_block("Work", work_text(plan)),
         *_block("Hardware", *hardware_lines(plan)),
         *_block("Layout", layout_text(shown.layout)),
         *_rows("Memory", *_memory_bar(shown)),
@@ -230,13 +232,12 @@ def comparison_text(plan: Plan) -> str:
         ("Where", "left"), ("this run", ""), (f"{months} (low–high)", ""), ("NPV", ""), ("buy now", ""), ("busy", ""),
         ("priced", ""), ("horizon consists of", "left"),
     ]  # fmt: skip
-    runs = plan.options[0].runs_in_horizon
-    counted = (
-        f"{percent(plan.economics.utilisation)} utilisation, {percent(plan.economics.discount_rate)} discount rate, "
-        f"prices as of {plan.as_of}"
-    )
     lines = [
-        f"{plan.name}: the same work for all, {runs:.1f} runs in {months} ({counted})",
+        (
+            f"{plan.name}: the same work for all ({percent(plan.economics.discount_rate)} discount rate, "
+            f"prices as of {plan.as_of})"
+        ),
+        *_block("Work", work_text(plan)),
         "",
         table(columns, rows),
         "",

@@ -5,6 +5,7 @@ from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_span, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, uncapital
+from clusterwright.plan.work import work_text
 from clusterwright.tco.records import Parameter, PricedLine
 from clusterwright.units import percent
 
@@ -27,10 +28,7 @@ def comparison_markdown(plan: Plan) -> str:
             words=2,
         ),
         "",
-        (
-            f"The same work for all: {plan.options[0].runs_in_horizon:,.1f} runs in {months} at "
-            f"{percent(plan.economics.utilisation)} utilisation, prices as of {plan.as_of}."
-        ),
+        f"The same work for all: {work_text(plan)}. Prices as of {plan.as_of}.",
         *_breakevens(plan),
         *_section("Assumptions that matter", _assumptions(plan)),
         *_section("To mind", _caveats(plan)),

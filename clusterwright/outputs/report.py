@@ -21,6 +21,7 @@ from clusterwright.plan.money import money, told_lines
 from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, offload_text, term_text
+from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
@@ -129,8 +130,6 @@ def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
 
 
 def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Chart]:
-    horizon = f"{plan.economics.horizon_months:.0f} months"
-    runs = f"{plan.options[0].runs_in_horizon:.1f} runs"
     dated = f"Prices as of {plan.as_of}."
     return {
         "run": Chart(
@@ -139,7 +138,7 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
         ),
         "work": Chart(
             svg=report_charts.cost_chart(plan, horizon=True),
-            caption=f"Cost of the same work, {runs}, over {horizon} by category. {_INCOME} {dated}",
+            caption=f"Cost of the same work by category: {work_text(plan)}. {_INCOME} {dated}",
         ),
         "breakeven": Chart(
             svg=report_charts.breakeven_chart(plan, money_of.cumulative()),

@@ -14,6 +14,7 @@ from clusterwright.plan.words import (
     layout_text,
     offload_text,
 )
+from clusterwright.plan.work import work_text
 from clusterwright.units import percent
 
 
@@ -102,7 +103,8 @@ def _basis(plan: Plan) -> list[str]:
     lines = [
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
         "- Day bands come from the residuals of published runs; the median is P50, the low end P10.",
-        f"- {percent(plan.economics.utilisation)} utilisation, {horizon}.",
+        f"- {capital(work_text(plan))}.",
+        f"- {horizon}.",
     ]
     lines += [
         f"- {entry.key} = {entry.value:g} {entry.unit} ({entry.basis}: {entry.reason})"

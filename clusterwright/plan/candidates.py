@@ -20,6 +20,7 @@ from clusterwright.plan.fronts import front_of_target
 from clusterwright.plan.loading import loading_of
 from clusterwright.plan.owned import HallLimit, hall_limit, owned_design
 from clusterwright.plan.target_network import with_levels
+from clusterwright.plan.work import owned_hours_suffice
 from clusterwright.sizing.offload import Offload
 from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.tco.records import Candidate
@@ -126,7 +127,7 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     front, target = _front_in_hall(blueprint, catalogue, job, target)
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
-    meeting = _within_capacity(target, meeting)
+    meeting = _fast_enough(blueprint, target, _within_capacity(target, meeting))
     # Where no size meets the goal, the fastest that can be had is shown with what is missing. So it is where the hall
     # holds none of those that meet it.
     met = {point.nodes for point in meeting}
@@ -216,6 +217,14 @@ def _within_capacity(target: ResolvedTarget, points: list[SizedPoint]) -> list[S
         return points
     lasting = [point for point in points if capacity.lasts(point.calendar_days_high) is not None]
     return lasting or points
+
+
+def _fast_enough(blueprint: Blueprint, target: ResolvedTarget, points: list[SizedPoint]) -> list[SizedPoint]:
+    """Return the sizes that have hours enough for the runs of the horizon; the fastest where none does."""
+    if target.system is None:
+        return points
+    enough = [point for point in points if owned_hours_suffice(blueprint, point.calendar_days)]
+    return enough or sorted(points, key=lambda point: point.calendar_days)[:1]
 
 
 def key_of(target: ResolvedTarget, point: SizedPoint) -> str:

@@ -33,6 +33,7 @@ from clusterwright.plan.record import (
 )
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.reliability import spot_assumption
+from clusterwright.plan.work import growth_factor, reference
 from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.memory import reserved_bytes
 from clusterwright.sizing.records import SizedPoint, TrainingJob
@@ -98,6 +99,10 @@ def compose(
             hours_per_month=economics.hours_per_month,
             power_price_usd_per_kwh=economics.power_price_usd_per_kwh,
             pue=economics.pue,
+            runs=economics.runs,
+            reference_days=economics.reference_days,
+            reference_target=reference(ledger.candidates).target,
+            growth_factor=growth_factor(economics),
         ),
         cluster=ClusterNames(
             name=blueprint.cluster.name or blueprint.name,

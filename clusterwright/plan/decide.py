@@ -30,6 +30,7 @@ from clusterwright.plan.owning import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.without_effect import without_effect
+from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.calibration import load_calibration
@@ -90,7 +91,7 @@ def decide(
     chosen = [_chosen(several, costs) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
     named = [replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen]
-    ledger = Ledger(named, economics, book).reconciled()
+    ledger = Ledger(named, with_reference(economics, named), book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
     options = tuple(
         option(
@@ -185,7 +186,8 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
     horizon_months = section.horizon / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
     return Economics(
         horizon_months=horizon_months,
-        utilisation=section.utilisation,
+        utilisation=UTILISATION if section.utilisation is None else section.utilisation,
+        runs=section.runs,
         discount_rate=section.discount_rate,
         hours_per_month=section.hours_per_month,
         as_of=section.as_of,
@@ -265,7 +267,12 @@ def _findings(
             )
         )
     for entry, target in zip(options, targets, strict=True):
-        findings += [*waiting(blueprint, entry), *time_findings(entry, target), *address_findings(entry)]
+        findings += [
+            *too_many_runs(blueprint, entry),
+            *waiting(blueprint, entry),
+            *time_findings(entry, target),
+            *address_findings(entry),
+        ]
         if entry.facility is not None:
             findings += entry.facility.findings
     return tuple(findings)

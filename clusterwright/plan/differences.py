@@ -80,6 +80,7 @@ class Differences:
     Attributes:
         before, after: names of the two.
         inputs: of the blueprint, the catalogue and the day that changed: why the rest did.
+        work: runs of the horizon, which every figure of the horizon is of, where they changed.
         assumptions: economic parameters that changed.
         targets: with anything that changed.
         breakevens: months and utilisation of each pair that changed.
@@ -88,6 +89,7 @@ class Differences:
     before: str
     after: str
     inputs: tuple[Change, ...]
+    work: tuple[Change, ...]
     assumptions: tuple[Change, ...]
     targets: tuple[TargetChange, ...]
     breakevens: tuple[Change, ...]
@@ -95,7 +97,7 @@ class Differences:
     @property
     def same(self) -> bool:
         """Whether nothing changed."""
-        return not (self.inputs or self.assumptions or self.targets or self.breakevens)
+        return not (self.inputs or self.work or self.assumptions or self.targets or self.breakevens)
 
 
 def differences(before: Plan, after: Plan, names: tuple[str, str]) -> Differences:
@@ -113,6 +115,7 @@ def differences(before: Plan, after: Plan, names: tuple[str, str]) -> Difference
         before=names[0],
         after=names[1],
         inputs=tuple(_changes(_inputs(before), _inputs(after))),
+        work=tuple(_changes(_work(before), _work(after), "runs")),
         assumptions=tuple(
             _changes(
                 {parameter.key: parameter.value for parameter in before.parameters},
@@ -130,6 +133,10 @@ def _inputs(plan: Plan) -> dict[str, Value]:
         found |= dict(_flat(asdict(getattr(plan, name)), name))
     found |= dict(_in_months(_flat(plan.tco.model_dump(mode="json"), "tco")))
     return found | {f"quote.{quote.sku}": quote.usd for quote in plan.quotes}
+
+
+def _work(plan: Plan) -> dict[str, Value]:
+    return {"runs_in_horizon": plan.options[0].runs_in_horizon}
 
 
 def _in_months(inputs: Iterator[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:

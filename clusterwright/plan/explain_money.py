@@ -7,6 +7,8 @@ from clusterwright.plan.explained import Explanation, Input, exact, total
 from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.words import runs_text
+from clusterwright.plan.work import reference_target, run_hours
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
@@ -22,6 +24,7 @@ def money_numbers(plan: Plan, option: Option, counted: Ledger | None = None) -> 
     if option.horizon_usd is not None or option.capex_usd is not None:
         rows = (counted or ledger(plan, PriceBook.open())).cash_flow_rows(option.target)
     return (
+        _runs(plan, option),
         _run(plan, option),
         _horizon(plan, option),
         _capex(option, rows),
@@ -69,6 +72,51 @@ def _economics(plan: Plan) -> tuple[Input, ...]:
             ("utilisation", percent(economics.utilisation)),
             ("discount rate", percent(economics.discount_rate)),
         )
+    )
+
+
+def _runs(plan: Plan, option: Option) -> Explanation:
+    economics = plan.economics
+    if economics.runs is not None:
+        rule, numbers = "economics.runs of the blueprint", f"{economics.runs:.10g} = {option.runs_in_horizon:.10g}"
+        given = Input(name="runs", value=f"{economics.runs:,.10g}", source="blueprint, economics.runs")
+    else:
+        rule = "utilisation × horizon months × hours a month × growth / hours of the reference run"
+        factors = (
+            economics.utilisation,
+            economics.horizon_months,
+            economics.hours_per_month,
+            economics.growth_factor,
+        )
+        product = " × ".join(f"{factor:.10g}" for factor in factors)
+        numbers = f"{product} / {run_hours(plan):.4f} = {option.runs_in_horizon:.4f}"
+        given = Input(
+            name="utilisation", value=percent(economics.utilisation), source="blueprint, economics.utilisation"
+        )
+    return _entry(
+        "runs_in_horizon",
+        "runs of this workload in the horizon, the same for every target",
+        value=runs_text(option.runs_in_horizon),
+        rule=rule,
+        numbers=numbers,
+        inputs=(
+            given,
+            Input(
+                name="horizon",
+                value=f"{economics.horizon_months:g} months of {economics.hours_per_month:g} h",
+                source="blueprint, economics",
+            ),
+            Input(
+                name="growth",
+                value=f"{economics.growth_factor:.4g}",
+                source="blueprint, tco.growth: mean over first year",
+            ),
+            Input(
+                name="reference run",
+                value=f"{run_hours(plan):,.2f} h on {reference_target(plan)}",
+                source="explain calendar_days of the slowest owned option, or of the slowest where none is owned",
+            ),
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from clusterwright.plan.drawn_plan import PricePaths, drawn_plan
 from clusterwright.plan.hybrids import Mixed, mixed
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import candidates_of, economics_of_plan
+from clusterwright.plan.recount import economics_of_plan
 from clusterwright.plan.returns import Return, owning_returns
 from clusterwright.plan.sensitivities import HeatCell, Swing, sensitivities
 from clusterwright.plan.taxed import Taxed, taxed, taxes_of
@@ -144,10 +144,7 @@ def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixes: Mixed | 
         replace(offer.candidate, competes=offer.candidate.competes and not (late and offer.candidate.owned))
         for offer in (*found, *mixes.bases)
     ]
-    own = candidates_of(plan)
-    paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
-    economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger(candidates, economics, book, mixes.mixes).reconciled()
+    return Ledger(candidates, economics_of_plan(plan, book), book, mixes.mixes).reconciled()
 
 
 def _known(ledger: Ledger) -> list[CandidateCost]:

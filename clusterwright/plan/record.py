@@ -58,7 +58,14 @@ class GoalSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EconomicsSummary:
-    """What money was counted with; see `tco.records.Economics`."""
+    """What money was counted with; see `tco.records.Economics`.
+
+    Attributes:
+        runs: of the horizon, as the blueprint gives them; None where they follow from the utilisation.
+        utilisation: as the blueprint gives it, or what the runs take of the reference cluster, all of it at most.
+        reference_target: whose run sets `reference_days`; empty in plans of versions before it.
+        growth_factor: mean work of a month of the horizon over that of its first year.
+    """
 
     horizon_months: float
     utilisation: float
@@ -66,6 +73,10 @@ class EconomicsSummary:
     hours_per_month: float
     power_price_usd_per_kwh: float | None
     pue: float | None
+    runs: float | None = None
+    reference_days: float | None = None
+    reference_target: str = ""
+    growth_factor: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

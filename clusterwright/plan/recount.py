@@ -3,12 +3,12 @@
 import csv
 import datetime as dt
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import cache
 
 from clusterwright import assets
 from clusterwright.plan.owning import pace_of, parameters_of, resale_of
 from clusterwright.plan.record import Plan
+from clusterwright.plan.work import reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, Economics
@@ -35,6 +35,8 @@ def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
     return Economics(
         horizon_months=plan.economics.horizon_months,
         utilisation=plan.economics.utilisation,
+        runs=plan.economics.runs,
+        reference_days=plan.economics.reference_days or reference(candidates_of(plan)).calendar_days,
         discount_rate=plan.economics.discount_rate,
         hours_per_month=plan.economics.hours_per_month,
         as_of=dt.date.fromisoformat(plan.as_of),
@@ -61,10 +63,7 @@ def ledger(plan: Plan, book: PriceBook, beside: Sequence[Candidate] = ()) -> Led
         book: the price book.
         beside: other ways to do as much work, which change nothing of what the options cost.
     """
-    own = candidates_of(plan)
-    paced = [entry.calendar_days for entry in own if entry.owned] or [entry.calendar_days for entry in own]
-    economics = replace(economics_of_plan(plan, book), reference_days=max(paced))
-    return Ledger([*own, *beside], economics, book)
+    return Ledger([*candidates_of(plan), *beside], economics_of_plan(plan, book), book)
 
 
 @cache

@@ -95,6 +95,16 @@ def time_text(days: float) -> str:
     return f"{days * _HOURS_A_DAY:.1f} hours" if days < 1 else days_text(days)
 
 
+def runs_text(runs: float, noun: str = "run") -> str:
+    """Return a number of runs in words.
+
+    >>> runs_text(36.0), runs_text(36.18), runs_text(1), runs_text(36.18, "such run")
+    ('36 runs', '36.2 runs', '1 run', '36.2 such runs')
+    """
+    number = f"{runs:,.1f}".removesuffix(".0")
+    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
+
+
 def month_text(months: float | None) -> str:
     """Return when something happens, counted from the begin.
 
@@ -183,10 +193,10 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         return (_no_answer(plan),)
     lines = [f"for this run: {_way(plan, alone)}"]
     if kept is not None:
-        horizon = (
-            f"{plan.economics.horizon_months:.0f} months at {units.percent(plan.economics.utilisation)} utilisation"
-        )
-        work = f"{kept.runs_in_horizon:,.0f} such runs in {horizon} cost least"
+        horizon = f"{plan.economics.horizon_months:.0f} months"
+        if plan.economics.runs is None:
+            horizon += f" at {units.percent(plan.economics.utilisation)} utilisation"
+        work = f"{runs_text(kept.runs_in_horizon, 'such run')} in {horizon} cost least"
         what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
         lines.append(f"{work} {what}: {money(kept.horizon_usd)}, {money(kept.run_usd)} a run")
     return tuple(lines)

@@ -266,6 +266,7 @@ class Ledger:
             "hours_per_month": self.economics.hours_per_month,
             "utilisation": self.economics.utilisation,
             "discount_rate": self.economics.discount_rate,
+            "runs": self.economics.runs,
             "reference_days": self.economics.reference_days,
             "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
         }

@@ -36,6 +36,7 @@ def check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence
         ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
         ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
         ("hours_per_month", "above 0", economics.hours_per_month > 0),
+        ("runs", "above 0", economics.runs is None or economics.runs > 0),
         ("reference_days", "above 0", economics.reference_days is None or economics.reference_days > 0),
     ):
         if not fits:

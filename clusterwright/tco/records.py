@@ -27,6 +27,7 @@ class Economics:
         pue: facility over IT energy; None takes the assumption `pue`.
         term: how rented compute nodes are paid, one of `pricing.records.TERMS`; everything else is paid at list price.
         hours_per_month: 730 by default (8,760 a year).
+        runs: of the blueprint in the horizon, growth included; None counts them from utilisation and reference days.
         reference_days: calendar days of one run that the number of runs in the horizon is counted with; None takes the
             longest among the owned candidates, or among all if none is owned.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
@@ -44,6 +45,7 @@ class Economics:
     pue: float | None = None
     term: str = "on_demand"
     hours_per_month: float = 730.0
+    runs: float | None = None
     reference_days: float | None = None
     overrides: tuple[tuple[str, float], ...] = ()
     quotes: tuple[QuotedPrice, ...] = ()

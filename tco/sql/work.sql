@@ -1,6 +1,7 @@
 -- One row is one candidate with the work it does: how many runs fit the horizon (the same for all candidates), which
 -- share of the horizon they take on it, and which share of the horizon's costs falls on one run.
 -- Where the work grows, `busy_fraction` is that of the first year, and runs are those of the whole horizon.
+-- Runs as given, in proportion where a candidate works another share of the horizon; else from the utilisation.
 -- Reference days: as given, else the longest run among the owned candidates, else the longest of all.
 with
 reference as (
@@ -26,10 +27,13 @@ paced as (
         coalesce(candidate.utilisation, $utilisation) as utilisation,
         candidate.calendar_days * 24.0 as run_hours,
         $horizon_months * $hours_per_month as horizon_hours,
-        coalesce(candidate.utilisation, $utilisation)
-        * $horizon_months
-        * $hours_per_month
-        / (reference.reference_days * 24.0) as runs_without_growth
+        coalesce(
+            cast($runs as double) / $mean_work * (coalesce(candidate.utilisation, $utilisation) / $utilisation),
+            coalesce(candidate.utilisation, $utilisation)
+            * $horizon_months
+            * $hours_per_month
+            / (reference.reference_days * 24.0)
+        ) as runs_without_growth
     from candidate
     cross join reference
 )

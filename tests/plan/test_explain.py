@@ -66,6 +66,7 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         "read_bandwidth": option.storage.read_bytes_per_s / 1e9,
         "startup": option.data.startup_s,
         "nodes": float(option.gpus),
+        "runs_in_horizon": option.runs_in_horizon,
         "run_usd": option.run_usd,
         "horizon_usd": option.horizon_usd,
         "capex_usd": option.capex_usd,

@@ -110,7 +110,8 @@ def test_work(reference_days: float | None, runs: float) -> None:
     ]
     found = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days, mean_work=1.0,
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, runs=None, reference_days=reference_days,
+        mean_work=1.0,
     )  # fmt: skip
     assert {row["key"]: (row["runs"], row["busy_fraction"]) for row in found} == {
         "cloud": (pytest.approx(runs), pytest.approx(runs * 30 / 600)),
@@ -123,11 +124,23 @@ def test_work(reference_days: float | None, runs: float) -> None:
     rows[1]["utilisation"] = 0.4
     half = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, reference_days=reference_days, mean_work=1.0,
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, runs=None, reference_days=reference_days,
+        mean_work=1.0,
     )  # fmt: skip
     assert (half[0], half[2]) == (found[0], found[2])
     assert half[1]["busy_fraction"] == pytest.approx(found[1]["busy_fraction"] / 2)
     assert half[1]["share_while_held"] == pytest.approx(found[1]["share_while_held"] * 2)
+
+
+def test_work_of_given_runs() -> None:
+    """Given runs are the work whatever a run takes; a candidate that works half as much does half of them."""
+    rows = [_candidate("cloud", 30, owned=False), _candidate("own", 10, owned=True) | {"utilisation": 0.25}]
+    found = _run(
+        "tco/sql/work.sql", {"candidate": rows},
+        horizon_months=20.0, hours_per_month=720.0, utilisation=0.5, runs=30.0, reference_days=None, mean_work=1.2,
+    )  # fmt: skip
+    assert [row["runs"] for row in found] == [pytest.approx(30.0), pytest.approx(15.0)]
+    assert [row["busy_fraction"] for row in found] == [pytest.approx(25 * 30 / 600), pytest.approx(12.5 * 10 / 600)]
 
 
 def test_work_without_owner() -> None:
@@ -135,7 +148,7 @@ def test_work_without_owner() -> None:
     rows = [_candidate("a", 30, owned=False), _candidate("b", 15, owned=False)]
     found = _run(
         "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, reference_days=None, mean_work=1.0,
+        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, runs=None, reference_days=None, mean_work=1.0,
     )  # fmt: skip
     assert {row["key"]: row["busy_fraction"] for row in found} == {"a": 0.5, "b": 0.25}
 
