@@ -2,10 +2,15 @@
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from clusterwright.cli.text_table import Column, prose, table
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
+
+if TYPE_CHECKING:
+    from clusterwright.pricing.book import PriceBook, Product
 
 #: USD below which a price is shown with six decimals.
 _SMALL = 0.01
@@ -141,16 +146,19 @@ def _show_claims(catalogue: Any, claims: list[Any], *, conflicts: bool) -> None:
 
 
 def prices(
-    sku: str | None, as_of: str | None, *, history: bool, rejected: bool, store: str | None, as_json: bool
+    sku: str | None, as_of: str | None, *, history: bool, rejected: bool, every: bool, store: str | None, as_json: bool
 ) -> int:
-    """List the price book, one product's prices, or what is not used and why; return the exit code.
+    """Print a page about the price book, an accelerator's or a product's prices, or what is not used and why.
+
+    Returns:
+        the exit code.
 
     Raises:
-        InputError: the day cannot be read, or no product has that name.
-        MissingFactError: the product has no price on that day.
+        InputError: the day cannot be read, or nothing has that name.
+        MissingFactError: it has no price on that day.
     """
+    from clusterwright.cli import price_pages
     from clusterwright.pricing.book import PriceBook
-    from clusterwright.pricing.records import PriceRequest
 
     book = PriceBook.open(store=store)
     day = book.newest_day if as_of is None else day_of(as_of)
@@ -162,38 +170,57 @@ def prices(
             _show_prices(rows, f"{len(rows):,} claims that are not used, and why")
         return EXIT_FINE
     products = book.products()
-    if sku is not None:
-        products = tuple(entry for entry in products if entry.is_called(sku)) or _no_product(
-            sku, products, len(book.history(sku, with_rejected=True))
-        )
-    if history:
-        rows = [
-            asdict(point)
-            for entry in products
-            for point in book.history(
-                entry.sku,
-                region=entry.region,
-                term=entry.term,
-                as_of=None if as_of is None else day,
-                with_rejected=True,
-            )
-        ]
-    else:
-        found = book.in_force(
-            [PriceRequest(sku=entry.sku, region=entry.region, term=entry.term) for entry in products], day
-        )
-        rows = [asdict(price.point) | {"age_days": price.age_days} for price in found if price is not None]
+    if sku is None and not (history or every or as_json):
+        return price_pages.overview(book, products, day)
+    named = tuple(entry for entry in products if sku is None or entry.is_called(sku))
+    rented = () if named or sku is None else _rented(sku)
+    if rented and not history:
+        return price_pages.of_accelerators(book, rented, day, name=sku or "", as_json=as_json)
+    skus = {entry.sku for entry in rented}
+    products = (
+        named
+        or tuple(entry for entry in products if entry.sku in skus)
+        or _no_product(sku or "", products, len(book.history(sku or "", with_rejected=True)))
+    )
+    rows = _price_rows(book, products, None if as_of is None and history else day, history=history)
     if sku is not None and not rows:
         raise MissingFactError(
             f"{sku} has no documented price on {day}", help=f"see its history: clusterwright prices {sku} --history"
         )
     if as_json:
         _print_json({"as_of": day.isoformat(), "prices": rows})
-    else:
-        every = "every documented price" if as_of is None else f"every price documented until {day}"
-        title = every if history else f"prices as of {day}"
-        _show_prices(rows, title)
+        return EXIT_FINE
+    documented = "every documented price" if as_of is None else f"every price documented until {day}"
+    _show_prices(rows, documented if history else f"prices as of {day}")
     return EXIT_FINE
+
+
+def _price_rows(
+    book: "PriceBook", products: Sequence["Product"], day: dt.date | None, *, history: bool
+) -> list[dict[str, Any]]:
+    """Return prices in force on a day, or, for a history, every one that was documented until then."""
+    from clusterwright.pricing.records import PriceRequest
+
+    if history:
+        return [
+            asdict(point)
+            for entry in products
+            for point in book.history(entry.sku, region=entry.region, term=entry.term, as_of=day, with_rejected=True)
+        ]
+    requests = [PriceRequest(sku=entry.sku, region=entry.region, term=entry.term) for entry in products]
+    found = book.in_force(requests, day or book.newest_day)
+    return [asdict(price.point) | {"age_days": price.age_days} for price in found if price is not None]
+
+
+def _rented(name: str) -> tuple[Any, ...]:
+    """Return the products with the accelerators of a name; none where it names none."""
+    from clusterwright.catalog.load import load
+    from clusterwright.pricing.gpu_products import products_of
+
+    try:
+        return products_of(load(), name)
+    except InputError:
+        return ()
 
 
 def _decimals(usd: float) -> int:
@@ -202,17 +229,24 @@ def _decimals(usd: float) -> int:
 
 
 def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
-    print(f"{title}, USD per unit and charge period")  # noqa: T201
-    names, places = (max((len(row[name]) for row in rows), default=0) for name in ("sku", "region"))
-    for row in rows:
-        place = row["region"] or "–"
-        usd = f"{row['usd']:,.{_decimals(row['usd'])}f}"
-        mark = "" if row["status"] == "chosen" else f"  {row['status']}: {row['note']}"
-        print(  # noqa: T201
-            f"  {row['sku']:<{names}}  {place:<{places}}  {row['term']:<15} {usd:>14}  {row['unit']:<4}"
-            f" {row['charge']:<7}"
-            f"  from {row['effective_from']}, seen until {row['last_seen']}  [{row['source']}]{mark}"
-        )
+    columns = [
+        Column("Product", "left"), Column("region", "left", drop=2), Column("term", "left", drop=0),
+        Column("USD", drop=0), Column("unit", "left", drop=0), Column("charge", "left", drop=0),
+        Column("since", drop=3), Column("seen", drop=1), Column("source", "left", drop=4), Column("", "left", drop=0),
+    ]  # fmt: skip
+    unused = dict.fromkeys(row["note"] for row in rows if row["status"] != "chosen")
+    marks = {note: f"[{number}]" for number, note in enumerate(unused, 1)}
+    cells = [
+        [
+            row["sku"], row["region"] or "–", row["term"], f"{row['usd']:,.{_decimals(row['usd'])}f}", row["unit"],
+            row["charge"], str(row["effective_from"]), str(row["last_seen"]), row["source"],
+            "" if row["status"] == "chosen" else f"{row['status']} {marks[row['note']]}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    lines = [*prose(f"{title}, USD per unit and charge period"), table(columns, cells)]
+    lines += [line for note, mark in marks.items() for line in prose(f"{mark} {note}", indent=2, hanging=6)]
+    print("\n".join(lines))  # noqa: T201
 
 
 def _no_product(sku: str, products: tuple[Any, ...], claims: int) -> tuple[Any, ...]:

@@ -77,16 +77,16 @@ def _owning(server: str, given: dict[str, float | None], utilisation: float) -> 
             for entry in owned
         ]
         told = [
-            f"  {entry.system}: {entry.purchase_usd:,.0f} USD ({entry.source}) for {entry.gpus} GPUs, then"
+            f"{entry.system}: {entry.purchase_usd:,.0f} USD ({entry.source}) for {entry.gpus} GPUs, then"
             f" {entry.running_usd_per_hour:,.2f} USD an hour"
             for entry in owned
         ]
         told.append(
-            f"  running: {terms.load_fraction:g} of nameplate at PUE {terms.pue:g} and {terms.usd_per_kwh:g} USD/kWh,"
+            f"running: {terms.load_fraction:g} of nameplate at PUE {terms.pue:g} and {terms.usd_per_kwh:g} USD/kWh,"
             f" room {terms.usd_per_kw_month:g} USD per kW-month, {percent(terms.yearly_share, digits=None)} of the"
             f" price a year; {terms.hours_per_month:g} hours a month, {percent(utilisation, digits=None)} used"
         )
-        told.append("  not counted: network and storage beside the server, staff, tax, resale; see plan and report")
+        told.append("not counted: network and storage beside the server, staff, tax, resale; see plan and report")
         return {
             "owned": rows,
             "utilisation": utilisation,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.cli.lookups import day_of
-from clusterwright.cli.price_questions import LEAST_CHANGES, QUERIES, charted, table
+from clusterwright.cli.price_questions import LEAST_CHANGES, QUERIES, answer_table, charted
+from clusterwright.cli.text_table import commands, prose
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
 if TYPE_CHECKING:
@@ -69,13 +70,16 @@ def answer(
         print(_json(day, rows, asked.get("shown", {})))  # noqa: T201 - the result
         return EXIT_FINE
     query = QUERIES[name]
-    lines = charted(rows) if chart else table(query.columns, rows[:most])
-    left = len(lines) - most if chart else len(rows) - most
     words_of = {"day": day, "term": term or "every", "clouds": ", ".join(asked["clouds"])}
-    print(query.title.format(**words_of))  # noqa: T201
-    for line in asked.get("told", ()):
-        print(line)  # noqa: T201
-    print("\n".join(lines[:most] if chart else lines))  # noqa: T201
+    lines = prose(query.title.format(**words_of))
+    for said in asked.get("told", ()):
+        lines += prose(said, indent=2)
+    if chart:
+        bars = charted(rows)
+        lines, left = lines + bars[:most], len(bars) - most
+    else:
+        lines, left = [*lines, answer_table(query.columns, rows[:most])], len(rows) - most
+    print("\n".join(lines))  # noqa: T201
     if left > 0:
         print(f"  {left:,} more: --most {most + left}")  # noqa: T201
     return EXIT_FINE
@@ -107,14 +111,17 @@ def coverage(
     if not holes:
         print(priced)  # noqa: T201
         return EXIT_FINE
-    print(f"{priced}; without one:")  # noqa: T201
+    print("\n".join(prose(f"{priced}; without one:")))  # noqa: T201
     by_product: dict[str, dict[str, Any]] = {}
     for hole in holes:
         terms = by_product.setdefault(hole["sku"], hole | {"term": ""})
         terms["term"] += f"{', ' if terms['term'] else ''}{hole['term']}"
-    print("\n".join(table(query.columns, list(by_product.values()))))  # noqa: T201
-    print("fill them in: clusterwright prices coverage --csv > quotes.csv")  # noqa: T201
-    print("then: clusterwright prices import quotes.csv --source 'offer 4711'")  # noqa: T201
+    print(answer_table(query.columns, list(by_product.values())))  # noqa: T201
+    filling = (
+        ("clusterwright prices coverage --csv > quotes.csv", "fill them in"),
+        ("clusterwright prices import quotes.csv --source offer-4711", "then store them"),
+    )
+    print("\n".join(commands(filling)))  # noqa: T201
     return EXIT_FINE
 
 

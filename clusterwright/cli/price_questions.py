@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from clusterwright.cli.terminal import line_width
+from clusterwright.cli.text_table import Column, table
 from clusterwright.units import percent
 
 _UNKNOWN = "unknown"
-_BAR = 40
+#: Columns of the longest bar of a chart, fewer where the terminal is narrow; of what stands beside it.
+_BAR, _LEAST_BAR, _BESIDE_BAR = 40, 16, 32
 #: Regions with the same history that a chart names.
 _NAMED = 3
 #: Words of column names that are written otherwise.
@@ -37,6 +40,12 @@ _HEADS = {
     "change_share": "change",
     "days_in_force": "days",
 }
+#: How soon a column is left out of a narrow terminal (`Column.drop`); others by their place.
+_DROP = {
+    "usd_per_gpu_hour": 0, "usd": 0, "term": 0, "breakeven_months": 0, "month": 0, "median_usd_per_gpu_hour": 0,
+    "effective_from": 0, "discount_share": 0, "last_seen": 0.5, "source": 6.5, "locator": 20,
+    "usd_per_gb_hbm_hour": 12, "usd_per_dense_fp8_pflop_hour": 11, "usd_per_dense_bf16_pflop_hour": 10,
+}  # fmt: skip
 #: Fewer changes say nothing about how a price moves.
 LEAST_CHANGES = 3
 
@@ -197,20 +206,17 @@ QUERIES = {
 }  # fmt: skip
 
 
-def table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return rows as lines of text under their columns' names; numbers stand to the right."""
-    cells = [[show(row[name]) for name, show in columns.items()] for row in rows]
-    heads = [_HEADS.get(name) or " ".join(_WORDS.get(word, word) for word in name.split("_")) for name in columns]
-    widths = [max(len(line[index]) for line in [heads, *cells]) for index in range(len(heads))]
-    right = [any(isinstance(row[name], int | float) for row in rows) for name in columns]
-    return [
-        "  "
-        + "  ".join(
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in [heads, *cells]
+def answer_table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as text under their columns' names; numbers stand to the right."""
+    shown = [
+        Column(
+            _HEADS.get(name) or " ".join(_WORDS.get(word, word) for word in name.split("_")),
+            "" if any(isinstance(row[name], int | float) for row in rows) else "left",
+            _DROP.get(name, place),
+        )
+        for place, name in enumerate(columns)
     ]
+    return table(shown, ([show(row[name]) for name, show in columns.items()] for row in rows))
 
 
 def charted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -219,26 +225,26 @@ def charted(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     Those that never changed stand below in one line each.
     """
     highest = max(row["usd_per_gpu_hour"] for row in rows)
+    names = sum(max(len(str(row[name] or "everywhere")) for row in rows) for name in ("sku", "region", "term"))
+    # Where a bar has no room beside the names, those that never changed go without.
+    room = line_width() - _BESIDE_BAR
+    widest = min(_BAR, room - names if room - names >= _LEAST_BAR else room)
     lines: list[str] = []
     unchanged: list[tuple[str, ...]] = []
     for series, group in groupby(rows, key=lambda row: (row["sku"], row["region"] or "everywhere", row["term"])):
-        changes = [_charted(row, highest) for row in group]
+        changes = [_charted(row, highest, widest) for row in group]
         if len(changes) == 1:
             unchanged.append((*series, *changes[0][:3]))
             continue
         lines.append("  " + "  ".join(series))
         lines += [f"    {day}  {usd:>8}  {bar}  {change}".rstrip(" –") for day, usd, bar, change in changes]
     if unchanged:
-        widths = [max(len(line[index]) for line in unchanged) for index in range(len(unchanged[0]))]
-        lines.append("  unchanged")
-        lines += [
-            "    " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in unchanged
-        ]
+        columns = [(word, "left") for word in ("unchanged", "region", "term", "since")] + [("USD", ""), ("", "left")]
+        lines += table(columns, unchanged).splitlines()
     return lines
 
 
-def _charted(row: Mapping[str, Any], highest: float) -> tuple[str, str, str, str]:
+def _charted(row: Mapping[str, Any], highest: float, widest: int) -> tuple[str, str, str, str]:
     """Return day, price, bar and change of one price."""
-    bar = "█" * max(1, round(_BAR * row["usd_per_gpu_hour"] / highest))
+    bar = "█" * max(1, round(widest * row["usd_per_gpu_hour"] / highest))
     return str(row["effective_from"]), _usd(row["usd_per_gpu_hour"]), bar, _share(row["change_share"])

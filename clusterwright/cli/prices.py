@@ -3,6 +3,7 @@
 Heavy modules are imported inside the commands that need them, so that `--help` answers at once.
 """
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,9 @@ class PriceCommands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own context
         """Put the default command in front unless another one, or help, is asked for."""
         if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            if len(args) > 1 and not any(word.startswith("-") for word in args[:2]):
+                close = get_close_matches(args[0], self.commands, n=1)
+                ctx.fail(f"there is no question {args[0]!r}" + (f"; did you mean {close[0]}?" if close else ""))
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
@@ -38,18 +42,21 @@ prices = Application(
 def show(
     *,
     sku: Annotated[
-        str | None, typer.Argument(metavar="PRODUCT", help="for example aws/p5.48xlarge or dgx-h100")
+        str | None, typer.Argument(metavar="GPU|PRODUCT", help="for example h100, aws/p5.48xlarge or dgx-h100")
     ] = None,
     as_of: price_ask.AsOf = None,
     history: Annotated[bool, typer.Option("--history", help="every change of the price")] = False,
     rejected: Annotated[bool, typer.Option("--rejected", help="what is not used, and why")] = False,
+    every: Annotated[bool, typer.Option("--all", help="every price in force, not only a page about them")] = False,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the price book: price, day and source."""
+    """Show prices of a GPU or a product, with day and source."""
     from clusterwright.cli import lookups
 
-    raise typer.Exit(lookups.prices(sku, as_of, history=history, rejected=rejected, store=store, as_json=as_json))
+    raise typer.Exit(
+        lookups.prices(sku, as_of, history=history, rejected=rejected, every=every, store=store, as_json=as_json)
+    )
 
 
 price_ask.register(prices)

@@ -5,7 +5,9 @@ marks that turn the direction of writing and characters without width become vis
 """
 
 import re
+import shutil
 import sys
+import unicodedata
 from typing import Any, TextIO, cast
 
 #: Control and format characters of Unicode but for ends of lines and tab; file names bring halves of surrogate pairs.
@@ -19,6 +21,9 @@ _OWN = (BOLD, PLAIN)
 _PICTURES = 0x2400
 _DELETE = 0x7F
 _FIRST_PRINTABLE = 0x20
+#: Columns of text where the output is no terminal and COLUMNS is not set, and the fewest that are used.
+_WIDTH = 120
+_LEAST_WIDTH = 40
 
 
 def visible(text: str) -> str:
@@ -35,6 +40,24 @@ def _picture(match: re.Match[str]) -> str:
     if code < _FIRST_PRINTABLE:
         return chr(_PICTURES + code)
     return "␡" if code == _DELETE else "\ufffd"
+
+
+def line_width() -> int:
+    """Return how many columns a line may have: COLUMNS, else the terminal's, else those of a wide page."""
+    return max(_LEAST_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns)
+
+
+def columns_of_text(text: str) -> int:
+    """Return how many columns a text takes on a terminal.
+
+    >>> columns_of_text("GPU"), columns_of_text("電力")
+    (3, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
+    )
 
 
 class VisibleStream:

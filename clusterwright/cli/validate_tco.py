@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.ending import show_error
+from clusterwright.cli.text_table import Column, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, InputError
 
 if TYPE_CHECKING:
-    from clusterwright.evidence.tco_check import CheckedCase
+    from clusterwright.evidence.tco_check import CheckedCase, Output
 
 
 def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
@@ -89,26 +90,30 @@ def _document(checked: "CheckedCase", *, every: bool) -> dict[str, Any]:
 
 
 def _text(checked: "CheckedCase", *, every: bool) -> str:
-    rows = [("", "computed", "published", "may differ by", "")]
+    rows = []
     for name, output in checked.outputs.items():
         mark = "ok" if output.ok else "DIFFERS"
         why = f"{mark}: {output.reason}" if output.reason else mark
-        rows.append((name, _number(output.computed), _number(output.expected), _number(output.tolerance), why))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = [f"{checked.case}  ({checked.hours_per_month:g} hours a month)"]
-    lines += [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(row[column].rjust(widths[column]) for column in (1, 2, 3)), row[4]]
-        ).rstrip()
-        for row in rows
-    ]
+        rows.append([name, *_compared(output), _number(output.tolerance), why])
+    columns = [
+        Column("", "left"), Column("computed", drop=0), Column("published", drop=0), Column("may differ by"),
+        Column("", "left", drop=0, prose=True),
+    ]  # fmt: skip
+    lines = [f"{checked.case}  ({checked.hours_per_month:g} hours a month)", table(columns, rows)]
     agreed = sum(output.ok for output in checked.outputs.values())
     lines.append(f"{agreed} of {len(checked.outputs)} published figures reproduced")
     if every:
-        width = max(len(name) for name in checked.computed)
-        lines += ["", "every figure:", *(f"  {name:<{width}}  {_number(value)}" for name, value in
-                                         sorted(checked.computed.items()))]  # fmt: skip
+        figures = [[name, _number(value)] for name, value in sorted(checked.computed.items())]
+        lines += ["", "every figure:", table([("", "left"), ("", "")], figures)]
     return "\n".join(lines)
+
+
+def _compared(output: "Output") -> tuple[str, str]:
+    """Return the computed and the published figure, with digits enough to see where they differ."""
+    computed, published = _number(output.computed), _number(output.expected)
+    if output.ok or computed != published:
+        return computed, published
+    return repr(output.computed), repr(output.expected)
 
 
 def _number(value: float | None) -> str:

@@ -1,5 +1,6 @@
 """A case against the engine: every published figure beside the computed one."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from clusterwright.pricing.book import PriceBook
 
 #: Slack for sums of floats, as a share of the figure.
 _ROUNDING = 1e-12
+_NUMBER = re.compile(r"\d[\d,_]*(?:\.(?P<decimals>\d*))?(?:[eE](?P<exponent>[-+]?\d+))?")
+#: From here on a whole number is an amount that was rounded; a smaller one may be a count, which is exact.
+_LEAST_ROUNDED = 1000
+_GROUPING = str.maketrans("", "", ",_")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +86,8 @@ def check_case(path: Path, book: PriceBook | None = None) -> CheckedCase:
         if name in case.derived and name not in computed:
             continue
         try:
-            outputs[name] = _output(case, given, known(name, computed), reasons.get(name, ""))
+            printed = _half_a_digit(document, name, given)
+            outputs[name] = _output(case, given, known(name, computed), reasons.get(name, ""), printed)
         except InputError as error:
             wrong.append(problem_at(document, ("expected", name), error))
     if wrong:
@@ -113,9 +119,25 @@ def _derive(case: TcoCase, document: Document, computed: Figures) -> list[Proble
     return wrong
 
 
-def _output(case: TcoCase, given: Expected | float | None, value: float | None, reason: str) -> Output:
+def _half_a_digit(document: Document, name: str, given: Expected | float | None) -> float:
+    """Return half of the last digit with which a case prints an expected figure, in its unit; 0 for a count."""
+    position = document.values.get(("expected", name))
+    if position is None or not isinstance(given, float | int):
+        return 0.0
+    found = _NUMBER.search(document.text.splitlines()[position.line - 1], position.column - 1)
+    if found is None or not (number := float(found[0].translate(_GROUPING))):
+        return 0.0
+    # The text may be in another unit, as `2.5 M` or `90 EUR` is.
+    scale = abs(given / number)
+    decimals, exponent = found["decimals"] or "", int(found["exponent"] or 0)
+    if not decimals and abs(given) < _LEAST_ROUNDED:
+        return 0.0
+    return 0.5 * scale * 10.0 ** (exponent - len(decimals))
+
+
+def _output(case: TcoCase, given: Expected | float | None, value: float | None, reason: str, printed: float) -> Output:
     expected = given.value if isinstance(given, Expected) else given
-    allowed = 0.0 if expected is None else _allowed(case, given, expected)
+    allowed = 0.0 if expected is None else _allowed(case, given, expected, printed)
     if value is None or expected is None:
         ok = value is None and expected is None
     else:
@@ -123,9 +145,8 @@ def _output(case: TcoCase, given: Expected | float | None, value: float | None, 
     return Output(computed=value, expected=expected, tolerance=allowed, ok=ok, reason=reason if value is None else "")
 
 
-def _allowed(case: TcoCase, given: object, expected: float) -> float:
-    """Return how far off a figure may be: its own tolerance, else the case's."""
-    absolute, relative = case.tolerance.absolute, case.tolerance.relative
+def _allowed(case: TcoCase, given: object, expected: float, printed: float) -> float:
+    """Return how far off a figure may be: its own tolerance, else the case's, and at least half its last digit."""
     if isinstance(given, Expected) and (given.absolute is not None or given.relative is not None):
-        absolute, relative = given.absolute or 0.0, given.relative or 0.0
-    return max(absolute, relative * abs(expected))
+        return max(given.absolute or 0.0, (given.relative or 0.0) * abs(expected))
+    return max(case.tolerance.absolute, case.tolerance.relative * abs(expected), printed)

@@ -271,8 +271,12 @@ def test_facts(command: Command) -> None:
 
 
 def test_prices(command: Command) -> None:
-    """Prices name term, day and source; a day before the first one is a missing price."""
-    assert "aws/p5.48xlarge" in command("prices").out
+    """Without a name a page, with `--all` the list; a product's prices name term, day and source."""
+    page = command("prices").out
+    assert len(page.splitlines()) <= 30
+    assert "h100-sxm-80gb" in page
+    assert "aws/dl1.24xlarge" in command("prices", "--all").out
+    assert len(json.loads(command("prices", "--json").out)["prices"]) > 500
     short, full = command("prices", "p5.48xlarge"), command("prices", "aws/p5.48xlarge")
     assert short.out == full.out
     assert "on_demand" in full.out
@@ -281,6 +285,31 @@ def test_prices(command: Command) -> None:
     assert command("prices", "aws/p5.48xlarge", "--as-of", "2015-01-01").code == 3
     assert command("prices", "--as-of", "yesterday").code == 2
     assert "did you mean" in command("prices", "aws/p5.48xl").err
+
+
+def test_prices_of_an_accelerator(command: Command) -> None:
+    """`prices h100` answers: the lowest price of each provider and term, the newest first, with source and day."""
+    ended = command("prices", "h100")
+    assert ended.code == 0
+    rows = json.loads(command("prices", "h100", "--json").out)["rows"]
+    lowest: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row["usd_per_gpu_hour"]):
+        lowest.setdefault((row["provider"], row["term"]), row)
+    newest = sorted(lowest.values(), key=lambda row: row["usd_per_gpu_hour"])
+    newest.sort(key=lambda row: row["last_seen"], reverse=True)
+    lines = ended.out.splitlines()[2:-2]
+    assert len(lines) == len(newest) > 15
+    for line, row in zip(lines, newest, strict=True):
+        assert all(word in line for word in (row["term"], f"{row['usd_per_gpu_hour']:.2f}", row["last_seen"]))
+        assert row["source"] in line
+    assert command("prices", "h100", "--as-of", "2015-01-01").code == 3
+
+
+def test_a_mistyped_question_is_not_taken_for_a_product(command: Command) -> None:
+    """Two words of which the first is no question end in a suggestion."""
+    ended = command("prices", "chepest", "h100")
+    assert ended.code == 2
+    assert "did you mean cheapest?" in ended.err
 
 
 def test_schemas(command: Command) -> None:

@@ -21,14 +21,40 @@ def blueprint(tmp_path: Path) -> Path:
 
 
 def test_the_table_names_every_node_type(command: Command, blueprint: Path) -> None:
-    """Smallest, goal and fastest of each node type are lines of the table, with place, days and cost."""
+    """What meets the goal has lines with place, days and cost; rented and bought stand apart."""
     ended = command("sweep", blueprint, *ONE)
     assert ended.code == 0
     assert "small · Llama 2 7B · within 30 days at 90 % confidence" in ended.out
     lines = [line for line in ended.out.splitlines() if line.startswith(("  p5.48xlarge", "  dgx-h100"))]
     assert any("us-east-1" in line and "$" in line for line in lines)
-    assert any("on premises" in line and "to buy" in line for line in lines)
+    assert any("on premises" in line and "$" in line for line in lines)
+    assert "to buy" in ended.out
+    assert "misses the goal" not in ended.out
     assert "points; prices on demand as of" in ended.out
+
+
+def test_three_answers_come_first(command: Command, blueprint: Path) -> None:
+    """Cheapest to rent, fastest and fewest GPUs among the points of the JSON document that meet the goal."""
+    points = json.loads(command("sweep", blueprint, *ONE, "--json").out)["points"]
+    good = [point for point in points if point["meets_goal"]]
+    cheapest = min((point for point in good if point["region"]), key=lambda point: point["run_usd"])
+    fastest = min(good, key=lambda point: point["calendar_days"])
+    fewest = min(good, key=lambda point: point["gpus"])
+    lines = command("sweep", blueprint, *ONE).out.splitlines()
+    for line, title, point in zip(
+        lines[2:5], ("Cheapest to rent", "Fastest", "Fewest GPUs"), (cheapest, fastest, fewest), strict=True
+    ):
+        assert line.strip().startswith(title)
+        assert f"{point['nodes']:,} × {point['node_type']} ({point['gpus']:,} GPUs)" in line
+
+
+def test_what_misses_the_goal_is_named_not_listed(command: Command, blueprint: Path) -> None:
+    """A goal that no size meets is said first; `--all` still shows the points."""
+    late = ("--set", "goals.finish_within=1 hour")
+    ended = command("sweep", blueprint, *ONE, *late)
+    assert ended.out.splitlines()[2].strip() == "No size of any node type meets the goal."
+    assert "at no size within the goal: p5.48xlarge, dgx-h100" in ended.out
+    assert "misses the goal" in command("sweep", blueprint, *ONE, *late, "--all").out
 
 
 def test_all_shows_every_point(command: Command, blueprint: Path) -> None:

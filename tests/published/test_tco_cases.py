@@ -63,6 +63,57 @@ def test_difference_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert "own.vs.rent.discounted_payback_months" in told
 
 
+CASE = """\
+case: printed digits
+hours_per_month: 730
+horizon_months: 36
+options: {{rent: {{gpus: 8, rent: {{usd_per_gpu_hour: 1.23456, pays: all_hours}}}}}}
+tolerance: {{absolute: 0}}
+expected: {{rent.total_usd: {expected}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expected", "agrees"),
+    [
+        ("259554", True),
+        ("259553", False),
+        ('"259,553.9"', True),
+        ('"259,553.8"', False),
+        ("2.5955e5", True),
+        ("2.595e5", False),
+        ("0.26 M", True),
+        ("0.27 M", False),
+        ("{value: 259554, absolute: 0.001}", False),
+    ],
+)
+def test_a_figure_agrees_to_its_printed_digits(
+    tmp_path: Path, book: PriceBook, capsys: pytest.CaptureFixture[str], expected: str, agrees: bool
+) -> None:
+    """A figure that rounds to what was printed agrees; where one differs, the two that are shown differ."""
+    path = tmp_path / "case.yaml"
+    path.write_text(CASE.format(expected=expected), encoding="utf-8")
+    output = check_case(path, book).outputs["rent.total_usd"]
+    assert output.computed == pytest.approx(259553.89, abs=0.01)
+    assert output.ok is agrees
+    validate_tco.tco([path], every=False, as_json=False)
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  rent.total_usd"))
+    _, computed, published, *_ = line.split()
+    assert line.endswith("ok" if agrees else "DIFFERS")
+    assert agrees or computed != published
+
+
+def test_figures_that_differ_are_shown_with_digits_that_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tolerance of its own that is finer than the digits shown adds digits: never two equal numbers that differ."""
+    path = tmp_path / "case.yaml"
+    text = CASE.format(expected="{value: 259553.8930, absolute: 0.000001}")
+    path.write_text(text, encoding="utf-8")
+    assert validate_tco.tco([path], every=False, as_json=False) == EXIT_RULE_FAILED
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  rent.total_usd"))
+    _, computed, published, *_ = line.split()
+    assert computed != published
+
+
 def test_none_is_not_a_number(tmp_path: Path, book: PriceBook) -> None:
     """A figure that is none does not pass for a number, nor a number for none."""
     text = CASES[0].with_name("ewyluda_b200.yaml").read_text(encoding="utf-8")

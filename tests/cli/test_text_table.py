@@ -1,0 +1,90 @@
+"""Tables and paragraphs keep to a width: what is left out is named, and numbers stay whole."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusterwright.cli.terminal import columns_of_text
+from clusterwright.cli.text_table import Column, commands, prose, shortened, table
+
+COLUMNS = (
+    Column("Where", "left"), Column("nodes", drop=0), Column("days (low–high)", drop=0), Column("MFU", drop=2),
+    Column("this run", drop=0), Column("priced", drop=1), Column("", "left", drop=0),
+)  # fmt: skip
+ROWS = (
+    ("Azure Standard_ND96isr_H100_v5", "48", "17.6 (16.3–20.4)", "57 %", "$2.02 M", "99 %", ""),
+    ("AWS p5.48xlarge", "48", "17.6 (16.3–20.4)", "57 %", "$1.13 M", "100 %", "◀ one run"),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"), [(120, []), (90, ["MFU"]), (80, ["MFU", "priced"]), (62, ["MFU", "priced"])]
+)
+def test_columns_go_by_priority_and_are_named(width: int, left_out: list[str]) -> None:
+    """The least important column goes first, a line names what went, and the figures that decide stay whole."""
+    lines = table(COLUMNS, ROWS, width=width).splitlines()
+    assert all(columns_of_text(line) <= width for line in lines)
+    shown = "\n".join(lines)
+    assert [title for title in ("MFU", "priced") if title in lines[0] + lines[1]] == [
+        title for title in ("MFU", "priced") if title not in left_out
+    ]
+    assert ("left out at this width: " + ", ".join(left_out) in shown) is bool(left_out)
+    assert "$2.02 M" in shown
+    assert "17.6 (16.3–20.4)" in shown
+    assert "◀ one run" in shown
+
+
+def test_names_are_shortened_last_and_keep_both_ends() -> None:
+    """Where nothing may be left out any more, a name loses its middle."""
+    assert "Standard_ND96isr_H100_v5" in table(COLUMNS, ROWS, width=90)
+    assert "Azure S…H100_v5" in table(COLUMNS, ROWS, width=62)
+    assert shortened("Standard_ND96isr_H100_v5", 16) == "Standard…H100_v5"
+
+
+def test_prose_beside_cells_is_broken_over_lines() -> None:
+    """A column of sentences takes what is left and loses no word."""
+    columns = (Column("Check", "left"), Column("Found", "left", prose=True))
+    said = "the quota of the account has 96 of the 384 accelerators that this cluster needs in the region"
+    lines = table(columns, [("PRE020", said), ("PRE021", "fine")], width=60).splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    words = " ".join(line[10:].strip() for line in lines[1:-1])
+    assert words == said
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abc 漢é", max_size=30), st.integers(0, 10**9), st.text("xyz ", max_size=60)), max_size=5
+    ),
+    st.integers(60, 140),
+)
+def test_no_line_is_wider_than_asked(rows: list[tuple[str, int, str]], width: int) -> None:
+    """Of any names and sentences, double-width characters too, no line is wider than the terminal."""
+    columns = (Column("Name", "left"), Column("dollars", drop=0), Column("remark", "left", prose=True))
+    text = table(columns, [(name, f"{number:,}", remark) for name, number, remark in rows], width=width)
+    assert all(columns_of_text(line) <= width for line in text.splitlines())
+    for _, number, _ in rows:
+        assert f"{number:,}" in text
+
+
+def test_a_paragraph_keeps_numbers_with_their_units() -> None:
+    """No line ends between a number and its unit."""
+    for width in range(24, 60):
+        lines = prose("the run costs $1.03 M, which is 90 % of what the other one costs in 17.6 days", width=width)
+        assert not any(line.endswith(("$1.03", "90", "17.6")) for line in lines)
+
+
+def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COLUMNS decides; without a terminal a line has 120 columns."""
+    monkeypatch.setenv("COLUMNS", "70")
+    assert "left out at this width" in table(COLUMNS, ROWS)
+    monkeypatch.delenv("COLUMNS")
+    assert "left out at this width" not in table(COLUMNS, ROWS)
+
+
+def test_commands_stand_above_what_they_do_where_it_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command is never broken: it is to be copied."""
+    entries = [("clusterwright prices aws/p5.48xlarge", "every price of one product, with day and source")]
+    monkeypatch.setenv("COLUMNS", "120")
+    assert len(commands(entries)) == 1
+    monkeypatch.setenv("COLUMNS", "60")
+    assert commands(entries)[0] == "  clusterwright prices aws/p5.48xlarge"
