@@ -1,7 +1,9 @@
 """The commands that hold the training engine against measured runs: validate, calibrate."""
 
+import csv
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +11,31 @@ from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, InputError
 from clusterwright.units import percent
 
 
-def training(path: Path, *, as_json: bool) -> int:
+def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -> int:
     """Predict every run of a file and print the errors; return the exit code.
 
+    Args:
+        path: a file of measured runs.
+        as_json: whether to print JSON.
+        predictions_to: a CSV file for the prediction of every row, None for none.
+
     Raises:
-        InputError: the file cannot be read or lacks columns.
+        InputError: the file cannot be read or lacks columns, or the predictions cannot be written.
     """
     from clusterwright.catalog.load import load
-    from clusterwright.evidence import baseline, report
-    from clusterwright.evidence.calibrate import read
+    from clusterwright.evidence import baseline, measured_memory, report
+    from clusterwright.evidence.nodes import measured_nodes
+    from clusterwright.evidence.runs import read_measurements
     from clusterwright.sizing.calibration import load_calibration
 
-    runs, skipped = read(path, load())
+    catalogue = load()
+    measured, skipped = read_measurements(path, measured_nodes(catalogue), catalogue.models.values())
+    runs = [run for run in measured if run.timed]
     predictions = report.predict(runs, load_calibration(), shares=baseline.load_shares()) if runs else None
-    found = report.document(predictions, skipped)
+    memory = measured_memory.predict(measured)
+    found = report.document(predictions, skipped, memory)
+    if predictions_to is not None:
+        _write(predictions_to, report.PREDICTION_COLUMNS, report.prediction_rows(predictions, memory))
     print(json.dumps(found, indent=1, allow_nan=False) if as_json else _text(found))  # noqa: T201 - the result
     wrong = [row for row in skipped if row.wrong]
     for row in wrong:
@@ -67,6 +80,16 @@ def calibrate(path: Path, output: Path, *, anew: bool) -> int:
     return EXIT_FINE
 
 
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            writer.writerows(rows)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}", help="name a file in an existing folder") from error
+
+
 def _text(found: dict[str, Any]) -> str:
     header = ("", "rows", "predicted", "median", "P90", "baseline", "in band", "memory", "false OOM")
     table = [header, _cells("all", found), *(_cells(name, part) for name, part in found["by"].items())]
@@ -76,6 +99,13 @@ def _text(found: dict[str, Any]) -> str:
                   enumerate(zip(row, widths, strict=True)))
         for row in table
     ]  # fmt: skip
+    memory = found["memory"]
+    if memory["rows"]:
+        refused = f"{memory['ran_refused']} of {memory['ran']} layouts that ran are refused"
+        oom = f", {memory['oom_refused']} of {memory['oom']} that ran out of memory" if memory["oom"] else ""
+        peaks = f"{memory['predicted']} published peaks" if memory["predicted"] else "no published peak"
+        band = f", {percent(memory['in_band'], digits=1)} of them in band" if memory["predicted"] else ""
+        lines += ["", f"memory: {peaks}{band}; {refused}{oom}; Brier score {memory['brier']:.3f}"]
     if found["worst"]:
         lines += ["", "farthest from what was measured:"]
         lines += [
@@ -87,7 +117,8 @@ def _text(found: dict[str, Any]) -> str:
 
 
 def _cells(name: str, part: dict[str, Any]) -> tuple[str, ...]:
-    shares = ("median_ape", "p90_ape", "baseline_median_ape", "in_band", "memory_median_ape")
-    median, high, plain, inside, memory = ("-" if part[key] is None else percent(part[key], digits=1) for key in shares)
+    shares = [part[key] for key in ("median_ape", "p90_ape", "baseline_median_ape", "in_band")]
+    shares.append(part["memory"]["median_ape"])
+    median, high, plain, inside, memory = ("-" if share is None else percent(share, digits=1) for share in shares)
     oom = "-" if part["false_oom"] is None else str(part["false_oom"])
     return name, str(part["rows"]), str(part["predicted"]), median, high, plain, inside, memory, oom

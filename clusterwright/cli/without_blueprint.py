@@ -90,11 +90,17 @@ validate = Application(help="Hold the engines against published figures.", no_ar
 
 
 @validate.command("training")
-def validate_training(runs: Runs, as_json: AsJson = False) -> None:
+def validate_training(
+    runs: Runs,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="OUT.csv", help="write the prediction of every row, with its band")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Predict every run of a CSV file and print the errors."""
     from clusterwright.cli import validate as command
 
-    raise typer.Exit(command.training(runs, as_json=as_json))
+    raise typer.Exit(command.training(runs, as_json=as_json, predictions_to=predictions))
 
 
 @validate.command("tco")

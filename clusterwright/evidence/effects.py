@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.evidence.runs import Run
+from clusterwright.evidence.software import family_of
 from clusterwright.sizing.calibration import effects_of_job
 from clusterwright.sizing.columns import Array
 
@@ -82,11 +83,6 @@ def levels_of(run: Run) -> Levels:
         for count in range((_NEWEST_QUARTER if quarter is None else quarter) + 1, _NEWEST_QUARTER + 1)
     )
     return (*known, *own, *later)
-
-
-def family_of(software: str) -> str:
-    """Return a software without its release."""
-    return software.split(" ", maxsplit=1)[0].split("/", maxsplit=1)[0]
 
 
 def quarter_of(software: str) -> int | None:

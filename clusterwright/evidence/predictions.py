@@ -10,11 +10,6 @@ from clusterwright.evidence.runs import Run
 from clusterwright.sizing import layer_memory, memory, step
 from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack, without_overlap
 from clusterwright.sizing.practice import LEAN, STANDARD, Practice
-from clusterwright.sizing.stacks import FSDP_FROM_STAGE
-
-#: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
-#: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
-KEPT_BY_OPERATION = 0.43
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,19 +89,6 @@ def needed_bytes(
     shape, layouts = columns.shape, layouts or columns.layouts
     layer = layer_memory.layer_bytes(shape, layouts)
     return memory.per_gpu(shape, layouts, layer=layer, practice=practice)
-
-
-def memory_bytes(columns: RunColumns, *, allocated: npt.NDArray[np.bool_]) -> Array:
-    """Return bytes on the fullest GPU of each run's first candidate; without the reserve where `allocated`.
-
-    PyTorch's selective recomputation works by operation.
-    """
-    by_operation = np.asarray(columns.layouts.zero_stage >= FSDP_FROM_STAGE) & columns.selective
-    practice = Practice(kept_share=np.where(by_operation, KEPT_BY_OPERATION, 1.0))
-    needed = needed_bytes(columns, practice=practice)
-    total = np.asarray(needed.total())[columns.first]
-    reserve = np.asarray(needed.reserve)[columns.first]
-    return np.where(allocated, total - reserve, total)
 
 
 def fits_memory(columns: RunColumns) -> npt.NDArray[np.bool_]:

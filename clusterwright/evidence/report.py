@@ -8,7 +8,7 @@ plan, since what one release shows may be its own.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,14 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.evidence import baseline
-from clusterwright.evidence.effects import OF_SOFTWARE, RELEASE, family_of, levels_of
-from clusterwright.evidence.predictions import columns_of, fits_memory, memory_bytes, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.effects import OF_SOFTWARE, RELEASE, levels_of
+from clusterwright.evidence.measured_memory import MemoryPrediction, figures
+from clusterwright.evidence.predictions import columns_of, fits_memory, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.rows import NotExpressed
 from clusterwright.evidence.runs import Run
+from clusterwright.evidence.software import family_of
 from clusterwright.sizing.calibration import BAND, BAND_OF_RELEASE, DENSE, EXPERTS, Calibration, Residuals
 from clusterwright.sizing.columns import Array, Tuning, stack
 
 WORST_SHOWN = 10
+GIB = 2.0**30
 Flags = npt.NDArray[np.bool_]
 
 
@@ -34,8 +37,7 @@ class Predictions:
 
     Attributes:
         rate: tokens per second per GPU; errors, baseline_errors: ln(measured/predicted).
-        in_band: measured lies between P10 and P90; fits: the run's layout fits into memory.
-        memory_error: predicted over measured bytes less one, NaN where none are published.
+        low, high: P10 and P90 of the rate; in_band: measured lies between; fits: the layout fits into memory.
         rows_per_s: predictions per second, reading the file left out.
     """
 
@@ -43,9 +45,10 @@ class Predictions:
     rate: Array
     errors: Array
     baseline_errors: Array
+    low: Array
+    high: Array
     in_band: Flags
     fits: Flags
-    memory_error: Array
     rows_per_s: float
 
 
@@ -69,16 +72,15 @@ def predict(runs: Sequence[Run], calibration: Calibration, *, shares: baseline.S
     errors = np.log(measured / rate)
     low = np.array([band.p10 for band in bands]) - medians
     high = np.array([band.p90 for band in bands]) - medians
-    published = np.array([run.memory_bytes or np.nan for run in runs])
-    allocated = np.array([run.memory_allocated for run in runs])
     return Predictions(
         runs=tuple(runs),
         rate=rate,
         errors=errors,
         baseline_errors=baseline.residuals(runs, shares),
+        low=rate * np.exp(low),
+        high=rate * np.exp(high),
         in_band=(errors >= low) & (errors <= high),
         fits=fits_memory(columns),
-        memory_error=memory_bytes(columns, allocated=allocated) / published - 1,
         rows_per_s=len(runs) / elapsed,
     )
 
@@ -121,59 +123,85 @@ def _per_candidate(runs: Sequence[Run], tunings: Sequence[Tuning]) -> Tuning:
     return stack([tuning for run, tuning in zip(runs, tunings, strict=True) for _ in run.candidates])
 
 
-def document(predictions: Predictions | None, skipped: Sequence[NotExpressed]) -> dict[str, Any]:
+def document(
+    predictions: Predictions | None, skipped: Sequence[NotExpressed], memory: Sequence[MemoryPrediction] = ()
+) -> dict[str, Any]:
     """Return the JSON document: the figures of all rows, and by kind of model and by accelerator.
 
     Args:
         predictions: None where no row could be predicted.
         skipped: the rows that were not.
+        memory: of the rows with a published peak, or that are known to have run or not.
     """
-    names = sorted({run.gpu for run in (predictions.runs if predictions else ())} | {row.gpu for row in skipped})
+    runs = (*(predictions.runs if predictions else ()), *(one.run for one in memory))
+    names = sorted({run.gpu for run in runs} | {row.gpu for row in skipped})
     parts: dict[str, tuple[Callable[[Run], bool], Callable[[NotExpressed], bool]]] = {
         DENSE: (lambda run: run.kind == DENSE, lambda row: not row.experts),
         EXPERTS: (lambda run: run.kind == EXPERTS, lambda row: row.experts),
     }
     for name in names:
         parts[name] = (lambda run, gpu=name: run.gpu == gpu, lambda row, gpu=name: row.gpu == gpu)  # type: ignore[misc]
-    everything = _figures(predictions, skipped, lambda _: True)
+    everything = _figures(predictions, skipped, memory, lambda _: True)
     by = {
-        name: _figures(predictions, [row for row in skipped if left(row)], chosen)
+        name: _figures(predictions, [row for row in skipped if left(row)], memory, chosen)
         for name, (chosen, left) in parts.items()
     }
     return {"schema": 1, **everything, "by": by}
 
 
 def _figures(
-    predictions: Predictions | None, skipped: Sequence[NotExpressed], chosen: Callable[[Run], bool]
+    predictions: Predictions | None,
+    skipped: Sequence[NotExpressed],
+    memory: Sequence[MemoryPrediction],
+    chosen: Callable[[Run], bool],
 ) -> dict[str, Any]:
     rows: list[int] = []
     if predictions is not None:
         rows = [index for index, run in enumerate(predictions.runs) if chosen(run)]
     if predictions is None or not rows:
-        figures: dict[str, Any] = dict.fromkeys(
-            ("median_ape", "p90_ape", "median_abs_log", "baseline_median_ape", "in_band", "memory_median_ape",
-             "false_oom", "rows_per_s")
+        found: dict[str, Any] = dict.fromkeys(
+            ("median_ape", "p90_ape", "median_abs_log", "baseline_median_ape", "in_band", "false_oom", "rows_per_s")
         )  # fmt: skip
         worst: list[dict[str, Any]] = []
     else:
         errors = predictions.errors[rows]
         shares = np.abs(np.expm1(-errors))
-        memory = np.abs(predictions.memory_error[rows])
-        memory = memory[np.isfinite(memory)]
-        figures = {
+        found = {
             "median_ape": float(np.median(shares)),
             "p90_ape": float(np.quantile(shares, 0.9)),
             "median_abs_log": float(np.median(np.abs(errors))),
             "baseline_median_ape": float(np.median(np.abs(np.expm1(-predictions.baseline_errors[rows])))),
             "in_band": float(np.mean(predictions.in_band[rows])),
-            "memory_median_ape": float(np.median(memory)) if memory.size else None,
             "false_oom": int(np.sum(~predictions.fits[rows])),
             "rows_per_s": predictions.rows_per_s,
         }
         order = sorted(rows, key=lambda index: (-abs(float(predictions.errors[index])), predictions.runs[index].id))
         worst = [_row(predictions, index) for index in order[:WORST_SHOWN]]
     left = [{"id": row.id, "reason": row.reason} for row in skipped]
-    return {"rows": len(rows) + len(left), "predicted": len(rows), **figures, "not_expressed": left, "worst": worst}
+    return {
+        "rows": len(rows) + len(left) + sum(chosen(one.run) and not one.run.timed for one in memory),
+        "predicted": len(rows),
+        **found,
+        "memory": figures(one for one in memory if chosen(one.run)),
+        "not_expressed": left,
+        "worst": worst,
+    }
+
+
+#: Columns of the file that `--predictions` names.
+PREDICTION_COLUMNS = ("id", "metric", "measured", "predicted", "p10", "p90", "fit_probability")
+
+
+def prediction_rows(predictions: Predictions | None, memory: Sequence[MemoryPrediction]) -> Iterator[tuple[str, ...]]:
+    """Yield the prediction of every row: tokens per second per GPU, and peak memory in GiB with its chance to fit."""
+    if predictions is not None:
+        columns = (predictions.rate, predictions.low, predictions.high)
+        for run, rate, low, high in zip(predictions.runs, *columns, strict=True):
+            yield run.id, "tokens_per_s_per_gpu", *(f"{x:.6g}" for x in (run.tokens_per_s_per_gpu, rate, low, high)), ""
+    for one in memory:
+        peak = "" if one.run.memory_bytes is None else f"{one.run.memory_bytes / GIB:.6g}"
+        predicted = (f"{x / GIB:.6g}" for x in (one.predicted_bytes, one.low_bytes, one.high_bytes))
+        yield one.run.id, "peak_memory_gib", peak, *predicted, f"{one.fit_probability:.4f}"
 
 
 def _row(predictions: Predictions, index: int) -> dict[str, Any]:

@@ -4,21 +4,20 @@ What a source does not state (micro-batch, chunks per pipeline stage, recomputat
 it: the fastest choice that fits into memory.
 """
 
-import csv
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from clusterwright import assets
 from clusterwright.catalog.precisions import PRECISIONS
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import InputError
 from clusterwright.evidence.architecture import model_of
 from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError, read_cells
+from clusterwright.evidence.software import Software, software_of
 from clusterwright.sizing.calibration import DENSE, EXPERTS, FSDP, MEGATRON, architecture_of
 from clusterwright.sizing.columns import FULL, SELECTIVE, Array, Device, Layouts, Shape
 from clusterwright.sizing.devices import device_of
@@ -32,6 +31,16 @@ SPOKEN_PRECISIONS = tuple(sorted(PRECISIONS, key=lambda name: -len(name)))
 #: Any other word (`unknown`, a stack's own policy) leaves it open.
 RECOMPUTATION = {"none": (SELECTIVE,), "selective": (SELECTIVE,), "full": (FULL,)}
 OPEN_RECOMPUTATION = (SELECTIVE, FULL)
+#: What a published peak counts: tensors; with what the allocator holds in reserve; with the contexts of driver and
+#: collective library; and the words of the column `mem_kind` that tell it, the wider count first.
+DEVICE, RESERVED, ALLOCATED, UNKNOWN = COUNTS = ("device", "reserved", "allocated", "unknown")
+_WORDS_OF_COUNTS = (
+    (DEVICE, ("smi", "device")),
+    (ALLOCATED, ("alloc", "active")),
+    (RESERVED, ("reserv", "max_memory", "cache", "printed")),
+)
+#: What the column `outcome` holds of a layout that was published as too large.
+OUT_OF_MEMORY = "oom"
 _MICRO_BATCHES = (1.0, 2.0, 4.0, 8.0)
 
 
@@ -40,18 +49,21 @@ class Run:
     """One measured run.
 
     Attributes:
-        group: runs of one group are never split between fitting and judging.
+        group: runs of one group are never split between fitting and judging; source: who published it.
         kind: `dense` or `moe`; accelerator: its id in the catalogue; architecture: what its effect is known by.
         candidates: the layout, or several where the source leaves something open.
-        tokens_per_s_per_gpu: measured; mfu: of the peak in its precision, with full attention.
-        memory_bytes: measured on the fullest GPU, None if not published; memory_allocated: without what the allocator
-            holds in reserve.
+        tokens_per_s_per_gpu: measured, NaN where only memory is published; mfu: of the peak in its precision, with full
+            attention.
+        memory_bytes: peak measured on the fullest GPU, None if not published; counted: what the peak counts, one of
+            `COUNTS`.
+        out_of_memory: published as too large for its GPUs; device_bytes: of one GPU, by the source or its datasheet.
         sharding_open: the source does not say how states are sharded; selective: it names selective recomputation.
-        plain: its software does not overlap traffic inside layers (`catalog/calibration_software.csv`).
+        known: what is known of its software, None for nothing.
     """
 
     id: str
     group: str
+    source: str
     gpu: str
     precision: str
     software: str
@@ -68,10 +80,27 @@ class Run:
     tokens_per_s_per_gpu: float
     mfu: float
     memory_bytes: float | None
-    memory_allocated: bool
+    counted: str
+    out_of_memory: bool
+    device_bytes: float
     sharding_open: bool
     selective: bool
-    plain: bool
+    known: Software | None
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether its software does not overlap traffic inside layers."""
+        return self.known is not None and not self.known.overlaps_tensor_traffic
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Tell whether its attention writes its scores to memory, and they are not recomputed by themselves."""
+        return self.known is not None and self.known.keeps_attention_scores and not self.selective
+
+    @property
+    def timed(self) -> bool:
+        """Tell whether its throughput is published."""
+        return not math.isnan(self.tokens_per_s_per_gpu)
 
 
 def read_runs(
@@ -87,6 +116,21 @@ def read_runs(
     Raises:
         InputError: the file cannot be read, or lacks columns.
     """
+    runs, skipped = read_measurements(path, nodes, known)
+    untimed = [
+        NotExpressed(
+            id=run.id, reason="tokens_per_s_per_gpu is not published", gpu=run.gpu, experts=run.kind == EXPERTS
+        )
+        for run in runs
+        if not run.timed
+    ]
+    return [run for run in runs if run.timed], [*skipped, *untimed]
+
+
+def read_measurements(
+    path: Path, nodes: Mapping[str, NodeType], known: Iterable[Model] = ()
+) -> tuple[list[Run], list[NotExpressed]]:
+    """Return the runs of a CSV file with those of which only memory is published; otherwise as `read_runs`."""
     runs: list[Run] = []
     skipped: list[NotExpressed] = []
     models = tuple(known)
@@ -123,14 +167,21 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
     except InputError as error:
         raise WrongCellError(f"column precision: {error.message}") from error
     shape = shape_of(model, sequence_length=row.whole("seq_len"))
-    candidates = candidates_of(row, model, shape)
-    if not measured:
+    gib = row.number("peak_mem_gib", 0.0) or row.number("mem_gib", 0.0)
+    device_gib = row.number("device_mem_gib", 0.0)
+    out_of_memory = row.text("outcome").lower() == OUT_OF_MEMORY
+    # Of a run whose batch is not published memory is predicted, and no throughput.
+    timed = bool(measured) and (_sharded(row) or bool(row.text("global_batch")))
+    has_memory = bool(gib) or out_of_memory
+    candidates = candidates_of(row, model, shape, timed=timed or not has_memory)
+    if not measured and not has_memory:
         raise NotPublishedError("tokens_per_s_per_gpu is not published")
-    gib = row.number("mem_gib", 0.0)
+    measured = measured if timed else math.nan
     flops = training_flops_per_token(model, sequence_length=int(shape.sequence))
     return Run(
         id=row.text("id"),
         group=row.text("group") or row.text("id"),
+        source=row.text("source"),
         gpu=row.text("gpu"),
         precision=precision,
         software=row.text("software"),
@@ -147,21 +198,20 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
         tokens_per_s_per_gpu=measured,
         mfu=measured * flops / float(device.peak_flop_per_s),
         memory_bytes=gib * 2**30 if gib else None,
-        memory_allocated="allocated" in row.text("notes"),
+        counted=_counted(row),
+        out_of_memory=out_of_memory,
+        device_bytes=device_gib * 2**30 or float(device.hbm_bytes),
         sharding_open=not row.text("zero_or_fsdp"),
         selective=row.text("recompute") == "selective",
-        plain=any(row.text("software").startswith(name) for name in _plain_software()),
+        known=software_of(row.text("software"), spoken),
     )
 
 
-@cache
-def _plain_software() -> tuple[str, ...]:
-    path = assets.root() / "catalog" / "calibration_software.csv"
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return tuple(row["software"] for row in csv.DictReader(file) if row["overlaps_tensor_traffic"] == "no")
-    except (OSError, KeyError) as error:
-        raise ClusterwrightError(f"cannot read {path.name}: {error}", help="install Clusterwright again") from error
+def _counted(row: Cells) -> str:
+    said = row.text("mem_kind").lower()
+    if not said:
+        return ALLOCATED if "allocated" in row.text("notes") else UNKNOWN
+    return next((count for count, words in _WORDS_OF_COUNTS if any(word in said for word in words)), UNKNOWN)
 
 
 def _sharded(row: Cells) -> bool:
@@ -169,8 +219,14 @@ def _sharded(row: Cells) -> bool:
     return "fsdp" in sharding or sharding == "zero3"
 
 
-def candidates_of(row: Cells, model: Model, shape: Shape) -> tuple[Layouts, ...]:
+def candidates_of(row: Cells, model: Model, shape: Shape, *, timed: bool = True) -> tuple[Layouts, ...]:
     """Return the layout of a row, or several where it leaves something open.
+
+    Args:
+        row: a row of measured runs.
+        model: that it trains.
+        shape: of the model.
+        timed: whether its throughput is predicted, which needs its batch; its memory does not.
 
     Raises:
         NotPublishedError: a parallel size is not stated; WrongCellError: the sizes do not divide what they split.
@@ -186,7 +242,10 @@ def candidates_of(row: Cells, model: Model, shape: Shape) -> tuple[Layouts, ...]
     if pp > trained_layers(model):
         raise WrongCellError(f"column pp: {pp} stages are more than {model.layers} layers")
     stated = row.whole("micro_batch", 0, least=0)
-    batch = row.whole("global_batch", int(ranks) * max(stated, 1) if sharded else None)
+    chunked = pp * max(row.whole("vpp", 1, least=0), 1)
+    # Memory does not depend on the batch beyond a full pipeline.
+    full = int(ranks) * max(stated, 1) * (1 if timed else chunked)
+    batch = row.whole("global_batch", full if sharded or not timed else None)
     if batch % ranks or (stated and batch / ranks % stated):
         told = f" x micro-batch {stated}" if stated else ""
         raise WrongCellError(f"column global_batch: {batch} is not divisible by {ranks:g} data-parallel ranks{told}")

@@ -27,7 +27,7 @@ class LayerBytes:
     routed_again: Values = 0.0
 
 
-def layer_bytes(shape: Shape, layouts: Layouts) -> LayerBytes:
+def layer_bytes(shape: Shape, layouts: Layouts, *, keeps_scores: Values = 0.0) -> LayerBytes:
     """Return the bytes one layer holds for its backward pass, for one micro-batch.
 
     Without recomputation `s b h (10 + 24/t + 5 a s/(h t))` (Korthikanti eq. 2), the first term divided by `t` as well
@@ -40,13 +40,15 @@ def layer_bytes(shape: Shape, layouts: Layouts) -> LayerBytes:
     Args:
         shape: the model.
         layouts: micro-batch, tensor, sequence and context parallelism, recomputation.
+        keeps_scores: 1 where the attention writes its scores to memory and they are not recomputed by themselves.
     """
     rows, tp = shape.sequence * layouts.micro_batch / layouts.cp, layouts.tp
     shard = np.where(np.asarray(layouts.sp) > 0, tp, 1.0)
     masks = 2 * (3 - shape.mlp_matrices)
     whole = (8 + masks) * shape.hidden / shard
     attention = 2 * (shape.query + 2 * shape.key_value + shape.value_out)
-    scores = np.where(np.asarray(layouts.recompute) == NONE, 5 * shape.heads * shape.sequence / tp, 0.0)
+    kept = (np.asarray(layouts.recompute) == NONE) | (np.asarray(keeps_scores) > 0)
+    scores = np.where(kept, 5 * shape.heads * shape.sequence / tp, 0.0)
     around = rows * (whole + attention / tp + 2 * shape.latent_in + scores)
     plain = around + rows * 2 * shape.ffn * shape.mlp_matrices / tp
     full = np.asarray(layouts.recompute) == FULL

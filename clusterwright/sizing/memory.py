@@ -98,7 +98,7 @@ def state_bytes_per_parameter(
 
 
 def gathered_bytes(
-    shape: Shape, *, layouts: Layouts, rows: Values, share: float = 1.0, streamed: bool = False
+    shape: Shape, *, layouts: Layouts, rows: Values, share: Values = 1.0, streamed: bool = False
 ) -> Values:
     """Return the communication buffers: a gathered activation each way, and under ZeRO-3 two gathered layers.
 
@@ -183,7 +183,6 @@ def shared_of(shape: Shape, layouts: Layouts, *, practice: Practice = STANDARD) 
     """Return what all stages of a layout have in common."""
     rows = shape.sequence * layouts.micro_batch / layouts.cp
     zero = layouts.zero_stage
-    unfused = 0.0 if practice.fused_loss else np.where(np.asarray(zero) >= 2, LOGIT_BYTES - FUSED_LOGIT_BYTES, 0.0)  # noqa: PLR2004
     experts_too = anywhere(shape.expert_parameters)
     return Shared(
         split=split_of(shape, pp=layouts.pp, vpp=layouts.vpp),
@@ -191,11 +190,19 @@ def shared_of(shape: Shape, layouts: Layouts, *, practice: Practice = STANDARD) 
         expert_state_bytes=state_bytes_per_parameter(shards=expert_shards(layouts), zero_stage=zero, practice=practice)
         if experts_too
         else None,
-        logits=logit_bytes(shape, rows=rows, tp=layouts.tp, each=FUSED_LOGIT_BYTES + unfused),
+        logits=logit_bytes(shape, rows=rows, tp=layouts.tp, each=_kept_per_logit(zero, practice)),
         buffers=gathered_bytes(
             shape, layouts=layouts, rows=rows, share=practice.gathered_share, streamed=practice.streams_gradients
         ),
     )
+
+
+def _kept_per_logit(zero_stage: Values, practice: Practice) -> Values:
+    unfused = 0.0 if practice.fused_loss else LOGIT_BYTES - FUSED_LOGIT_BYTES
+    usual = FUSED_LOGIT_BYTES + np.where(np.asarray(zero_stage) >= 2, unfused, 0.0)  # noqa: PLR2004 - ZeRO stage
+    if practice.logit_bytes is None:
+        return usual
+    return np.where(np.isnan(practice.logit_bytes), usual, practice.logit_bytes)
 
 
 def per_gpu(shape: Shape, layouts: Layouts, *, layer: LayerBytes, practice: Practice = STANDARD) -> MemoryColumns:

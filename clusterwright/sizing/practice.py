@@ -27,21 +27,23 @@ class Practice:
         kept_share: of activations that stay on the accelerator in 16 bits; the rest is kept in eight bits, recomputed
             operation by operation, or moved to the host.
         gathered_share: of the buffers into which ZeRO-3 gathers layers.
-        fused_loss: the loss is computed in place, whatever the stack.
+        fused_loss: the loss is computed in place, whatever the stack; logit_bytes: kept per logit where the software is
+            known, NaN where it is not.
         context_bytes: of driver and collective library.
         weight_bytes: per parameter; 0 where the host holds what ZeRO-3 shards.
         streams_gradients: with ZeRO-2 and 3 gradients leave for the host as they are computed; two layers' stay.
         buffered_layers: layers whose activations stay where the host holds the others', None where all stay.
     """
 
-    gradient_bytes: float = GRADIENT_BYTES
-    optimizer_bytes: float = OPTIMIZER_BYTES
-    weight_bytes: float = WEIGHT_BYTES
+    gradient_bytes: Values = GRADIENT_BYTES
+    optimizer_bytes: Values = OPTIMIZER_BYTES
+    weight_bytes: Values = WEIGHT_BYTES
     streams_gradients: bool = False
     buffered_layers: float | None = None
     kept_share: Values = 1.0
-    gathered_share: float = 1.0
+    gathered_share: Values = 1.0
     fused_loss: bool = False
+    logit_bytes: Values | None = None
     context_bytes: float = CONTEXT_BYTES
 
 

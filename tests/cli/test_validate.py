@@ -14,7 +14,7 @@ from clusterwright.sizing.calibration import load_calibration
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 KEYS = {
     "rows", "predicted", "median_ape", "p90_ape", "median_abs_log", "baseline_median_ape", "in_band",
-    "memory_median_ape", "false_oom", "rows_per_s", "not_expressed", "worst",
+    "memory", "false_oom", "rows_per_s", "not_expressed", "worst",
 }  # fmt: skip
 
 
