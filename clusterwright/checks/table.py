@@ -132,7 +132,12 @@ CHECKS = (
     _offline(38, "jobs use whole nodes", "take the figures of the node's type", jobs.jobs_fit),
     _offline(39, "machines are told what they are", "correct the program", node_data.told_at_boot),
     _offline(40, "destroy leaves data alone", "put the question back", tear_down.destroys_with_a_question),
-    _offline(41, "the API server can be reached", "name your addresses in operatorCidrs", api_server.api_server),
+    _offline(
+        41,
+        "the API server can be reached",
+        "leave apiFromOutside true, or name your addresses in operatorCidrs",
+        api_server.api_server,
+    ),
     _offline(42, "nodes do their part", "put it back", node_scripts.nodes_do_their_part),
     _online(101, "the provider takes the login", "log in as for the provider's own command line"),
     _online(102, "the quota suffices", "ask for more, days before"),

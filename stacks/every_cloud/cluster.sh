@@ -25,6 +25,7 @@ usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF
   status               show each layer's resources
   submit OPTIONS       check and submit the training job as an ordinary user; options are those of launch/submit.sh,
                        after --user NAME, who is among the cluster's users (your name here by default)
+  kubectl ARGUMENTS    kubectl by the way that charts take to the API server
 
   --stack NAME          which Pulumi.NAME.yaml; needed only where there are several
   --policy-pack policy  check every resource against the rules in policy/
@@ -155,6 +156,7 @@ check_ready() {
     require_credentials || fail "no valid credentials for the cloud: log in first"
   fi
   [ "$command" = status ] || check_identity
+  [ "$command" != up ] || check_tunnel
   if [ -n "$policy_pack" ]; then
     [ -f "$policy_pack/PulumiPolicy.yaml" ] || fail "$policy_pack holds no PulumiPolicy.yaml"
     install_environment .venv-policy "$policy_pack/constraints.txt" "$policy_pack/requirements.txt"
@@ -229,16 +231,101 @@ preview() {
       return
     fi
     select_stack "$layer"
+    if [ "$layer" = cluster ]; then open_tunnel || fail "there is no way to the API server: README.md says what it needs"; fi
     run pulumi -C "$layer" preview --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} ${pulumi_options[@]+"${pulumi_options[@]}"}
+    close_tunnel
     before=$layer
   done
+}
+
+# Everything that is made inside Kubernetes, and the connection to it.
+# shellcheck disable=SC2016  # the $ is part of a URN
+readonly INSIDE=('**::kubernetes:**' '**$kubernetes:**' '**::gpucluster:kubernetes:**' '**::pulumi:providers:kubernetes::**')
+
+answers_here() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# A process group of its own: the clouds' commands start others, which would outlive them, and Ctrl-C is for Pulumi alone.
+start_tunnel() {
+  local failed=0
+  set -m
+  start_api_tunnel "$1" </dev/null >/dev/null || failed=1
+  set +m
+  return "$failed"
+}
+
+close_tunnel() {
+  [ -z "$tunnel" ] || kill -- "-$tunnel" 2>/dev/null || true
+  tunnel=''
+}
+
+# Opens the way to an API server that answers inside the network only, for as long as the command runs. A machine that was
+# just made answers after a while.
+open_tunnel() {
+  local port waited=0
+  if ! declare -F start_api_tunnel >/dev/null || [ -n "$tunnel" ]; then return 0; fi
+  port=$(output cluster api_tunnel 2>/dev/null) || port=''
+  [ -n "$port" ] || return 0
+  if answers_here "$port"; then fail "port $port of this machine, which leads to the API server, is taken: end what listens there, such as another cluster.sh"; fi
+  say "opening 127.0.0.1:$port, which leads to the API server while this command runs"
+  trap close_tunnel EXIT
+  start_tunnel "$port" || return 1
+  until answers_here "$port"; do
+    [ "$waited" -lt "${API_TUNNEL_WAIT_S:-180}" ] || return 1
+    waited=$((waited + 1))
+    if [ $((waited % 10)) -eq 0 ] && ! kill -0 "$tunnel" 2>/dev/null; then start_tunnel "$port" || return 1; fi
+    sleep 1
+  done
+}
+
+# Lets kubectl use that way for as long as the command runs; elsewhere it goes by the kubeconfig of whoever runs it.
+point_kubectl() {
+  local name
+  command -v kubectl >/dev/null || fail "kubectl is not on PATH"
+  open_tunnel || fail "there is no way to the API server: README.md says what it needs"
+  [ -n "$tunnel" ] || return 0
+  kubeconfig=$(mktemp)
+  trap 'close_tunnel; rm -f "$kubeconfig"' EXIT
+  export KUBECONFIG=$kubeconfig
+  write_kubeconfig "$kubeconfig"
+  name=$(kubectl config view --output 'jsonpath={.clusters[0].name}')
+  kubectl config set-cluster "$name" --server "https://127.0.0.1:$(output cluster api_tunnel)" \
+    --tls-server-name "$(output cluster endpoint | sed 's,^https://,,')" >/dev/null
+}
+
+run_kubectl() {
+  point_kubectl
+  kubectl ${submit_options[@]+"${submit_options[@]}"}
+}
+
+# Asks for the way to the API server before anything is made that needs it.
+check_tunnel() {
+  declare -F require_api_tunnel >/dev/null || return 0
+  if [ "$(.venv/bin/python -m gpu_cluster.kubernetes.api_access "$stack")" = yes ]; then require_api_tunnel; fi
+}
+
+up_layer() {
+  local layer=$1
+  shift
+  run pulumi -C "$layer" up --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} "$@" ${pulumi_options[@]+"${pulumi_options[@]}"}
+}
+
+# What the way to the API server leads through is made first, and nothing inside Kubernetes is touched by that.
+up_to_the_tunnel() {
+  local options=() one
+  if [ "$(.venv/bin/python -m gpu_cluster.kubernetes.api_access "$stack")" = yes ] && [ -z "$(output cluster api_tunnel 2>/dev/null)" ]; then
+    for one in "${INSIDE[@]}"; do options+=(--exclude "$one"); done
+    up_layer cluster ${options[@]+"${options[@]}"}
+  fi
+  open_tunnel || fail "there is no way to the API server: README.md says what it needs. What was made stays; ./cluster.sh up goes on"
 }
 
 up() {
   local layer
   for layer in "${LAYERS[@]}"; do
     select_stack "$layer"
-    run pulumi -C "$layer" up --stack "$stack_name" ${policy_options[@]+"${policy_options[@]}"} ${pulumi_options[@]+"${pulumi_options[@]}"}
+    if [ "$layer" = cluster ] && declare -F start_api_tunnel >/dev/null; then up_to_the_tunnel; fi
+    up_layer "$layer"
+    close_tunnel
   done
 }
 
@@ -247,6 +334,15 @@ destroy_layer() {
   shift
   select_stack "$layer"
   run pulumi -C "$layer" destroy --stack "$stack_name" "$@" ${pulumi_options[@]+"${pulumi_options[@]}"}
+}
+
+# Charts are taken out through the way that they came by. Where that is gone, so are they, or Pulumi says what it misses.
+destroy_cluster() {
+  open_tunnel || say "there is no way to the API server: what is left inside it may keep the layer from going"
+  lift_protection cluster
+  destroy_layer cluster
+  close_tunnel
+  restore_protection cluster
 }
 
 # Tells the cloud that a layer may be deleted. What was lifted already is left alone, so that a second run goes on from
@@ -290,9 +386,7 @@ confirm_data() {
 destroy() {
   [ "$with_data" = no ] || confirm_data
   destroy_layer nodes
-  lift_protection cluster
-  destroy_layer cluster
-  restore_protection cluster
+  destroy_cluster
   if [ "$with_data" = no ]; then
     destroy_layer foundation --exclude-protected
     say "Protected data stays, and is paid for; ./cluster.sh destroy --with-data removes it too."
@@ -332,10 +426,14 @@ submit() {
     user=${submit_options[1]:-}
     submit_options=("${submit_options[@]:2}")
   fi
-  if [ -f launch/train.yaml ]; then exec bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"}; fi
   case " ${submit_options[*]-} " in
     *" --help "* | *" -h "* | *" --host "*) exec bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"} ;;
   esac
+  if [ -f launch/train.yaml ]; then
+    point_kubectl
+    bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"}
+    return
+  fi
   [ -n "$user" ] || user=$(id -un)
   case $user in
     -* | *[!A-Za-z0-9._@-]*) fail "$user is not the name of a user" ;;
@@ -344,7 +442,6 @@ submit() {
   require_credentials || fail "no valid credentials for the cloud: log in first"
   declare -F login_ssh >/dev/null || fail "cloud.sh does not say how to reach the login machine: use --host [USER@]HOST"
   ssh_config=$(mktemp)
-  tunnel=''
   trap 'rm -f "$ssh_config"; [ -z "$tunnel" ] || kill "$tunnel" 2>/dev/null || true' EXIT
   # The host's name in the known hosts is the cluster's own: addresses and tunnels change.
   {
@@ -355,7 +452,7 @@ submit() {
   bash launch/submit.sh --host login --ssh-config "$ssh_config" ${submit_options[@]+"${submit_options[@]}"}
 }
 
-command='' key='' value='' secret=no stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack=''
+command='' key='' value='' secret=no stack=${CLUSTER_STACK:-} stack_name='' with_data=no policy_pack='' tunnel='' kubeconfig=''
 policy_options=() pulumi_options=() submit_options=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -374,7 +471,7 @@ while [ $# -gt 0 ]; do
       pulumi_options=("$@")
       break
       ;;
-    submit)
+    submit | kubectl)
       [ -z "$command" ] || fail "one command at a time: $command or $1"
       command=$1
       shift
@@ -414,9 +511,9 @@ fi
 if [ "$command" = set ]; then
   check_pulumi
   set_value
-elif [ "$command" = submit ]; then
+elif [ "$command" = submit ] || [ "$command" = kubectl ]; then
   check_pulumi
-  submit
+  if [ "$command" = submit ]; then submit; else run_kubectl; fi
 else
   check_ready
   "$command"

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,15 @@ _SERVER = MONITOR / "engine_plugins.py"
 #: What a build of the engine leaves where none is installed (tests/engines/pulumi/build.sh).
 BUILT_ENGINE = ROOT / "build" / "engines" / "bin" / "pulumi"
 _PLUGINS = ("aws", "azure-native", "gcp", "kubernetes")
+#: The local end of a way into the network: something that answers there, as long as it is let.
+_LISTEN = """listen() {
+  exec python3 -c '
+import socket, sys, time
+here = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+time.sleep(600)
+' "$1"
+}
+"""
 #: What the clouds' own commands answer: who is logged in, what else there is, and that buckets are empty.
 _COMMANDS: Mapping[str, str] = {
     "aws": """
@@ -23,11 +33,23 @@ case "$*" in
   *"--query Account"*) echo "$STAND_IN_ACCOUNT" ;;
   *--resource-type-filters*) printf '%s' "$STAND_IN_NAMESAKES" ;;
   *list-object-versions*) echo '{"Objects": null}' ;;
+  *"ec2 describe-instances"*) echo i-0123456789abcdef0 ;;
+  *start-session*)
+    echo "$*" >>"$STAND_IN_TUNNELS"
+    [ -n "${STAND_IN_NO_WAY:-}" ] || listen "${*##*localPortNumber=}"
+    exit 1
+    ;;
 esac""",
+    "session-manager-plugin": "",
     "az": """
 case "$*" in
   "account show --query id"*) echo "$STAND_IN_ACCOUNT" ;;
   "group list --tag"*) printf '%s' "$STAND_IN_NAMESAKES" ;;
+  "network bastion tunnel"*)
+    echo "$*" >>"$STAND_IN_TUNNELS"
+    [ -n "${STAND_IN_NO_WAY:-}" ] || listen "${*##*--port }"
+    exit 1
+    ;;
 esac""",
     "gcloud": """
 case "$*" in
@@ -186,6 +208,17 @@ def _environment_of(folder: Path, python: Path, sources: Sequence[str]) -> None:
     )
 
 
+def _let_port_be_free(folder: Path) -> None:
+    """Give the way to the API server a port of this test's own: several tests run on one machine."""
+    program = folder / "gpu_cluster" / "kubernetes" / "api_access.py"
+    if program.exists():
+        with socket.create_server(("127.0.0.1", 0)) as found:
+            port = found.getsockname()[1]
+        text = program.read_text()
+        assert "TUNNEL_PORT = 16443" in text
+        program.write_text(text.replace("TUNNEL_PORT = 16443", f"TUNNEL_PORT = {port}"))
+
+
 class Place:
     """A place for projects: one engine, one folder of state, one account."""
 
@@ -198,7 +231,7 @@ class Place:
             (folder / name).mkdir()
         self.account = Account(folder / "account")
         for name, script in _COMMANDS.items():
-            self._command(name, script)
+            self._command(name, _LISTEN + script)
         for name in _PLUGINS:
             # Only looked for: the engine attaches to those that run already.
             self._command(f"pulumi-resource-{name}", "exit 1")
@@ -225,6 +258,7 @@ class Place:
             "NO_COLOR": "1",
             "STAND_IN_ACCOUNT": "123456789012",
             "STAND_IN_NAMESAKES": "",
+            "STAND_IN_TUNNELS": str(folder / "tunnels"),
         }
 
     def _command(self, name: str, script: str) -> None:
@@ -236,6 +270,7 @@ class Place:
         """Return a new project in a folder of this place."""
         folder = self._folder / name
         write(case, folder, stack="")
+        _let_port_be_free(folder)
         assert self._stack_programs is not None
         _environment_of(folder / ".venv", self._stack_programs, ("constraints.txt", "requirements.txt"))
         policy = ROOT / ".venv-policy" / "bin" / "python"

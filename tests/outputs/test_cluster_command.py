@@ -517,6 +517,7 @@ def test_the_scripts_run_with_bash_3() -> None:
         *stacks.glob("*/*/cloud.sh"),
         *stacks.glob("*/*/reimage.sh"),
         *stacks.glob("*/*/login.sh"),
+        *stacks.glob("*/*/api_tunnel.sh"),
     ]
     assert len(scripts) >= 6
     for script in scripts:

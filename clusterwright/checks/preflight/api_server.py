@@ -1,18 +1,30 @@
 """Can the API server of managed Kubernetes be reached: charts wait for it, a quarter of an hour each, and then fail."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 
+from clusterwright.checks.project import Setting
 from clusterwright.checks.results import Outcome, Place, passed
 from clusterwright.checks.subject import NETWORK_RANGE, Subject
 from clusterwright.checks.values import flag, text
 
 _ANY_PORT = 9
+# Of RFC 5737, routed like any other address outside; nothing is sent there.
+_SOMEWHERE_OUTSIDE = IPv4Network("203.0.113.0/24")
 _FIX = (
-    "name the addresses that you work from: ./cluster.sh set 'operatorCidrs[0]' 203.0.113.7/32 with yours; or bring up "
-    "with ./cluster.sh set installCharts false, and then with true from a machine in the network"
+    "./cluster.sh set apiFromOutside true, so that charts go by the cloud's own gate; or name the addresses that you "
+    "work from: ./cluster.sh set 'operatorCidrs[0]' 203.0.113.7/32 with yours; or bring up inside the network"
 )
+_COMPARE = "compare with what a service for it, such as https://checkip.amazonaws.com, says of this machine"
+#: By cloud, the way that `cluster.sh` and the program take from outside, and what it needs on this machine.
+_GATE: Mapping[str, str] = {
+    "aws": "charts go through Session Manager and a system node; this machine needs session-manager-plugin",
+    "azure": "charts go through the foundation's Bastion",
+    "gcp": "charts go by the API server's name at Google's gate, where IAM is asked first",
+}
+#: The program's module that knows that way; projects of earlier releases have none.
+_MODULE = "gpu_cluster/kubernetes/api_access.py"
 
 
 def own_address(towards: IPv4Network) -> IPv4Address | None:
@@ -34,27 +46,74 @@ def api_server(subject: Subject) -> Iterator[Outcome]:
     charts, operators = project.setting("installCharts"), project.setting("operatorCidrs")
     if charts is not None and flag(charts.value) is False:
         yield passed("charts and volume are left to a later `up`, from inside the network", charts.place)
-        return
-    if operators is not None and isinstance(operators.value, list) and any(map(text, operators.value)):
-        named = ", ".join(map(text, operators.value))
-        yield passed(f"{named} may reach it; your address has to be among them", operators.place)
-        return
-    given = charts or operators
-    place = given.place if given is not None else _cluster(subject)
+    elif operators is not None and isinstance(operators.value, list) and any(map(text, operators.value)):
+        yield _by_address(operators, [text(one) for one in operators.value])
+    elif _MODULE in project.files and _from_outside(subject) is not False:
+        yield _by_gate(subject)
+    else:
+        yield _from_inside(subject)
+
+
+def _by_address(operators: Setting, named: list[str]) -> Outcome:
+    """Whether this machine's address is among those that may come in; behind a gateway it does not know its own."""
+    own, among = own_address(_SOMEWHERE_OUTSIDE), ", ".join(named)
+    if own is None or not own.is_global:
+        return Outcome(
+            status="UNKNOWN",
+            message=f"{among} may reach it; under which address this machine comes there is not known",
+            fix=_COMPARE,
+            place=operators.place,
+        )
+    if any(own in network for network in map(_network_of, named) if network is not None):
+        return passed(f"{among} may reach it, and this machine, {own}, is among them", operators.place)
+    return Outcome(
+        status="FAIL",
+        message=f"{among} may reach the API server, and this machine, {own}, is not among them: every chart would wait "
+        "15 minutes and fail",
+        fix=f"./cluster.sh set 'operatorCidrs[{len(named)}]' {own}/32",
+        place=operators.place,
+    )
+
+
+def _by_gate(subject: Subject) -> Outcome:
+    place = _cluster(subject, "apiFromOutside")
+    if subject.cloud == "azure":
+        bastion, existing = subject.project.setting("bastionEnabled"), subject.existing_network
+        if existing is not None or (bastion is not None and flag(bastion.value) is False):
+            return Outcome(
+                status="FAIL",
+                message="charts would go through the foundation's Bastion, and it makes none: `up` would stop before "
+                "them",
+                fix="bring up from a machine in the network, with ./cluster.sh set apiFromOutside false"
+                if existing is not None
+                else "./cluster.sh set bastionEnabled true",
+                place=existing.place if existing is not None else bastion.place if bastion is not None else place,
+            )
+    if subject.cloud == "aws" and subject.existing_network is not None:
+        return Outcome(
+            status="UNKNOWN",
+            message=f"{_GATE['aws']}; whether machines of the existing network reach Systems Manager is not known",
+            fix="give the network endpoints of ssm, ssmmessages and ec2messages, or a NAT gateway",
+            place=subject.existing_network.place,
+        )
+    return passed(_GATE[subject.cloud], place)
+
+
+def _from_inside(subject: Subject) -> Outcome:
+    place = _cluster(subject, "operatorCidrs")
     if subject.existing_network:
-        yield Outcome(
+        return Outcome(
             status="UNKNOWN",
             message="the API server answers inside the network only; whether this machine reaches that is not known",
             fix=_FIX,
             place=place,
         )
-        return
-    network = _network(subject)
+    setting = subject.project.setting(NETWORK_RANGE[subject.cloud])
+    network = _network_of(text(setting.value)) if setting else None
     own = None if network is None else own_address(network)
     if network is not None and own is not None and own in network:
-        yield passed(f"this machine, {own}, is in the network", place)
-        return
-    yield Outcome(
+        return passed(f"this machine, {own}, is in the network", place)
+    return Outcome(
         status="FAIL",
         message="the API server answers inside the network only, and this machine is outside: every chart would wait "
         "15 minutes and fail",
@@ -63,15 +122,22 @@ def api_server(subject: Subject) -> Iterator[Outcome]:
     )
 
 
-def _network(subject: Subject) -> IPv4Network | None:
-    setting = subject.project.setting(NETWORK_RANGE[subject.cloud])
+def _from_outside(subject: Subject) -> bool | None:
+    setting = subject.project.setting("apiFromOutside")
+    return None if setting is None else flag(setting.value)
+
+
+def _network_of(written: str) -> IPv4Network | None:
     try:
-        found = ip_network(text(setting.value)) if setting else None
+        found = ip_network(written, strict=False)
     except ValueError:
         return None
     return found if isinstance(found, IPv4Network) else None
 
 
-def _cluster(subject: Subject) -> Place | None:
+def _cluster(subject: Subject, key: str) -> Place | None:
+    given = subject.project.setting(key)
+    if given is not None:
+        return given.place
     layer = next((one for one in subject.project.layers if one.name == "cluster"), None)
-    return None if layer is None else subject.project.place(layer, f"{layer.project}:operatorCidrs")
+    return None if layer is None else subject.project.place(layer, f"{layer.project}:{key}")

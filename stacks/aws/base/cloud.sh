@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What cluster.sh needs to know of AWS. It is sourced: `say`, `fail`, `run`, `output` and `configured` are cluster.sh's.
 
-for part in reimage.sh login.sh; do
+for part in reimage.sh login.sh api_tunnel.sh; do
   # shellcheck source=/dev/null
   if [ -f "$part" ]; then . "./$part"; fi
 done

@@ -10,6 +10,7 @@ environment.
 
 import hashlib
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -19,9 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import grpc
 import pulumi
+import yaml
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
@@ -78,6 +81,7 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, folder: Path) -> None:
         self._sdk = Sdk(site_packages=_SITE_PACKAGES)
         self._account = StandInCloud(folder)
+        self._api_server: SplitResult | None = None
         self._previewed, self._deployed = (
             Cloud(dry_run=dry_run, site_packages=_SITE_PACKAGES, stacks={}) for dry_run in (True, False)
         )
@@ -107,8 +111,22 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
     def Configure(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802
-        """Support previews and secrets."""
+        """Support previews and secrets; where the API server of Kubernetes is reached stays in mind."""
+        kubeconfig = plain_struct(request.args).get("kubeconfig") if request.HasField("args") else None
+        if isinstance(kubeconfig, str):
+            entry = yaml.safe_load(kubeconfig)["clusters"][0]["cluster"]
+            self._api_server = urlsplit(str(entry.get("server", "")))
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+
+    def _reach(self, type_: str) -> None:
+        """Refuse what is inside Kubernetes while nothing answers at the local end of the way there."""
+        server = self._api_server
+        if not type_.startswith("kubernetes:") or server is None or server.hostname != "127.0.0.1":
+            return
+        try:
+            socket.create_connection((server.hostname, server.port or 443), timeout=5).close()
+        except OSError as error:
+            raise RefusedError(f"the API server at {server.geturl()} cannot be reached: {error}") from error
 
     def Check(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802
         """Refuse inputs that do not fit the SDK's shapes, each with its path; give a name where there is none."""
@@ -157,6 +175,7 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
         inputs = plain_struct(request.properties)
         if request.preview:
             return provider_pb2.CreateResponse(properties=struct_of(self._previewed.created(type_, name, inputs)))
+        self._reach(type_)
         self._account.meet_fault("Create", type_, name)
         made = self._made(type_, name, inputs)
         if type_ in _COUNTED_UPDATES:
@@ -177,6 +196,7 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
             return provider_pb2.UpdateResponse(
                 properties=struct_of({**made, counted: {"$unknown": True}} if counted else made)
             )
+        self._reach(type_)
         self._account.meet_fault("Update", type_, name)
         made = self._made(type_, name, inputs)
         if counted:
@@ -201,6 +221,7 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
     def Delete(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802
         """Remove a resource, where the cloud lets it go."""
         _, type_, name = _parts(request.urn)
+        self._reach(type_)
         self._account.meet_fault("Delete", type_, name)
         self._account.delete(request.id)
         return empty_pb2.Empty()

@@ -5,6 +5,7 @@ import pulumi_kubernetes as kubernetes
 
 from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.accelerator_charts import charts
+from gpu_cluster.kubernetes.api_access import TUNNEL_PORT
 from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
 from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
@@ -86,7 +87,12 @@ reports_role = (
     else None
 )
 if settings.install_charts:
-    in_cluster = kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig(region))
+    in_cluster = kubernetes.Provider(
+        "kubernetes",
+        kubeconfig=control_plane.kubeconfig(region, tunnel=settings.api_from_outside),
+        # Another way to the same cluster is no other cluster.
+        cluster_identifier=control_plane.arn,
+    )
     inside = pulumi.ResourceOptions(providers=[in_cluster])
     installed = Charts(
         f"{name}-charts",
@@ -132,6 +138,8 @@ if settings.install_charts:
 pulumi.export("cluster_name", control_plane.name)
 pulumi.export("endpoint", control_plane.endpoint)
 pulumi.export("cluster_security_group_id", control_plane.security_group_id)
+pulumi.export("api_tunnel", str(TUNNEL_PORT) if settings.install_charts and settings.api_from_outside else "")
+pulumi.export("system_node_group", system_nodes.group.node_group_name)
 pulumi.export("kubernetes_version", settings.kubernetes_version)
 pulumi.export(
     "connect",

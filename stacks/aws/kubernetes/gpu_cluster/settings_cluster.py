@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpu_cluster import layer
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.kubernetes.api_access import read_from_outside
 from gpu_cluster.kubernetes.vendor import check_reports, read_kubernetes_node_type
 from gpu_cluster.layer import Layer, read_layer
 from gpu_cluster.node_type import NodeType, read_instance_type
@@ -16,7 +17,7 @@ KUBERNETES_VERSION = r"1\.[0-9]{2}"
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
 SCALAR_KEYS = (
     "foundationStack", "kubernetesVersion", "systemInstanceType", "systemNodeCount", "sharedStorageGib",
-    "installCharts", "logRetentionDays", "deletionProtection", "stopWhenIdleMinutes",
+    "installCharts", "apiFromOutside", "logRetentionDays", "deletionProtection", "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECT_KEYS = ("nodeType", "operatorCidrs", "adminRoleArns")
 
@@ -27,6 +28,7 @@ class ClusterSettings:
 
     Attributes:
         operator_cidrs: who may reach the API server from outside the network; none means nobody.
+        api_from_outside: whether whoever runs this program reaches it by the cloud's own gate.
         admin_role_arns: roles that administer the cluster, besides whoever runs this program.
         stop_when_idle_minutes: of the nodes layer; nodes then report how many GPUs are busy. None for never.
         install_charts: false while nothing that runs this program reaches the private endpoint yet.
@@ -36,6 +38,7 @@ class ClusterSettings:
     foundation_stack: str
     kubernetes_version: str
     operator_cidrs: tuple[str, ...]
+    api_from_outside: bool
     admin_role_arns: tuple[str, ...]
     system_instance_type: str
     system_node_count: int
@@ -61,11 +64,13 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
         ConfigError: with every problem at once.
     """
     values = Values(values=raw)
+    operator_cidrs = values.texts("operatorCidrs", CIDR, "an IPv4 range such as 203.0.113.0/24")
     settings = ClusterSettings(
         layer=read_layer(values, "cluster"),
         foundation_stack=values.text("foundationStack", STACK_NAME, "a stack's full name (organization/project/stack)"),
         kubernetes_version=values.text("kubernetesVersion", KUBERNETES_VERSION, "a version such as 1.34", "1.34"),
-        operator_cidrs=values.texts("operatorCidrs", CIDR, "an IPv4 range such as 203.0.113.0/24"),
+        operator_cidrs=operator_cidrs,
+        api_from_outside=read_from_outside(values, operator_cidrs),
         admin_role_arns=values.texts("adminRoleArns", r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", "the ARN of a role"),
         system_instance_type=read_instance_type(values, "systemInstanceType", "m7i.xlarge"),
         system_node_count=values.whole("systemNodeCount", 2, 20, default=2),

@@ -43,6 +43,7 @@ OUTPUTS: dict[str, Any] = {
     "aws:eks/cluster:Cluster": {
         "identities": [{"oidcs": [{"issuer": "https://oidc.example.com/id"}]}],
         "certificateAuthority": {"data": "YQ=="},
+        "arn": "arn:aws:eks:us-east-1:123456789012:cluster/gpt3",
         "endpoint": "https://private.example.com",
         "vpcConfig": {"clusterSecurityGroupId": "sg-kubernetes"},
     },
@@ -83,6 +84,22 @@ def test_operators_are_let_in_by_their_addresses_only() -> None:
     network = layer("cluster", operatorCidrs=["203.0.113.0/24"]).one("aws:eks/cluster:Cluster").inputs["vpcConfig"]
     assert network["endpointPublicAccess"] is True
     assert network["publicAccessCidrs"] == ["203.0.113.0/24"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "server"),
+    [
+        ({}, {"server": "https://127.0.0.1:16443", "tls-server-name": "private.example.com"}),
+        ({"operatorCidrs": ["203.0.113.0/24"]}, {"server": "https://private.example.com"}),
+        ({"apiFromOutside": False}, {"server": "https://private.example.com"}),
+    ],
+)
+def test_charts_reach_the_private_api_server_through_a_tunnel(changes: dict[str, Any], server: dict[str, str]) -> None:
+    """The certificate is checked against the server's own name; another way to the cluster is no other cluster."""
+    provider = layer("cluster", **changes).one("pulumi:providers:kubernetes").inputs
+    (entry,) = json.loads(provider["kubeconfig"])["clusters"]
+    assert entry["cluster"] == {**server, "certificate-authority-data": "YQ=="}
+    assert provider["clusterIdentifier"] == "arn:aws:eks:us-east-1:123456789012:cluster/gpt3"
 
 
 def test_drivers_come_from_the_image_alone() -> None:

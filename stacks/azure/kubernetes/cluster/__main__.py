@@ -7,6 +7,7 @@ from pulumi_azure_native import authorization, managedidentity
 from gpu_cluster.cluster_identity import CLUSTER_TAG
 from gpu_cluster.identity_record import record_identity
 from gpu_cluster.kubernetes.accelerator_charts import Infiniband, InfinibandArgs, charts
+from gpu_cluster.kubernetes.api_access import TUNNEL_PORT
 from gpu_cluster.kubernetes.api_server_subnet import ApiServerSubnet, ApiServerSubnetArgs
 from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
@@ -132,7 +133,14 @@ reports = (
 )
 if settings.install_charts:
     inside = pulumi.ResourceOptions(
-        providers=[kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig())]
+        providers=[
+            kubernetes.Provider(
+                "kubernetes",
+                kubeconfig=control_plane.kubeconfig(tunnel=settings.api_from_outside),
+                # Another way to the same cluster is no other cluster.
+                cluster_identifier=control_plane.cluster.id,
+            )
+        ]
     )
     ready: list[pulumi.Resource] = [control_plane.cluster, control_plane.admin]
     installed = Charts("charts", ChartsArgs(charts=charts(settings.node_type), after=ready), inside)
@@ -179,6 +187,7 @@ pulumi.export("cluster_name", control_plane.cluster.name)
 pulumi.export("cluster_id", control_plane.cluster.id)
 pulumi.export("cluster_resource_group_name", group.group_name)
 pulumi.export("cluster_resource_group_id", group.group_id)
+pulumi.export("api_tunnel", str(TUNNEL_PORT) if settings.install_charts and settings.api_from_outside else "")
 pulumi.export("endpoint", control_plane.cluster.fqdn if settings.operator_cidrs else control_plane.cluster.private_fqdn)
 pulumi.export(
     "connect",

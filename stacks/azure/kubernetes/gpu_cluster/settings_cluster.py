@@ -9,13 +9,15 @@ import pulumi
 from gpu_cluster import cluster_identity
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.images import size
+from gpu_cluster.kubernetes.api_access import read_from_outside
 from gpu_cluster.kubernetes.vendor import check_reports
 from gpu_cluster.node_type import NodeType, node_type
 from gpu_cluster.watchdog import read_stop_when_idle
 
 SCALARS = (
     "clusterName", "location", "zone", "foundationStack", "kubernetesVersion", "apiServerCidr",
-    "serviceCidr", "systemInstanceType", "systemNodeCount", "sharedStorageGib", "installCharts", "encryptionAtHost",
+    "serviceCidr", "systemInstanceType", "systemNodeCount", "sharedStorageGib", "installCharts",
+    "apiFromOutside", "encryptionAtHost",
     "stopWhenIdleMinutes",
 )  # fmt: skip
 OBJECTS = ("nodeType", "operatorCidrs", "adminGroupObjectIds", "tags")
@@ -31,6 +33,7 @@ class ClusterSettings:
     Attributes:
         api_server_cidr: a free part of the virtual network, for the API server alone.
         operator_cidrs: who may reach the API server from outside the network; none means nobody.
+        api_from_outside: whether whoever runs this program reaches it by the cloud's own gate.
         admin_group_object_ids: groups of Microsoft Entra that administer the cluster, besides whoever makes it.
         stop_when_idle_minutes: of the nodes layer; nodes then report how many GPUs are busy. None for never.
         install_charts: false while nothing that runs this program reaches the private endpoint yet.
@@ -45,6 +48,7 @@ class ClusterSettings:
     api_server_cidr: IPv4Network
     service_cidr: IPv4Network
     operator_cidrs: tuple[str, ...]
+    api_from_outside: bool
     admin_group_object_ids: tuple[str, ...]
     system_instance_type: str
     system_node_count: int
@@ -76,6 +80,7 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
     # Pulumi.yaml declares optional texts with the default "", because a key without a default is required there.
     values = Values(values={key: value for key, value in given.items() if value not in (None, "")})
     values.refuse_unknown((*SCALARS, *OBJECTS))
+    operator_cidrs = values.texts("operatorCidrs", CIDR, "an IPv4 range such as 203.0.113.0/24")
     settings = ClusterSettings(
         cluster_name=cluster_identity.cluster_name(values),
         location=cluster_identity.location(values),
@@ -89,7 +94,8 @@ def parse_settings(given: Mapping[str, object]) -> ClusterSettings:
             "apiServerCidr", 8, _LONGEST_API_SERVER_PREFIX, default="10.40.255.240/28"
         ),
         service_cidr=values.private_network("serviceCidr", 12, 24, default="10.132.0.0/20"),
-        operator_cidrs=values.texts("operatorCidrs", CIDR, "an IPv4 range such as 203.0.113.0/24"),
+        operator_cidrs=operator_cidrs,
+        api_from_outside=read_from_outside(values, operator_cidrs),
         admin_group_object_ids=values.texts("adminGroupObjectIds", r"[0-9a-f-]{36}", "the object id of a group"),
         system_instance_type=size(values, "systemInstanceType", "Standard_D4s_v5"),
         system_node_count=values.whole("systemNodeCount", 2, 20, 2),

@@ -192,9 +192,25 @@ def test_nodes_report_busy_gpus_when_idle_ones_are_to_stop() -> None:
 def test_sign_in_is_by_the_command_line_session() -> None:
     """AKS's own file asks for a code to type into a browser."""
     encoded = base64.b64encode(yaml.safe_dump(KUBECONFIG).encode()).decode()
-    document = yaml.safe_load(kubeconfig_with_entra(encoded))
+    document = yaml.safe_load(kubeconfig_with_entra(encoded, tunnel=False))
     assert document["clusters"] == KUBECONFIG["clusters"]
     assert "azurecli" in document["users"][0]["user"]["exec"]["args"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "server"),
+    [
+        ({}, {"server": "https://127.0.0.1:16443", "tls-server-name": "private"}),
+        ({"operatorCidrs": ["203.0.113.0/24"]}, {"server": "https://private"}),
+        ({"apiFromOutside": False}, {"server": "https://private"}),
+    ],
+)
+def test_charts_reach_the_private_api_server_through_bastion(changes: dict[str, Any], server: dict[str, str]) -> None:
+    """The certificate is checked against the server's own name; another way to the cluster is no other cluster."""
+    provider = layer("cluster", changes).one("pulumi:providers:kubernetes").inputs
+    (entry,) = yaml.safe_load(provider["kubeconfig"])["clusters"]
+    assert entry["cluster"] == {**server, "certificate-authority-data": "YQ=="}
+    assert provider["clusterIdentifier"] == "gpt3-aks-id"
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ control_plane = ControlPlane(
         pod_range_prefix=settings.pod_range_prefix,
         pods_per_node=settings.pods_per_node,
         operator_cidrs=settings.operator_cidrs,
+        dns_endpoint=settings.api_from_outside,
         deletion_protection=settings.deletion_protection,
         labels=labels,
         after=[*services.services, *key_rights, *node_rights.given],
@@ -91,7 +92,14 @@ system_pool = SystemPool(
 )
 if settings.install_charts:
     inside = pulumi.ResourceOptions(
-        providers=[kubernetes.Provider("kubernetes", kubeconfig=control_plane.kubeconfig())]
+        providers=[
+            kubernetes.Provider(
+                "kubernetes",
+                kubeconfig=control_plane.kubeconfig(),
+                # Another way to the same cluster is no other cluster.
+                cluster_identifier=control_plane.cluster.id,
+            )
+        ]
     )
     Charts("charts", ChartsArgs(charts=[queue()], after=[system_pool.pool]), inside)
     PodNetworks(
@@ -137,13 +145,13 @@ if settings.install_charts:
         )
 
 pulumi.export("cluster_name", control_plane.cluster.name)
-pulumi.export("endpoint", control_plane.cluster.endpoint)
+pulumi.export("endpoint", control_plane.endpoint)
 pulumi.export("pod_networks", [one.name for one in networks])
 pulumi.export(
     "connect",
     pulumi.Output.concat(
         "gcloud container clusters get-credentials ",
         control_plane.cluster.name,
-        f" --location {place.region} --project {place.project}",
+        f" --location {place.region} --project {place.project}{' --dns-endpoint' if settings.api_from_outside else ''}",
     ),
 )

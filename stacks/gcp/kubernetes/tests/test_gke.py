@@ -1,5 +1,6 @@
 """The layers above the foundation ask GKE for what the settings say, and refuse what GKE would refuse later."""
 
+import json
 from typing import Any
 
 import pytest
@@ -66,7 +67,11 @@ def layer(name: str, changes: dict[str, Any], networks: int = 9) -> LayerRun:
         changes=changes,
         stacks=stacks(networks),
         outputs={
-            CLUSTER: {"endpoint": "10.0.0.2", "masterAuth": {"clusterCaCertificate": "YQ=="}},
+            CLUSTER: {
+                "endpoint": "10.0.0.2",
+                "masterAuth": {"clusterCaCertificate": "YQ=="},
+                "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": "gke-1.us-central1.gke.goog"}},
+            },
             POOL: {"managedInstanceGroupUrls": ["https://compute/zones/us-central1-a/instanceGroupManagers/gke-gpu-0"]},
             "gcp:projects/serviceIdentity:ServiceIdentity": {"email": "gke@example.iam.gserviceaccount.com"},
         },
@@ -97,6 +102,23 @@ def test_operators_are_let_in_by_their_addresses_only() -> None:
     cluster = layer("cluster", {"operatorCidrs": ["203.0.113.0/24"]}).one(CLUSTER).inputs
     assert cluster["privateClusterConfig"]["enablePrivateEndpoint"] is False
     assert cluster["masterAuthorizedNetworksConfig"]["cidrBlocks"] == [{"cidrBlock": "203.0.113.0/24"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "server"),
+    [
+        ({}, {"server": "https://gke-1.us-central1.gke.goog"}),
+        ({"operatorCidrs": ["203.0.113.0/24"]}, {"server": "https://10.0.0.2", "certificate-authority-data": "YQ=="}),
+        ({"apiFromOutside": False}, {"server": "https://10.0.0.2", "certificate-authority-data": "YQ=="}),
+    ],
+)
+def test_charts_reach_the_private_api_server_by_googles_gate(changes: dict[str, Any], server: dict[str, str]) -> None:
+    """Without addresses of operators the DNS name is open to those whom IAM lets in, and charts go by it."""
+    run = layer("cluster", changes)
+    endpoints = run.one(CLUSTER).inputs["controlPlaneEndpointsConfig"]
+    assert endpoints == {"dnsEndpointConfig": {"allowExternalTraffic": not changes}}
+    (entry,) = json.loads(run.one("pulumi:providers:kubernetes").inputs["kubeconfig"])["clusters"]
+    assert entry["cluster"] == server
 
 
 def test_several_networks_are_decided_when_the_cluster_is_made() -> None:

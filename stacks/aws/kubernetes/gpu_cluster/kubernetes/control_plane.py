@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from gpu_cluster.kubernetes.api_access import server_of
 from gpu_cluster.permissions import Account, Statement, document, service_trust
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
@@ -112,14 +113,17 @@ class ControlPlane(pulumi.ComponentResource):
                 opts=child,
             )
         self.name: pulumi.Output[str] = self.cluster.name
+        self.arn: pulumi.Output[str] = self.cluster.arn
         self.endpoint: pulumi.Output[str] = self.cluster.endpoint
         self.security_group_id: pulumi.Output[str] = self.cluster.vpc_config.apply(
             lambda found: found.cluster_security_group_id or ""
         )
         self.register_outputs({"endpoint": self.endpoint})
 
-    def kubeconfig(self, region: str) -> pulumi.Output[str]:
+    def kubeconfig(self, region: str, *, tunnel: bool) -> pulumi.Output[str]:
         """Return how Pulumi's Kubernetes provider reaches the cluster: by the AWS command line's token, no password."""
+        certificate = self.cluster.certificate_authority.apply(lambda found: found.data)
+        server = self.endpoint.apply(lambda address: server_of(address, tunnel=tunnel))
         return pulumi.Output.json_dumps(
             {
                 "apiVersion": "v1",
@@ -129,12 +133,9 @@ class ControlPlane(pulumi.ComponentResource):
                 "clusters": [
                     {
                         "name": "cluster",
-                        "cluster": {
-                            "server": self.endpoint,
-                            "certificate-authority-data": self.cluster.certificate_authority.apply(
-                                lambda found: found.data
-                            ),
-                        },
+                        "cluster": pulumi.Output.all(server, certificate).apply(
+                            lambda found: {**found[0], "certificate-authority-data": found[1]}
+                        ),
                     }
                 ],
                 "users": [

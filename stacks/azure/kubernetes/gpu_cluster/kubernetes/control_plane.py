@@ -10,6 +10,8 @@ import pulumi
 import yaml
 from pulumi_azure_native import authorization, containerservice, monitor
 
+from gpu_cluster.kubernetes.api_access import server_of
+
 # Of the control plane's logs: who changed what, and who was let in.
 LOGS = ("kube-audit-admin", "guard", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 # The application that tokens for AKS with Microsoft Entra are issued for (Microsoft, "Use kubelogin").
@@ -178,23 +180,26 @@ class ControlPlane(pulumi.ComponentResource):
             tags=args.tags,
         )
 
-    def kubeconfig(self) -> pulumi.Output[str]:
+    def kubeconfig(self, *, tunnel: bool) -> pulumi.Output[str]:
         """Return how Pulumi's Kubernetes provider reaches the cluster: by a token of Microsoft Entra, no password."""
         found = containerservice.list_managed_cluster_user_credentials_output(
             resource_group_name=self._args.resource_group_name,
             resource_name=self.cluster.name,
             opts=pulumi.InvokeOutputOptions(parent=self),
         )
-        return found.kubeconfigs.apply(lambda answers: kubeconfig_with_entra(answers[0].value))
+        return found.kubeconfigs.apply(lambda answers: kubeconfig_with_entra(answers[0].value, tunnel=tunnel))
 
 
-def kubeconfig_with_entra(encoded: str) -> str:
+def kubeconfig_with_entra(encoded: str, *, tunnel: bool) -> str:
     """Replace the way to sign in of a configuration from AKS by the Azure command line's session.
 
     Args:
         encoded: the configuration in base64, as AKS hands it out; it asks for a code to type into a browser.
+        tunnel: whether the API server is reached through one.
     """
     document = cast("dict[str, Any]", yaml.safe_load(base64.b64decode(encoded)))
+    for one in document["clusters"]:
+        one["cluster"] |= server_of(one["cluster"]["server"], tunnel=tunnel)
     document["users"] = [
         {
             "name": user["name"],

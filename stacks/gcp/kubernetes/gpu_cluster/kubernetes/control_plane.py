@@ -30,6 +30,7 @@ class ControlPlaneArgs:
     pod_range_prefix: int
     pods_per_node: int
     operator_cidrs: Sequence[str]
+    dns_endpoint: bool
     deletion_protection: bool
     labels: Mapping[str, str]
     after: Sequence[pulumi.Resource]
@@ -63,6 +64,13 @@ class ControlPlane(pulumi.ComponentResource):
             ),
             private_cluster_config=container.ClusterPrivateClusterConfigArgs(
                 enable_private_nodes=True, enable_private_endpoint=not args.operator_cidrs
+            ),
+            # A name at Google's own gate, which asks for IAM's container.clusters.connect before anything reaches the
+            # API server; that one keeps its private address.
+            control_plane_endpoints_config=container.ClusterControlPlaneEndpointsConfigArgs(
+                dns_endpoint_config=container.ClusterControlPlaneEndpointsConfigDnsEndpointConfigArgs(
+                    allow_external_traffic=args.dns_endpoint
+                )
             ),
             # An empty list lets in the nodes' own subnetwork and nobody else.
             master_authorized_networks_config=container.ClusterMasterAuthorizedNetworksConfigArgs(
@@ -111,7 +119,12 @@ class ControlPlane(pulumi.ComponentResource):
                 parent=self, depends_on=args.after, ignore_changes=["initial_node_count", "node_config"]
             ),
         )
-        self.register_outputs({"endpoint": self.cluster.endpoint})
+        named = self.cluster.control_plane_endpoints_config.apply(
+            lambda found: (found.dns_endpoint_config and found.dns_endpoint_config.endpoint) or ""
+        )
+        self.endpoint: pulumi.Output[str] = named if args.dns_endpoint else self.cluster.endpoint
+        self._dns_endpoint = args.dns_endpoint
+        self.register_outputs({"endpoint": self.endpoint})
 
     def kubeconfig(self) -> pulumi.Output[str]:
         """Return how Pulumi's Kubernetes provider reaches the cluster: by gcloud's token, no password."""
@@ -125,10 +138,8 @@ class ControlPlane(pulumi.ComponentResource):
                     {
                         "name": "cluster",
                         "cluster": {
-                            "server": pulumi.Output.concat("https://", self.cluster.endpoint),
-                            "certificate-authority-data": self.cluster.master_auth.apply(
-                                lambda found: found.cluster_ca_certificate
-                            ),
+                            "server": pulumi.Output.concat("https://", self.endpoint),
+                            **self._authority(),
                         },
                     }
                 ],
@@ -147,3 +158,11 @@ class ControlPlane(pulumi.ComponentResource):
                 ],
             }
         )
+
+    def _authority(self) -> dict[str, pulumi.Output[str | None]]:
+        # Google's gate shows a certificate of its own, which every machine knows.
+        if self._dns_endpoint:
+            return {}
+        return {
+            "certificate-authority-data": self.cluster.master_auth.apply(lambda found: found.cluster_ca_certificate)
+        }
