@@ -35,6 +35,7 @@ from clusterwright.plan.recount import not_counted
 from clusterwright.plan.reliability import spot_assumption
 from clusterwright.plan.work import growth_factor, reference
 from clusterwright.sizing.calibration import load_calibration
+from clusterwright.sizing.compute_terms import compute_time
 from clusterwright.sizing.memory import reserved_bytes
 from clusterwright.sizing.records import SizedPoint, TrainingJob
 from clusterwright.sizing.stage_table import memory_by_stage
@@ -206,6 +207,7 @@ def option(
         network=target.node.network,
         power_cap_w=target.node.power_cap_w,
         traffic=traffic,
+        compute=compute_time(job, target.node, point.layout, load_calibration()),
         step=point.step,
         mfu=point.mfu,
         tokens_per_s_per_gpu=point.tokens_per_s_per_gpu,

@@ -6,11 +6,14 @@ Each entry repeats the arithmetic of one printed number from the Plan's own fiel
 from difflib import get_close_matches
 
 from clusterwright.errors import InputError
+from clusterwright.plan.explain_breakeven import breakeven_numbers
 from clusterwright.plan.explain_money import money_numbers, prices
 from clusterwright.plan.explain_sizing import sizing_numbers
 from clusterwright.plan.explain_storage import storage_numbers
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import ledger
+from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 
 #: Keys of `plan.json` that are explained under another name.
@@ -22,9 +25,14 @@ ALSO = {
     "optimizer": "optimizer_state",
     "offload": "host_memory",
     "offload_s": "offload_time",
+    "days": "calendar_days",
     "calendar_days_low": "calendar_days",
     "calendar_days_high": "calendar_days",
+    "compute": "compute_s",
+    "breakevens": "breakeven",
+    "breakeven_months": "breakeven",
     "tokens_per_s_per_gpu": "mfu",
+    "peak_flop_per_s": "mfu",
     "step": "step_time",
     "network": "traffic",
     "failures": "goodput",
@@ -69,5 +77,11 @@ def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tupl
     if option is None:
         known = ", ".join(entry.target for entry in plan.options)
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
-    money = money_numbers(plan, option, counted)
-    return (*sizing_numbers(plan, option), *storage_numbers(option), *money, *prices(option))
+    counted = counted or ledger(plan, PriceBook.open())
+    return (
+        *sizing_numbers(plan, option),
+        *storage_numbers(option),
+        *money_numbers(plan, option, counted),
+        *breakeven_numbers(plan, option, counted),
+        *prices(option),
+    )

@@ -20,7 +20,7 @@ def _rate(value: float) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    return "unknown or not limited" if value is None else f"{value:.4f} s"
+    return "unknown or not limited" if value is None else f"{value:.5f} s"
 
 
 def _waiting(plan: Plan, option: Option) -> Explanation:
@@ -29,12 +29,12 @@ def _waiting(plan: Plan, option: Option) -> Explanation:
     parts = (feed.workers_s, feed.node_s or 0.0, feed.shared_s or 0.0)
     ahead = feed.workers > 0 and feed.prefetch_batches > 0
     prepare = max(parts) if ahead else parts[0] + max(parts[1:])
+    ready = min(feed.pause_s, feed.ready_share * prepare)
     rule = "all of the preparation, since nothing is prepared while the step before runs"
-    line = f"{prepare:.5f} = {feed.stall_s:.5f} s"
+    line = f"{parts[0]:.5f} + max({parts[1]:.5f}, {parts[2]:.5f}) = {feed.stall_s:.5f} s"
     if ahead:
-        held = min(feed.pause_s, feed.ready_share * prepare)
         rule = "max(0, preparation - (step - pause) - what is made ready in the pause)"
-        line = f"max(0, {prepare:.5f} - ({without:.5f} - {feed.pause_s:.5f}) - {held:.5f}) = {feed.stall_s:.5f} s"
+        line = f"max(0, {prepare:.5f} - ({without:.5f} - {feed.pause_s:.5f}) - {ready:.5f}) = {feed.stall_s:.5f} s"
     share = f"{plan.workload.global_batch_sequences:,} samples / {option.layout.dp:,} ranks"
     return Explanation(
         number="data_loading",
@@ -59,8 +59,8 @@ def _waiting(plan: Plan, option: Option) -> Explanation:
             Input(name="pause", value=f"{feed.pause_s:.5f} s", source="gradient exchange and optimizer, step_time"),
             Input(
                 name="ready",
-                value=f"at most {percent(feed.ready_share, digits=1)} of a step's data: {feed.workers} processes × "
-                f"{feed.prefetch_batches} micro-batches",
+                value=f"{ready:.5f} s, at most {percent(feed.ready_share, digits=1)} of a step's data: "
+                f"{feed.workers} processes × {feed.prefetch_batches} micro-batches",
                 source=_GIVEN,
             ),
             Input(
@@ -83,10 +83,15 @@ def _reading(plan: Plan, option: Option) -> Explanation:
         title=f"training data read from {where} while training",
         value=f"{_rate(feed.read_bytes_per_s)}, {_rate(feed.read_bytes_per_s_per_node)} by the busiest node",
         equation=(
-            "samples of a step × tokens × bytes × ranks that read each / step time",
+            "samples of a step × tokens × bytes × ranks that read each / step time / 1000000000 bytes of a GB",
             f"{amount} / {option.step.total_s:.5f} / 1000000000 = {feed.read_bytes_per_s / 1e9:.9f} GB",
         ),
         inputs=(
+            Input(
+                name="samples, tokens, bytes",
+                value=f"{work.global_batch_sequences:,} × {work.sequence_length:,} × {feed.bytes_per_token:.6g}",
+                source="blueprint",
+            ),
             Input(
                 name="ranks that read each",
                 value=f"{copies:.0f}: every context-parallel rank, of the first and of the last pipeline stage",
@@ -112,16 +117,23 @@ def _bandwidth(option: Option) -> Explanation:
     need = option.storage
     restart, data = need.restart_read_bytes_per_s, need.data_read_bytes_per_s
     rule = "the larger of reading a checkpoint in the time planned and of reading training data while training"
+    numbers = f"max({restart / 1e9:.4f}, {data / 1e9:.4f})"
     if need.read_bytes_per_s not in (restart, data):
-        rule = "given in the blueprint"
+        rule, numbers = "given in the blueprint", f"{need.read_bytes_per_s / 1e9:.4f}"
     return Explanation(
         number="read_bandwidth",
         title="read bandwidth of shared storage, all nodes",
         value=_rate(need.read_bytes_per_s),
-        equation=(rule, f"{need.read_bytes_per_s / 1e9:.4f} = {need.read_bytes_per_s / 1e9:.4f} GB"),
+        equation=(rule, f"{numbers} = {need.read_bytes_per_s / 1e9:.4f} GB"),
         inputs=(
-            Input(name="checkpoint", value=_rate(restart), source="what a restart reads / checkpoint_read_s"),
-            Input(name="training data", value=_rate(data), source="explain data_read, with time for the pause"),
+            Input(
+                name="checkpoint", value=f"{restart / 1e9:.4f} GB/s", source="what a restart reads / checkpoint_read_s"
+            ),
+            Input(
+                name="training data",
+                value=f"{data / 1e9:.4f} GB/s",
+                source="explain data_read, with time for the pause",
+            ),
         ),
         sources=("clusterwright/sizing/storage.py: read_bytes_per_s",),
     )
@@ -141,10 +153,11 @@ def _starting(option: Option) -> Explanation:
         inputs=(
             Input(
                 name="copying",
-                value=f"{units.text(feed.staged_bytes_per_node, units.BYTES)} to each node that loads",
+                value=f"{feed.staging_s:.3f} s, {units.text(feed.staged_bytes_per_node, units.BYTES)} to each node "
+                "that loads",
                 source="data set / data-parallel ranks, for the ranks of a node; storage read bandwidth",
             ),
-            Input(name="first micro-batch", value=f"{feed.first_batch_s:.4f} s", source=_GIVEN),
+            Input(name="first micro-batch", value=f"{feed.first_batch_s:.4f} s, {late:.3f} s beyond", source=_GIVEN),
             Input(
                 name="every restart",
                 value=f"{feed.restart_s:.2f} s more",

@@ -13,10 +13,10 @@ def failure_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     return _goodput(option), _checkpoint(plan, option), _retention(option)
 
 
-def _share(*, work: float, write: float, between: float, lost: float) -> str:
-    """Return Daly's productive share with its numbers; `lost` is what each interruption costs beyond half a cycle."""
+def _share(*, work: float, write: float, between: float, restart: float, lag: float) -> str:
+    """Return Daly's productive share with its numbers; restart and lag are lost with each interruption."""
     cycle = f"({work:.3f} + {write:.3f})"
-    passes = f"exp(-({cycle} + {lost:.2f}) / {between:.2f})"
+    passes = f"exp(-({cycle} + {restart:.2f} + {lag:.2f}) / {between:.2f})"
     return f"{work:.3f} / {between:.2f} × {passes} / (1 - exp(-{cycle} / {between:.2f}))"
 
 
@@ -31,14 +31,16 @@ def _goodput(option: Option) -> Explanation:
         work=interval,
         write=write,
         between=between / entry.recovered_share,
-        lost=entry.restart_s + entry.checkpoint_lag_s,
+        restart=entry.restart_s,
+        lag=entry.checkpoint_lag_s,
     )
     if entry.flush_s is not None:
         numbers += " × " + _share(
             work=entry.flush_s,
             write=0.0,
             between=between / (1 - entry.recovered_share),
-            lost=entry.restart_s + entry.flush_s,
+            restart=entry.restart_s,
+            lag=entry.flush_s,
         )
     if entry.wait_for_node_s:
         numbers += f" / (1 + {entry.wait_for_node_s:.3f} / {between:.2f})"
@@ -54,8 +56,8 @@ def _goodput(option: Option) -> Explanation:
             f"{numbers} = {option.goodput:.6f}",
         ),
         inputs=(
-            Input(name="interval", value=f"{interval:.2f} s", source="explain checkpoint"),
-            Input(name="write", value=f"{write:.2f} s", source="explain checkpoint: training waits"),
+            Input(name="interval", value=f"{interval:.3f} s", source="explain checkpoint"),
+            Input(name="write", value=f"{write:.3f} s", source="explain checkpoint: training waits"),
             Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="explain checkpoint: until restorable"),
             Input(
                 name="restart",
@@ -64,7 +66,7 @@ def _goodput(option: Option) -> Explanation:
             ),
             Input(
                 name="between",
-                value=f"{between:.2f} s between interruptions",
+                value=f"{between / entry.recovered_share:.2f} s between interruptions",
                 source=f"{option.training_nodes:,} nodes × failures of a node + failures of a job, {_NUMBERS}",
             ),
             *_spares(option),
@@ -128,7 +130,10 @@ def _checkpoint(plan: Plan, option: Option) -> Explanation:
     numbers = f"{between:.2f} × (1 - exp(-({interval:.3f} + {write:.3f}) / {between:.2f}))"
     # Below the time that one takes to be written there is nothing to be had.
     if interval <= entry.checkpoint_lag_s:
-        rule, numbers = "the time in which one is written, since the next has to wait for it", f"{interval:.2f}"
+        rule, numbers = (
+            "the time in which one is written, since the next has to wait for it",
+            f"{entry.checkpoint_lag_s:.2f}",
+        )
     return Explanation(
         number="checkpoint",
         title=f"checkpoint size and interval, strategy {entry.strategy}",
@@ -156,6 +161,11 @@ def _checkpoint(plan: Plan, option: Option) -> Explanation:
                 source="copies of checkpoints, clusterwright/sizing/checkpoints.py",
             ),
             Input(name="between", value=f"{between:.2f} s", source="explain goodput"),
+            Input(
+                name="interval",
+                value=f"{interval:.3f} s",
+                source="solves the equation by iteration; clusterwright/sizing/checkpoints.py",
+            ),
         ),
         sources=("Young 1974; Daly 2006, Future Generation Computer Systems 22",),
     )
@@ -176,6 +186,7 @@ def _retention(option: Option) -> Explanation:
             f"{numbers} = {kept} GB",
         ),
         inputs=(
+            Input(name="size of one", value=f"{size / 1e9:,.4f} GB", source="explain checkpoint"),
             Input(name="latest", value=f"{storage.checkpoints_kept}", source=_NUMBERS),
             Input(name="milestones", value=f"{storage.milestones}", source="run time / milestone_every, blueprint"),
         ),

@@ -5,7 +5,6 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.sizing import optimizers
 from clusterwright.sizing.practice import CONTEXT_BYTES, FRAGMENTATION
 from clusterwright.sizing.shapes import shape_of
-from clusterwright.units import percent
 
 _MEMORY = "clusterwright/sizing/memory.py"
 _OPTIMIZERS = "clusterwright/sizing/optimizers.py"
@@ -52,7 +51,7 @@ def _reserved(option: Option) -> Explanation:
         inputs=(
             Input(name="allocated", value=_gigabytes(allocated), source="explain memory_allocated"),
             Input(name="handed out anew in every step", value=_gigabytes(anew), source="explain memory"),
-            Input(name="fragmentation", value=percent(FRAGMENTATION), source=_MEMORY),
+            Input(name="fragmentation", value=f"{FRAGMENTATION:g}", source=_MEMORY),
             Input(
                 name="driver and collective library, beyond it",
                 value=_gigabytes(memory.total - reserved),
@@ -79,6 +78,10 @@ def _optimizer(plan: Plan) -> Explanation:
             f"{optimizers.MASTER_BYTES:g} + {moments:.6g} = {kept:.6g}",
         ),
         inputs=(
+            Input(name="fp32 weights", value=f"{optimizers.MASTER_BYTES:g} bytes per parameter", source=_OPTIMIZERS),
+            Input(
+                name="moments", value=f"{moments:.6g} bytes per parameter", source="layers and tables, by their share"
+            ),
             Input(name="moments in layers", value=_moments(chosen, chosen.moment_bytes), source=_OPTIMIZERS),
             Input(name="moments of tables", value=_moments(chosen, chosen.table_moment_bytes), source=_OPTIMIZERS),
             Input(name="tables", value=f"{share:.4f} of the parameters", source="explain parameters"),

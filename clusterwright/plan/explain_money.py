@@ -6,10 +6,8 @@ from collections import defaultdict
 from clusterwright.plan.explained import Explanation, Input, exact, total
 from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import runs_text
 from clusterwright.plan.work import reference_target, run_hours
-from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
 from clusterwright.units import percent
@@ -18,11 +16,11 @@ _SOURCES = ("docs/tco.md; tco/sql",)
 _MONTHS_PER_YEAR = 12
 
 
-def money_numbers(plan: Plan, option: Option, counted: Ledger | None = None) -> tuple[Explanation, ...]:
-    """Return the explanations of one target's totals; `counted` is the plan's cash flow, if it is at hand."""
+def money_numbers(plan: Plan, option: Option, counted: Ledger) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's totals; `counted` is the plan's cash flow."""
     rows: tuple[CashFlowRow, ...] = ()
     if option.horizon_usd is not None or option.capex_usd is not None:
-        rows = (counted or ledger(plan, PriceBook.open())).cash_flow_rows(option.target)
+        rows = counted.cash_flow_rows(option.target)
     return (
         _runs(plan, option),
         _run(plan, option),
@@ -91,7 +89,7 @@ def _runs(plan: Plan, option: Option) -> Explanation:
         product = " × ".join(f"{factor:.10g}" for factor in factors)
         numbers = f"{product} / {run_hours(plan):.4f} = {option.runs_in_horizon:.4f}"
         given = Input(
-            name="utilisation", value=percent(economics.utilisation), source="blueprint, economics.utilisation"
+            name="utilisation", value=f"{economics.utilisation:.10g}", source="blueprint, economics.utilisation"
         )
     return _entry(
         "runs_in_horizon",
@@ -108,12 +106,12 @@ def _runs(plan: Plan, option: Option) -> Explanation:
             ),
             Input(
                 name="growth",
-                value=f"{economics.growth_factor:.4g}",
+                value=f"{economics.growth_factor:.10g}",
                 source="blueprint, tco.growth: mean over first year",
             ),
             Input(
                 name="reference run",
-                value=f"{run_hours(plan):,.2f} h on {reference_target(plan)}",
+                value=f"{run_hours(plan):,.4f} h on {reference_target(plan)}",
                 source="explain calendar_days of the slowest owned option, or of the slowest where none is owned",
             ),
         ),
@@ -181,9 +179,15 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
         "capex_usd",
         "cash paid at the start for what is bought",
         value=money(option.capex_usd),
-        rule="sum of " + (", ".join(paid) or "nothing: all is rented"),
+        rule="sum of " + (", ".join(paid) or "nothing (0): all is rented"),
         numbers=_sum(option.capex_usd, list(paid.values())),
-        inputs=lines,
+        inputs=(
+            *(
+                Input(name=category, value=f"{exact(usd)} {told_code()}", source="cash flow of month 0")
+                for category, usd in paid.items()
+            ),
+            *lines,
+        ),
     )
 
 
@@ -226,7 +230,11 @@ def _per_gpu_hour(option: Option) -> Explanation:
         rule="run cost / (GPUs × calendar hours)",
         numbers=numbers,
         inputs=(
-            Input(name="run cost", value=money(option.run_usd), source="explain run_usd"),
+            Input(
+                name="run cost",
+                value="unknown" if option.run_usd is None else f"{exact(option.run_usd)} {told_code()}",
+                source="explain run_usd",
+            ),
             Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
             Input(name="hours", value=f"{hours:,.3f}", source="explain calendar_days"),
         ),
@@ -257,14 +265,21 @@ def prices(option: Option) -> tuple[Explanation, ...]:
     return tuple(_price(sku, lines) for sku, lines in by_sku.items())
 
 
+def _amount(usd: float) -> str:
+    """Return USD to the cent, or amounts of cents to four digits."""
+    return exact(usd) if abs(told(usd)) >= 1 else f"{told(usd):.4g}"
+
+
 def _price(sku: str, lines: list[PricedLine]) -> Explanation:
     first = lines[0]
     unit, charge = first.line.unit, first.line.charge
     quantity = sum(line.line.quantity for line in lines)
+    counted = " + ".join(f"{line.line.quantity:,.6g}" for line in lines)
+    counted = f"({counted})" if len(lines) > 1 else counted
     numbers = "unknown: no price"
     if first.unit_usd is not None:
         numbers = (
-            f"{quantity:,.6g} × {told(first.unit_usd):,.6g} = {exact(quantity * first.unit_usd)} {told_code()} {charge}"
+            f"{counted} × {told(first.unit_usd):,.6g} = {_amount(quantity * first.unit_usd)} {told_code()} {charge}"
         )
     seen = f", seen until {first.last_seen}" if first.last_seen else ""
     return Explanation(
@@ -285,7 +300,9 @@ def _price(sku: str, lines: list[PricedLine]) -> Explanation:
             ),
             Input(
                 name="price",
-                value=first.basis if first.unit_usd is None else f"{first.basis}, {first.price_date}{seen}",
+                value=first.basis
+                if first.unit_usd is None
+                else f"{told(first.unit_usd):,.6g} {told_code()}, {first.basis}, {first.price_date}{seen}",
                 source=first.source or first.note,
             ),
         ),

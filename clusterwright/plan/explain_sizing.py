@@ -18,6 +18,8 @@ from clusterwright.units import percent
 from clusterwright.workload import transformer
 
 _SIZING = "clusterwright/sizing"
+#: Forward once, backward twice.
+_PASSES = 3.0
 _BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
 
 
@@ -26,7 +28,8 @@ def sizing_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     return (
         *_model(plan),
         _step(option),
-        _mfu(plan, option),
+        *_compute(option),
+        *_mfu(plan, option),
         _days(plan, option),
         _nodes(plan, option),
         *explain_hardware(option),
@@ -57,6 +60,10 @@ def _model(plan: Plan) -> tuple[Explanation, Explanation]:
                 total((f"{tables:,}", f"{work.parameters - tables:,}"), f"{work.parameters:,}"),
             ),
             inputs=(
+                Input(
+                    name="tables and output matrix", value=f"{tables:,}", source="vocabulary × hidden, and positions"
+                ),
+                Input(name="all layers", value=f"{work.parameters - tables:,}", source="workload/transformer.py"),
                 Input(name="layers", value=f"{model.layers:,}", source=source),
                 Input(name="hidden", value=f"{model.hidden:,}", source=source),
                 Input(name="MLP width", value=f"{model.ffn_hidden:,}", source=source),
@@ -106,35 +113,142 @@ def _step(option: Option) -> Explanation:
     )
 
 
-def _mfu(plan: Plan, option: Option) -> Explanation:
+def _compute(option: Option) -> tuple[Explanation, ...]:
+    """Return the computation of a step, and of a layer in it; nothing for a plan that does not hold them."""
+    of = option.compute
+    if of is None:
+        return ()
+    layer = f"{of.layer_s * 1e3:.5f} ms"
+    again = f"{of.recompute_s * 1e3:.5f} ms"
+    passed = f"3 × ({of.multiplications_s * 1e3:.6f} + {of.streaming_s * 1e3:.6f} + {of.experts_s * 1e3:.6f})"
+    passed += f" + {of.attention_passes:g} × {of.attention_s * 1e3:.6f} + {of.overhead_s * 1e3:.6f}"
+    launched = f"√(({passed})^2 + {of.expert_launch_s * 1e3:.6f}^2)"
+    rule = "3 × (matrices + memory-bound operations + experts) + passes × scores + overhead"
+    return (
+        Explanation(
+            number="compute_s",
+            title="computation of one optimizer step, on the slowest pipeline stage",
+            value=f"{option.step.compute_s:.3f} s",
+            equation=(
+                "measured over predicted × micro-batches × (layers × layer + recomputed × recomputation + head) / 1000",
+                (
+                    f"{of.measured_over_predicted:.5f} × {of.micro_batches:,} × ({of.layers:g} × {layer}"
+                    f" + {of.recomputed_layers:g} × {again} + {of.head_s * 1e3:.5f} ms) / 1000"
+                    f" = {option.step.compute_s:.5f} s"
+                ),
+            ),
+            inputs=(
+                Input(
+                    name="measured over predicted",
+                    value=f"{of.measured_over_predicted:.5f}",
+                    source=f"median of published runs, {_BAND}",
+                ),
+                Input(name="micro-batches", value=f"{of.micro_batches:,}", source="search over layouts"),
+                Input(name="layers of the stage", value=f"{of.layers:g}", source="explain memory_by_stage"),
+                Input(name="layer, forward and backward", value=layer, source="explain layer_s"),
+                Input(name="recomputed layers", value=f"{of.recomputed_layers:g}", source=layout_text(option.layout)),
+                Input(name="recomputation of a layer", value=again, source=f"{_SIZING}/compute.py"),
+                Input(
+                    name="output head beyond the layers",
+                    value=f"{of.head_s * 1e3:.5f} ms",
+                    source=f"{_SIZING}/compute.py: head_compute_s",
+                ),
+            ),
+            sources=("Narayanan et al., SC21: the slowest stage sets the pace", "catalog/calibration.csv"),
+        ),
+        Explanation(
+            number="layer_s",
+            title="computation of one layer for one micro-batch, forward and backward",
+            value=layer,
+            equation=(
+                f"at least the launch of the experts' kernels, √((…)^2 + launch^2), of: {rule}"
+                if of.expert_launch_s
+                else rule,
+                f"{launched if of.expert_launch_s else passed} = {layer}",
+            ),
+            inputs=(
+                Input(
+                    name="matrices, forward",
+                    value=f"{of.multiplications_s * 1e3:.6f} ms",
+                    source=f"{_SIZING}/arithmetic.py: multiplication_s, at {_peak_text(option)}",
+                ),
+                Input(
+                    name="memory-bound operations",
+                    value=f"{of.streaming_s * 1e3:.6f} ms",
+                    source=f"{_SIZING}/compute.py: layer_streaming_s",
+                ),
+                Input(
+                    name="experts, forward",
+                    value=f"{of.experts_s * 1e3:.6f} ms",
+                    source=f"{_SIZING}/experts.py: layer_s",
+                ),
+                Input(
+                    name="scores, forward",
+                    value=f"{of.attention_s * 1e3:.6f} ms",
+                    source=f"{_SIZING}/compute.py: layer_attention_s",
+                ),
+                Input(
+                    name="passes of the scores",
+                    value=f"{of.attention_passes:g}",
+                    source="forward, twice backward" + (", once again" if of.attention_passes > _PASSES else ""),
+                ),
+                Input(name="overhead", value=f"{of.overhead_s * 1e3:.6f} ms", source="catalog/calibration.csv"),
+                Input(
+                    name="launch of experts",
+                    value=f"{of.expert_launch_s * 1e3:.6f} ms",
+                    source=f"{_SIZING}/experts.py: launch_s",
+                ),
+            ),
+            sources=("catalog/calibration.csv; docs/accuracy.md",),
+        ),
+    )
+
+
+def _peak_text(option: Option) -> str:
+    of = option.compute
+    assert of is not None  # noqa: S101 - asked where it is
+    capped = f" × {of.speed_share:.4f} under the power cap" if option.power_cap_w is not None else ""
+    return f"{units.text(of.peak_flop_per_s, units.FLOP_RATE)}{capped}"
+
+
+def _mfu(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the MFU over the documented peak; nothing for a plan that does not hold the peak."""
+    if option.compute is None:
+        return ()
     work, step = plan.workload, option.step
     tokens_per_step = work.global_batch_sequences * work.sequence_length
-    peak = option.tokens_per_s_per_gpu * work.flop_per_token / option.mfu
+    peak = option.compute.peak_flop_per_s
     gpus = option.training_nodes * option.gpus_per_node
-    return Explanation(
-        number="mfu",
-        title="model FLOP/s over the dense peak",
-        value=percent(option.mfu),
-        equation=(
-            "tokens of a step / (step time × GPUs) × FLOP per token / dense peak",
-            (
-                f"{tokens_per_step:,} / ({step.total_s:.5f} × {gpus:,}) × {work.flop_per_token:.6g} / {peak:.6g}"
-                f" = {option.mfu:.4f}"
+    return (
+        Explanation(
+            number="mfu",
+            title="model FLOP/s over the dense peak",
+            value=percent(option.mfu),
+            equation=(
+                "tokens of a step / (step time × GPUs) × FLOP per token / dense peak",
+                (
+                    f"{tokens_per_step:,} / ({step.total_s:.5f} × {gpus:,}) × {work.flop_per_token:.6g} / {peak:.6g}"
+                    f" = {option.mfu:.4f}"
+                ),
             ),
-        ),
-        inputs=(
-            Input(
-                name="tokens of a step",
-                value=f"{work.global_batch_sequences:,} × {work.sequence_length:,}",
-                source="blueprint",
+            inputs=(
+                Input(
+                    name="tokens of a step",
+                    value=f"{work.global_batch_sequences:,} × {work.sequence_length:,} = {tokens_per_step:,}",
+                    source="blueprint",
+                ),
+                Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
+                Input(name="GPUs", value=f"{gpus:,}", source="explain nodes, without spares"),
+                Input(name="tokens/s per GPU", value=f"{option.tokens_per_s_per_gpu:.1f}", source="tokens of a step"),
+                Input(name="FLOP per token", value=f"{work.flop_per_token:.6g}", source="explain flop_per_token"),
+                Input(
+                    name=f"dense {work.precision} peak",
+                    value=f"{peak:.6g} FLOP/s",
+                    source=f"facts {option.accelerator}",
+                ),
             ),
-            Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
-            Input(name="GPUs", value=f"{gpus:,}", source="explain nodes, without spares"),
-            Input(name="tokens/s per GPU", value=f"{option.tokens_per_s_per_gpu:.1f}", source="tokens of a step"),
-            Input(name="FLOP per token", value=f"{work.flop_per_token:.6g}", source="explain flop_per_token"),
-            Input(name="dense peak", value=units.text(peak, units.FLOP_RATE), source=f"facts {option.accelerator}"),
+            sources=("PaLM, arXiv 2204.02311, appendix B",),
         ),
-        sources=("PaLM, arXiv 2204.02311, appendix B",),
     )
 
 
@@ -148,7 +262,7 @@ def _days(plan: Plan, option: Option) -> Explanation:
         title="calendar days of the run, median",
         value=days_text(option.calendar_days),
         equation=(
-            "(steps × step time / goodput + start-up) / seconds of a day",
+            "(steps × step time / goodput + start-up) / 86,400 seconds of a day",
             (
                 f"({steps:,.1f} × {step.total_s:.5f} / {option.goodput:.6f} + {option.data.startup_s:.3f})"
                 f" / {units.SECONDS_PER_DAY:,.0f} = {option.calendar_days:.3f} days"
@@ -157,7 +271,8 @@ def _days(plan: Plan, option: Option) -> Explanation:
         inputs=(
             Input(
                 name="steps",
-                value=f"{work.tokens:.6g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})",
+                value=f"{work.tokens:.6g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})"
+                f" = {steps:,.1f}",
                 source="blueprint",
             ),
             Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
@@ -194,6 +309,8 @@ def _nodes(plan: Plan, option: Option) -> Explanation:
             f"{option.nodes:,} × {option.gpus_per_node} = {option.gpus:,} GPUs",
         ),
         inputs=(
+            Input(name="chosen", value=f"{option.nodes:,} nodes", source="the rule above"),
+            Input(name="GPUs of a node", value=f"{option.gpus_per_node:,}", source=f"facts {option.instance}"),
             Input(name="goal", value=limit, source="blueprint"),
             *held(option, "nodes"),
             *(
@@ -237,7 +354,14 @@ def _memory(plan: Plan, option: Option) -> Explanation:
 
 def _stages(option: Option) -> Explanation:
     fullest = max(option.memory_by_stage, key=lambda entry: entry.memory.total)
-    terms = tuple(f"{getattr(fullest.memory, field.name) / 1e9:.3f} GB" for field in fields(fullest.memory))
+    terms = tuple(
+        Input(
+            name=field.name,
+            value=f"{getattr(fullest.memory, field.name) / 1e9:.3f} GB",
+            source=f"of stage {fullest.stage}, {_SIZING}/memory.py",
+        )
+        for field in fields(fullest.memory)
+    )
     count = len(option.memory_by_stage)
     return Explanation(
         number="memory_by_stage",
@@ -245,15 +369,18 @@ def _stages(option: Option) -> Explanation:
         value=f"stage {fullest.stage} of 0 to {count - 1} is the fullest, {fullest.memory.total / 1e9:.2f} GB",
         equation=(
             "states + layers × what a layer keeps × micro-batches in flight + logits, on the fullest stage",
-            total(terms, f"{fullest.memory.total / 1e9:.3f} GB"),
+            total(tuple(term.value for term in terms), f"{fullest.memory.total / 1e9:.3f} GB"),
         ),
-        inputs=tuple(
-            Input(
-                name=f"stage {entry.stage}",
-                value=f"{entry.memory.total / 1e9:.3f} GB",
-                source=_stage_words(entry),
-            )
-            for entry in option.memory_by_stage
+        inputs=(
+            *(
+                Input(
+                    name=f"stage {entry.stage}",
+                    value=f"{entry.memory.total / 1e9:.3f} GB",
+                    source=_stage_words(entry),
+                )
+                for entry in option.memory_by_stage
+            ),
+            *terms,
         ),
         sources=(
             f"{_SIZING}/stages.py; in flight: Narayanan et al., SC21, section 2.2",

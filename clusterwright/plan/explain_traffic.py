@@ -27,12 +27,12 @@ def _traffic(option: Option) -> Explanation:
         )
         if used
     ]
-    terms = " + ".join(f"{entry.times:g} × {entry.seconds:.4g}" for entry in option.traffic) or "0"
+    terms = " + ".join(f"{entry.times:g} × {_digits(entry.seconds * 1e6)}" for entry in option.traffic) or "0"
     return Explanation(
         number="traffic",
         title="time of all traffic of a step on one GPU, before computation hides any of it",
         value=f"{total:.4g} s",
-        equation=("sum over groups of times × seconds of one collective", f"{terms} = {total:.4g} s"),
+        equation=("sum over groups of times × us of one collective / 1000000", f"({terms}) / 1000000 = {total:.4g} s"),
         inputs=(
             *(Input(name=entry.name, value=_value(entry), source=_source(entry)) for entry in option.traffic),
             Input(name="oversubscription", value=tiers, source="blueprint, network"),

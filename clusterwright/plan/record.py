@@ -15,7 +15,7 @@ from clusterwright.facility.file_system import FileSystem
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
-from clusterwright.sizing.records import Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
+from clusterwright.sizing.records import ComputeTime, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
 from clusterwright.sizing.run_records import Goodput, StorageNeed
 from clusterwright.sizing.traffic import Traffic
 from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
@@ -184,6 +184,7 @@ class Option:
         constraints: what the blueprint holds of this target's size and layout.
         kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on ones that the cloud
             takes back; `goodput` is one of them. None for owned nodes.
+        compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
     """
 
     target: str
@@ -254,6 +255,7 @@ class Option:
     offload: OffloadNeed | None = None
     kept_goodput: float | None = None
     spot_goodput: float | None = None
+    compute: ComputeTime | None = None
 
     @property
     def training_nodes(self) -> int:

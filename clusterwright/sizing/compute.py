@@ -73,12 +73,21 @@ class LayerCompute:
         total_s: forward and backward, with the attention's scores computed again unless they are kept.
         again_s: besides, where the whole layer is recomputed: one more forward.
         forward_s, weight_s: of the total, the forward pass and the gradients of weights.
+        multiplied_s, streamed_s, attended_s, experts_s: of the forward pass, the matrices, the memory-bound operations,
+            the scores, and the experts; scores_passes: times that the scores are computed.
+        launch_s: time in which the kernels of the experts can be launched, 0 without experts.
     """
 
     total_s: Values
     again_s: Values
     forward_s: Values
     weight_s: Values
+    multiplied_s: Values
+    streamed_s: Values
+    attended_s: Values
+    scores_passes: Values
+    experts_s: Values = 0.0
+    launch_s: Values = 0.0
 
 
 def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts, rows: Values) -> LayerCompute:
@@ -102,8 +111,11 @@ def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layo
     if not anywhere(shape.expert_share):
         # The scores are computed again either way, so that the second forward is without them.
         again = once + np.where(kept, attended, 0.0)
-        return LayerCompute(total_s=total, again_s=again, forward_s=forward, weight_s=multiplied)
-    streamed = experts.layer_streaming_s(shape, device, tuning, rows=rows, tp=tp)
+        return LayerCompute(
+            total_s=total, again_s=again, forward_s=forward, weight_s=multiplied,
+            multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
+        )  # fmt: skip
+    copied = experts.layer_streaming_s(shape, device, tuning, rows=rows, tp=tp)
     added = experts.layer_s(shape, device, tuning, layouts=layouts, rows=rows)
     total = total + PASSES * shape.expert_share * added
     forward = forward + shape.expert_share * added
@@ -112,8 +124,12 @@ def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layo
     launched = experts.at_least_launched(total, launch_s=launch)
     both = experts.at_least_launched(total + once, launch_s=(PASSES + 1) / PASSES * launch)
     slower = launched / total
-    weight = multiplied + shape.expert_share * (added - streamed)
-    return LayerCompute(total_s=launched, again_s=both - launched, forward_s=slower * forward, weight_s=slower * weight)
+    weight = multiplied + shape.expert_share * (added - copied)
+    return LayerCompute(
+        total_s=launched, again_s=both - launched, forward_s=slower * forward, weight_s=slower * weight,
+        multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
+        experts_s=shape.expert_share * added, launch_s=launch,
+    )  # fmt: skip
 
 
 def head_compute_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:

@@ -151,6 +151,47 @@ class StageMemory:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ComputeTime:
+    """How a step's `compute_s` comes about: the slowest stage's layers and output head, for every micro-batch.
+
+    Attributes:
+        peak_flop_per_s: documented dense peak of the job's precision; speed_share: of it, what a power cap leaves.
+        multiplications_s, streaming_s, attention_s, experts_s: one layer and micro-batch, forward: matrices,
+            memory-bound operations, scores with weighted values, experts.
+        attention_passes: times that the scores are computed, with the backward pass.
+        overhead_s: launches and casts of one layer; expert_launch_s: least time, in which the experts' kernels are
+            launched.
+        layer_s: of one layer, forward and backward; recompute_s: besides, where it is recomputed as a whole.
+        layers, recomputed_layers: of the slowest stage; head_s: what its output matrix and loss take beyond the layers
+            that the last stage has less.
+        measured_over_predicted: median over published runs.
+    """
+
+    peak_flop_per_s: float
+    speed_share: float
+    multiplications_s: float
+    streaming_s: float
+    attention_s: float
+    attention_passes: float
+    experts_s: float
+    overhead_s: float
+    expert_launch_s: float
+    layer_s: float
+    recompute_s: float
+    layers: float
+    recomputed_layers: float
+    head_s: float
+    micro_batches: int
+    measured_over_predicted: float
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of a step."""
+        stage = self.layers * self.layer_s + self.recomputed_layers * self.recompute_s + self.head_s
+        return self.measured_over_predicted * self.micro_batches * stage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StepTime:
     """Seconds of one optimizer step, by what the time is spent on; exposed parts only.
 

@@ -217,6 +217,34 @@ def data_parallel_s(
     return exposed_s(traffic_s=traffic, window_s=window, overlap=tuning.data_overlap)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageCompute:
+    """What the slowest stage computes for one micro-batch.
+
+    Attributes:
+        layers: of a middle stage; recomputed: of them, those that are recomputed as a whole.
+        head_extra_s: seconds by which output matrix and loss take longer than the layers that the
+            last stage has less.
+    """
+
+    layers: Values
+    recomputed: Values
+    head_extra_s: Values
+
+
+def stage_compute(shape: Shape, layouts: Layouts, layer: LayerTimes) -> StageCompute:
+    """Return what the slowest stage computes: a middle one's layers, and what the last one's head takes beyond them."""
+    split = stages.split_of(shape, pp=layouts.pp, vpp=layouts.vpp)
+    least = split.missing * (layer.compute_s + layer.exchange_s)
+    again: Values = 0.0
+    full = np.asarray(layouts.recompute) == FULL
+    if anywhere(full):
+        again = full * stages.recomputed_layers(layouts, split=split)
+        less = again - full * stages.recomputed_layers(layouts, split=split, missing=split.missing)
+        least = least + less * (layer.again_s + layer.again_exchange_s)
+    return StageCompute(layers=split.middle, recomputed=again, head_extra_s=np.maximum(0.0, layer.head_s - least))
+
+
 def step_columns(
     shape: Shape, device: Device, tuning: Tuning, layouts: Layouts, layer: LayerTimes, *, upkeep: Upkeep = DEFAULT
 ) -> StepColumns:
@@ -226,18 +254,13 @@ def step_columns(
     the last stage computes the output head besides its layers.
     """
     pp, vpp, count = layouts.pp, layouts.vpp, layouts.micro_batches
-    split = stages.split_of(shape, pp=pp, vpp=vpp)
-    middle, missing = split.middle, split.missing
+    stage = stage_compute(shape, layouts, layer)
+    middle = stage.layers
     computed, exchanged = middle * layer.compute_s, middle * layer.exchange_s
-    least = missing * (layer.compute_s + layer.exchange_s)
-    full = np.asarray(layouts.recompute) == FULL
-    if anywhere(full):
-        again = full * stages.recomputed_layers(layouts, split=split)
-        less = again - full * stages.recomputed_layers(layouts, split=split, missing=missing)
-        computed, exchanged = computed + again * layer.again_s, exchanged + again * layer.again_exchange_s
-        least = least + less * (layer.again_s + layer.again_exchange_s)
+    if anywhere(stage.recomputed):
+        computed = computed + stage.recomputed * layer.again_s
+        exchanged = exchanged + stage.recomputed * layer.again_exchange_s
     stage_s = computed + exchanged
-    head_extra = np.maximum(0.0, layer.head_s - least)
     link, latency = groups.pair_links(device, tuning, span=layouts.tp * layouts.cp * layouts.dp * pp)
     transfers = pipeline.transfer_s(
         rows=shape.sequence * layouts.micro_batch / layouts.cp,
@@ -269,7 +292,7 @@ def step_columns(
             stage_layers=copies * middle, shards=shards, expert_shards=expert_shards,
         )  # fmt: skip
     return StepColumns(
-        compute_s=count * (computed + head_extra),
+        compute_s=count * (computed + stage.head_extra_s),
         tensor_parallel_s=count * exchanged,
         pipeline_bubble_s=pipeline.bubble_s(
             layouts, micro_batch_s=stage_s, forward_s=middle * layer.forward_s, weight_s=middle * layer.weight_s

@@ -1,5 +1,6 @@
 """Every explained number is calculated again from the equation that is shown, and every price names source and day."""
 
+import dataclasses
 import math
 import re
 
@@ -13,7 +14,8 @@ from clusterwright.plan.record import Option, Plan
 from .examples import shipped
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
-_UNITS = r"\s*(GB|USD( hourly| monthly| once)?|FLOP|GPUs|days|s)\b"
+_UNITS = r"\s*(GB|USD( hourly| monthly| once)?|FLOP|GPUs|days|months|ms|s)\b"
+_NUMBER = r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 
 
 def calculated(line: str) -> tuple[float, float]:
@@ -22,9 +24,15 @@ def calculated(line: str) -> tuple[float, float]:
     expression = left.replace("×", "*")
     expression = re.sub(r"√\(", "math.sqrt(", expression)
     expression = re.sub(r"\bexp\(", "math.exp(", expression)
-    numbers = re.sub(r"math\.(sqrt|exp)|max(?=\(0, )|(?<=\(0),", "", expression)
+    expression = expression.replace("^", "**")
+    numbers = re.sub(r"math\.(sqrt|exp)|max(?=\([\d.]+, )|(?<=\d), ", "", expression)
     assert re.fullmatch(r"[0-9eE+\-*/(). ]*", numbers), expression
     return float(eval(expression, {"math": math})), float(right)  # noqa: S307 - digits and operators only, see above
+
+
+def numbers_in(text: str) -> set[float]:
+    """Return the numbers that stand in a text."""
+    return {float(found.replace(",", "")) for found in re.findall(_NUMBER, text)}
 
 
 def _option(target: str) -> Option:
@@ -41,15 +49,77 @@ def test_every_equation_comes_to_what_it_says(target: str) -> None:
         assert found == pytest.approx(said, rel=2e-4, abs=0.06), entry.number
 
 
+#: Plans whose explanations take the branches that the shipped one does not.
+OTHERS = (
+    ("workload.model=mixtral-8x7b", "workload.parallelism={expert: 8}"),
+    ("workload.parallelism={recompute: full}",),
+    ("targets.onprem.power_cap=500 W",),
+)
+
+
+@pytest.mark.parametrize(("sets", "target"), [*(((), target) for target in TARGETS), *((s, "onprem") for s in OTHERS)])
+def test_every_equation_is_made_of_its_printed_inputs(sets: tuple[str, ...], target: str) -> None:
+    """Each number of an equation stands among the printed inputs or in the rule: nothing explains itself."""
+    for entry in explanations(shipped(*sets), target):
+        shown = [
+            *entry.equation[:-1],
+            *(text for item in entry.inputs for text in (item.name, item.value, item.source)),
+        ]
+        left, _, right = entry.equation[-1].rpartition(" = ")
+        assert numbers_in(left) <= numbers_in(" ".join(shown)), entry.number
+        found, said = calculated(entry.equation[-1])
+        assert found == pytest.approx(said, rel=2e-4, abs=0.06), entry.number
+        unit = right.lstrip("-0123456789.,e+")
+        (value, *_) = re.findall(_NUMBER, entry.value) or [""]
+        if unit and entry.value == f"{value}{unit}":
+            digits = len(value.partition(".")[2])
+            rounding = 1e-3 * said if "e" in value else 0.51 * 10**-digits
+            assert float(value.replace(",", "")) == pytest.approx(said, abs=rounding), entry.number
+
+
+def test_the_peak_is_a_fact_and_not_derived_from_the_mfu() -> None:
+    """The MFU divides by the documented dense peak of the precision, whatever the MFU is."""
+    plan = shipped()
+    option = dataclasses.replace(_option("aws"), mfu=0.123)
+    wrong = dataclasses.replace(plan, options=(option, *plan.options[1:]))
+    entry = find(explanations(wrong, "aws"), "mfu")
+    assert "989" in next(item.value for item in entry.inputs if "peak" in item.name).replace(".", "")
+    found, said = calculated(entry.equation[-1])
+    assert said == 0.123
+    assert found == pytest.approx(_option("aws").mfu, rel=1e-4), "the equation shows that it does not hold"
+
+
+def test_breakeven_of_every_pair_is_explained() -> None:
+    """An owned target has one against each rented target; a rented one has its own; with the months of the plan."""
+    plan = shipped()
+    months = {entry.rented_key: entry.months for entry in plan.breakevens}
+    owned = [entry for entry in explanations(plan, "onprem") if entry.number.startswith("breakeven")]
+    assert len(owned) == len(months) == 3
+    for target, wanted in months.items():
+        entry = find(explanations(plan, target), "breakeven")
+        assert calculated(entry.equation[-1])[0] == pytest.approx(wanted, abs=1e-3)
+        assert target in entry.title
+    short = shipped("economics.horizon=6 months")
+    entry = find(explanations(short, "onprem"), "breakeven")
+    assert entry.value == "not within the horizon"
+    found, said = calculated(entry.equation[-1])
+    assert found == pytest.approx(said, abs=0.01)
+    assert said > 0
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_equations_end_in_the_plans_numbers(target: str) -> None:
     """What the equations come to is what the plan holds."""
     option = _option(target)
+    assert option.compute is not None
+    assert option.compute.total_s == pytest.approx(option.step.compute_s, rel=1e-12)
     known = {entry.number: entry for entry in explanations(shipped(), target)}
     expected = {
         "parameters": float(shipped().workload.parameters),
         "flop_per_token": shipped().workload.flop_per_token,
         "step_time": option.step.total_s,
+        "compute_s": option.step.compute_s,
+        "layer_s": option.compute.layer_s * 1e3,
         "mfu": option.mfu,
         "calendar_days": option.calendar_days,
         "memory": option.memory_bytes_per_gpu.total / 1e9,
@@ -78,7 +148,8 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         expected["storage_boxes"] = float(option.facility.inventory.storage.boxes)
     for number, value in expected.items():
         assert calculated(known[number].equation[-1])[0] == pytest.approx(value, rel=2e-4, abs=0.06), number
-    assert known.keys() - expected.keys() == {line.line.sku for line in option.lines}
+    others = {number for number in known if number.startswith("breakeven")}
+    assert known.keys() - expected.keys() - others == {line.line.sku for line in option.lines}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -86,7 +157,8 @@ def test_every_stage_is_explained(target: str) -> None:
     """One line per stage with its layers; the fullest is the memory that is reported, term by term."""
     option = _option(target)
     entry = find(explanations(shipped(), target), "memory_by_stage")
-    assert len(entry.inputs) == option.layout.pp == len(option.memory_by_stage)
+    stages = [item for item in entry.inputs if item.name.startswith("stage ")]
+    assert len(stages) == option.layout.pp == len(option.memory_by_stage)
     fullest = max(option.memory_by_stage, key=lambda stage: stage.memory.total)
     assert fullest.memory == option.memory_bytes_per_gpu
     assert sum(stage.layers for stage in option.memory_by_stage) == 96

@@ -194,7 +194,7 @@ def calculated(line: str) -> tuple[float, float]:
     """Return both sides of the last line of an explanation, the left one calculated."""
     left, right = line.rsplit(" = ", 1)
     words = re.sub(r"\s(GB|s|days)\b|(?<=\d),(?=\d{3})", "", left.replace("×", "*"))
-    assert re.fullmatch(r"(max\(0, |[-+*/().\d\se])+", words), words
+    assert re.fullmatch(r"(max\([\d.]+, |[-+*/().\d\se])+", words), words
     return eval(words), float(right.split()[0].replace(",", ""))  # noqa: S307 - checked above
 
 
