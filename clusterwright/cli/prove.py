@@ -1,4 +1,4 @@
-"""The command that proves a planned InfiniBand fabric, or a written folder, with the real engines."""
+"""The command that proves a planned fabric, or a written folder, with the real engines."""
 
 import json
 from collections.abc import Sequence
@@ -11,10 +11,12 @@ from clusterwright.checks.documents.fabrics import facts
 from clusterwright.checks.documents.records import NOT_PROVEN, SKIPPED, Result
 from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
+from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
 from clusterwright.cli.answer import plan_of, progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.links import compute_links, compute_names
+from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.planes import Plane
 from clusterwright.facility.system_fabric import SystemFabric
 
@@ -89,16 +91,15 @@ def prove_blueprint(path: Path, set_values: list[str] | None, *, as_json: bool) 
     """Prove the compute fabric of a blueprint's on-premises target; return the exit code.
 
     Raises:
-        InputError: there is no InfiniBand fabric to prove, or the engines are not installed.
+        InputError: the fabric is InfiniBand, and the engines are not installed.
     """
-    _require_engines()
     option = plan_of(path, set_values, "onprem").options[0]
     assert option.facility is not None  # noqa: S101 - on premises
     inventory = option.facility.inventory
-    _require_infiniband(inventory.compute_switch)
     proofs = [
         _proof(
             inventory.fabric,
+            switch=inventory.compute_switch,
             hosts=inventory.hosts(),
             managers=inventory.managers_of(plane) or _MANAGERS,
             plane=plane,
@@ -112,17 +113,24 @@ def prove_fabric(sized: SystemFabric, *, title: str, as_json: bool) -> int:
     """Prove all planes of a fabric that was sized without a blueprint; return the exit code.
 
     Raises:
-        InputError: it is not InfiniBand, or the engines are not installed.
+        InputError: it is InfiniBand, and the engines are not installed.
     """
-    _require_engines()
-    _require_infiniband(sized.switch)
     hosts = [f"node{number + 1:04d}" for number in range(sized.fabric.nodes)]
-    proofs = [_proof(sized.fabric, hosts=hosts, managers=_MANAGERS, plane=plane) for plane in sized.each_plane()]
+    proofs = [
+        _proof(sized.fabric, switch=sized.switch, hosts=hosts, managers=_MANAGERS, plane=plane)
+        for plane in sized.each_plane()
+    ]
     return show(proofs, title, as_json=as_json)
 
 
-def _proof(fabric: Fabric, *, hosts: list[str], managers: list[str], plane: Plane) -> Proof:
+def _proof(
+    fabric: Fabric, *, switch: str, hosts: list[str], managers: list[str], plane: Plane
+) -> Proof | EthernetProof:
+    """Route an InfiniBand fabric with OpenSM; walk the ways of equal cost of Ethernet, which has no subnet manager."""
     links = list(compute_links(fabric=fabric, family="", hosts=hosts, managers=managers, plane=plane))
+    if load_catalogue().switches[switch].network != INFINIBAND_NETWORK:
+        return walk_ethernet(planned(links, fabric))
+    _require_engines()
     return prove(fabric=fabric, links=links, names=compute_names(fabric, plane))
 
 
@@ -132,15 +140,7 @@ def _require_engines() -> None:
         raise InputError("the proof needs the InfiniBand subnet manager and its simulator", help=reason)
 
 
-def _require_infiniband(switch: str) -> None:
-    if load_catalogue().switches[switch].network != "infiniband":
-        raise InputError(
-            f"{switch} is an Ethernet switch: OpenSM routes InfiniBand only",
-            help="write the documents (clusterwright onprem) and prove the folder: its ways of equal cost are walked",
-        )
-
-
-def show(proofs: Sequence[Proof], title: str, *, as_json: bool) -> int:
+def show(proofs: Sequence[Proof | EthernetProof], title: str, *, as_json: bool) -> int:
     """Print the proofs of all planes; return 0 if all hold, 1 if not."""
     if as_json:
         print(_json(proofs))  # noqa: T201 - the result
@@ -151,15 +151,22 @@ def show(proofs: Sequence[Proof], title: str, *, as_json: bool) -> int:
     return EXIT_RULE_FAILED if any(proof.findings for proof in proofs) else EXIT_FINE
 
 
-def _json(proofs: Sequence[Proof]) -> str:
+def _json(proofs: Sequence[Proof | EthernetProof]) -> str:
     proven = not any(proof.findings for proof in proofs)
     first: dict[str, Any] = asdict(proofs[0]) if len(proofs) == 1 else {"planes": [asdict(proof) for proof in proofs]}
     return json.dumps({"schema": SCHEMA_VERSION, "proven": proven, **first}, indent=1)
 
 
-def _lines(proof: Proof, title: str) -> list[str]:
+def _rows(proof: Proof | EthernetProof) -> list[tuple[str, str]]:
+    if isinstance(proof, EthernetProof):
+        engine = ("engine", "none: ways of equal cost over the planned cables, as shortest-path protocols compute them")
+        return [engine, *zip(("found", "ways", "all"), proof.facts(), strict=False)]
     names = ("found", "ways", "routes", "shifts", "all")
-    rows = [("engine", f"{proof.engine} over ibsim, {proof.seconds:.1f} s"), *zip(names, facts(proof), strict=False)]
+    return [("engine", f"{proof.engine} over ibsim, {proof.seconds:.1f} s"), *zip(names, facts(proof), strict=False)]
+
+
+def _lines(proof: Proof | EthernetProof, title: str) -> list[str]:
+    rows = _rows(proof)
     verdict = "PROVEN" if not proof.findings else "NOT PROVEN"
     lines = [f"{verdict}  compute fabric of {title}", "", *(f"  {name:<8}{value}" for name, value in rows)]
     for finding in proof.findings:

@@ -49,7 +49,7 @@ def fabric(
     ] = 1,
     as_needed: Annotated[bool, typer.Option("--as-needed", help="buy only what the nodes need of one unit")] = False,
     proven: Annotated[
-        bool, typer.Option("--prove", help="route it with the InfiniBand subnet manager and check the routes")
+        bool, typer.Option("--prove", help="route it with OpenSM (InfiniBand) or walk its equal ways (Ethernet)")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

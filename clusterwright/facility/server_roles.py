@@ -29,7 +29,7 @@ def server_roles(servers: Sequence[str], *, scheduler: str) -> tuple[ServerRole,
     else:
         shares = [
             ("Slurm controller", servers[:1]),
-            ("backup controller, and slurmdbd where accounting is kept", servers[1:CONTROLLERS]),
+            ("backup controller, and accounting with its database", servers[1:CONTROLLERS]),
             ("login", servers[CONTROLLERS:]),
         ]
     return tuple(ServerRole(role=role, servers=tuple(names)) for role, names in shares if names)

@@ -41,6 +41,7 @@ from clusterwright.plan.record import Option, Plan
 #: The line of the README on the files of each scheduler.
 _SCHEDULERS = {
     "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |\n"
+    "| `slurmdbd.conf` | for its accounting; the database's password is not in it |\n"
     "| `jobs.md`, `launch/` | what jobs need on the machines; the training job, and what submits it |\n"
     "| `users.md`, `node/` | users and groups with the same numbers everywhere; the scripts of the machines |",
     "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",

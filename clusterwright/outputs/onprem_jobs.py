@@ -10,7 +10,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch import adapters_text, fabric_of
 from clusterwright.outputs.launch_job import SHARED
 from clusterwright.outputs.onprem_users import LIST_PATH
-from clusterwright.outputs.slurm import CONTROLLER_HOST
+from clusterwright.outputs.slurm import ACCOUNTING_HOST, CONTROLLER_HOST
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 
@@ -60,6 +60,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         "jobs.md.j2",
         cluster=plan.cluster.name,
         shared=SHARED,
+        accounting=ACCOUNTING_HOST,
         environment=jobs.environment,
         enroot=known["enroot"],
         pyxis=known["pyxis"],

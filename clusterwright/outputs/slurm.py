@@ -1,4 +1,4 @@
-"""From a plan to Slurm's four files for its cluster on premises."""
+"""From a plan to Slurm's files for its cluster on premises."""
 
 from clusterwright.blueprint.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
@@ -8,8 +8,10 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.slurm_cluster import SlurmCluster, slurm_texts, topology_of
 from clusterwright.plan.record import Option, Plan
 
-#: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over.
+#: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over, and
+#: keeps the accounting with its database, so that reports do not slow the scheduler down.
 CONTROLLER_HOST, BACKUP_HOST = "mgmt-001", "mgmt-002"
+ACCOUNTING_HOST = BACKUP_HOST
 #: The queue, on the shared file system, for both controllers.
 STATE_FOLDER = f"{SHARED_PATH}/slurm/slurmctld"
 #: Share of a node's memory that jobs may use; the rest is for the operating system and page tables. An assumption.
@@ -42,6 +44,7 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         cluster_name=plan.cluster.name,
         controller_host=CONTROLLER_HOST,
         backup_host=BACKUP_HOST,
+        accounting_host=ACCOUNTING_HOST,
         state_folder=STATE_FOLDER,
         host_prefix=plan.cluster.host_prefix,
         node_count=option.nodes * hosts,
@@ -57,5 +60,5 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
 
 
 def slurm_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return the four files of a plan's cluster on premises; parameters and errors as in `slurm_cluster`."""
+    """Return the files of a plan's cluster on premises; parameters and errors as in `slurm_cluster`."""
     return {name: text(content) for name, content in slurm_texts(slurm_cluster(plan, option, catalogue)).items()}

@@ -1,4 +1,4 @@
-"""Slurm's four files for a cluster on premises: slurm.conf, gres.conf, topology.conf and cgroup.conf."""
+"""Slurm's files for a cluster on premises: slurm.conf, gres.conf, topology.conf, cgroup.conf, and slurmdbd.conf."""
 
 import re
 from collections.abc import Iterable
@@ -11,6 +11,8 @@ from clusterwright.outputs.templates import render
 
 #: In the order in which an operator reads them.
 FILES = ("slurm.conf", "gres.conf", "topology.conf", "cgroup.conf")
+#: Written where accounting is kept. The password of its database is in another file, which is in no folder of ours.
+ACCOUNTING_FILE = "slurmdbd.conf"
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _GRES_TYPE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
@@ -187,7 +189,7 @@ def topology_of(groups: Iterable[HopGroup]) -> tuple[TopologySwitch, ...]:
 
 
 def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
-    """Return the four files by name."""
+    """Return the files by name: four, and a fifth where accounting is kept."""
     nodes = host_list(cluster.host_prefix, range(1, cluster.node_count + 1), digits=cluster.digits)
     values = {
         "cluster": cluster,
@@ -202,7 +204,8 @@ def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
         "hops": _hops(cluster.topology),
         "lines": [_topology_line(switch, cluster) for switch in cluster.topology],
     }
-    return {name: render("slurm", f"{name}.j2", **values) for name in FILES}
+    files = FILES if cluster.accounting_host is None else (*FILES, ACCOUNTING_FILE)
+    return {name: render("slurm", f"{name}.j2", **values) for name in files}
 
 
 def _accounting_lines(host: str | None) -> list[str]:
@@ -210,6 +213,7 @@ def _accounting_lines(host: str | None) -> list[str]:
         return ["# No accounting: jobs of the past are not kept.", "AccountingStorageType=accounting_storage/none"]
     # AccountingStorageTRES without slurmdbd is fatal to slurmctld.
     return [
+        "# Jobs of the past are kept by slurmdbd (slurmdbd.conf); while it is away, slurmctld keeps its reports.",
         "AccountingStorageType=accounting_storage/slurmdbd",
         f"AccountingStorageHost={host}",
         "AccountingStorageTRES=gres/gpu",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.outputs.slurm_cluster import (
+    ACCOUNTING_FILE,
     FILES,
     SlurmCluster,
     TopologySwitch,
@@ -34,6 +35,7 @@ POD = SlurmCluster(
     cluster_name="pod",
     controller_host="mgmt-001",
     backup_host="mgmt-002",
+    accounting_host="mgmt-002",
     state_folder="/shared/slurm/slurmctld",
     host_prefix="dgx",
     node_count=127,
@@ -48,7 +50,7 @@ POD = SlurmCluster(
 )
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, ACCOUNTING_FILE])
 def test_files_of_a_four_unit_superpod_are_as_read(name: str) -> None:
     """The files of 127 DGX H100 in four units are those that were read line by line."""
     assert slurm_texts(POD)[name] == (GOLDEN / name).read_text()
@@ -74,9 +76,17 @@ def test_a_thousand_nodes_have_four_digits() -> None:
 
 def test_accounting_is_written_only_with_its_daemon() -> None:
     """GPU accounting without slurmdbd would stop slurmctld, so both come together or not at all."""
-    without, with_ = slurm_texts(POD)["slurm.conf"], slurm_texts(replace(POD, accounting_host="mgmt-002"))["slurm.conf"]
-    assert "AccountingStorageTRES" not in without
-    assert "AccountingStorageHost=mgmt-002\nAccountingStorageTRES=gres/gpu\n" in with_
+    without, with_ = slurm_texts(replace(POD, accounting_host=None)), slurm_texts(POD)
+    assert "AccountingStorageTRES" not in without["slurm.conf"]
+    assert ACCOUNTING_FILE not in without
+    assert "AccountingStorageHost=mgmt-002\nAccountingStorageTRES=gres/gpu\n" in with_["slurm.conf"]
+
+
+def test_the_database_s_password_is_in_another_file() -> None:
+    """slurmdbd.conf names the file that holds it, and says nothing of it."""
+    lines = [line for line in slurm_texts(POD)[ACCOUNTING_FILE].splitlines() if not line.startswith("#")]
+    assert "Include /etc/slurm/slurmdbd.password" in lines
+    assert not any("StoragePass" in line for line in lines)
 
 
 @given(st.sets(st.integers(min_value=1, max_value=9999), min_size=1))

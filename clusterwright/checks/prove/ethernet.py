@@ -1,11 +1,11 @@
-"""An Ethernet fabric from the cable list: ways of equal cost by the structure of the tree, and what loads they make.
+"""An Ethernet fabric, cabled or planned: ways of equal cost by the structure of the tree, and what loads they make.
 
 No switch software routes here: the tables are those that every shortest-path protocol computes, and a flow is dealt out
 evenly over all ways of equal cost. What hashes of real switches do to single flows is not modelled.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,12 @@ from clusterwright.checks.documents.records import NOT_PROVEN, Result, found, ju
 from clusterwright.checks.prove.papers import CellError, Papers
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric_counts import Fabric
+from clusterwright.facility.links import Link
 
-ENGINE = "ways of equal cost over cables.csv"
+CABLES = "cables.csv"
+ENGINE = f"ways of equal cost over {CABLES}"
+#: Where the cables of a plan are, in its findings.
+PLANNED = "the planned cables"
 #: Shifts of all endpoints that are walked, beside those by whole units.
 _SHIFTS = (1, 2, 3, 5, 7, 11, 13, 17, 31)
 #: Of larger fabrics only so many shifts are walked.
@@ -38,6 +42,7 @@ class EthernetFabric:
         links: (cables, 2) switches that a cable between two of them joins.
         cables: links of all tiers.
         order: group of hosts that share leaves, for each end, -1 for ends that are no hosts; rail: of each end.
+        source: where the cables are, as findings name it.
     """
 
     plan: Fabric
@@ -48,6 +53,68 @@ class EthernetFabric:
     cables: int
     order: Integers
     rail: Integers
+    source: str = CABLES
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EthernetProof:
+    """What was measured of a fabric.
+
+    Attributes:
+        ends, switches, cables: as they are joined.
+        equal_ways: fewest and most ways of equal cost from a leaf to another one; None where there is one leaf.
+        busiest_cable: most flows on a cable in any of the shifts of all endpoints, which were dealt out over the ways.
+        shifts: how many of these were walked.
+        findings: what does not hold; empty for a proven fabric.
+    """
+
+    ends: int
+    switches: int
+    cables: int
+    equal_ways: tuple[int, int] | None
+    busiest_cable: float
+    shifts: int
+    findings: tuple[Finding, ...]
+
+    def facts(self) -> list[str]:
+        """Return what was found, a line each."""
+        lines = [f"{self.ends:,} ports, {self.switches:,} switches, {self.cables:,} cables"]
+        if self.equal_ways is not None:
+            flows = "flow" if self.busiest_cable == 1 else "flows"
+            lines += [
+                f"{self.equal_ways[0]} ways of equal cost from every leaf to every other one",
+                (
+                    f"{self.shifts} shifts of all endpoints, dealt out over them: at most {self.busiest_cable:.3g} "
+                    f"{flows} on a cable"
+                ),
+            ]
+        return lines
+
+
+def planned(links: Iterable[Link], plan: Fabric) -> EthernetFabric:
+    """Return a network as it is planned.
+
+    Args:
+        links: of one plane of it.
+        plan: in counts.
+    """
+    switch_at: dict[str, int] = {}
+    homes: dict[tuple[str, int], int] = {}
+    joined, hosts, cables = [], dict[str, int](), 0
+    for link in links:
+        cables += 1
+        for end in (link.a, link.b):
+            if end.kind == "switch":
+                switch_at.setdefault(end.device, len(switch_at))
+            elif end.kind == "node":
+                hosts.setdefault(end.device, len(hosts))
+        if link.a.kind == link.b.kind == "switch":
+            joined.append((switch_at[link.a.device], switch_at[link.b.device]))
+        else:
+            end, switch = (link.b, link.a) if link.a.kind == "switch" else (link.a, link.b)
+            homes[end.device, end.port] = switch_at[switch.device]
+    ends = sorted(homes, key=lambda end: (hosts.get(end[0], len(hosts)), *end))
+    return _fabric(plan, switch_at, {end: homes[end] for end in ends}, joined, hosts, cables=cables, source=PLANNED)
 
 
 def cabled(papers: Papers, network: str, plan: Fabric, *, plane: str = "") -> EthernetFabric:
@@ -59,7 +126,7 @@ def cabled(papers: Papers, network: str, plan: Fabric, *, plane: str = "") -> Et
         plan: in counts.
         plane: that names of switches begin with, where there are several.
     """
-    rows = [row for row in papers.rows("cables.csv") if row["network"] == network]
+    rows = [row for row in papers.rows(CABLES) if row["network"] == network]
     own = [row for row in rows if not plane or row["to_device"].startswith(plane)]
     inventory = papers.documents.design.inventory
     index = {host: number for number, host in enumerate(inventory.hosts())}
@@ -83,21 +150,36 @@ def cabled(papers: Papers, network: str, plan: Fabric, *, plane: str = "") -> Et
         elif is_switch(a):
             homes[b, row["to_port"]] = switch_at[a]
     ends = sorted(homes, key=lambda end: (index.get(end[0], len(index)), end[0], _natural(end[1])))
+    return _fabric(plan, switch_at, {end: homes[end] for end in ends}, links, index, cables=len(own), source=CABLES)
+
+
+def _fabric(
+    plan: Fabric,
+    switch_at: Mapping[str, int],
+    homes: Mapping[tuple[str, str | int], int],
+    links: Sequence[tuple[int, int]],
+    hosts: Mapping[str, int],
+    *,
+    cables: int,
+    source: str,
+) -> EthernetFabric:
+    """Return a fabric from its switches, the switch of each end in the order of the plan, and the numbers of hosts."""
     place_of: defaultdict[str, int] = defaultdict(int)
     rails = []
-    for device, _ in ends:
+    for device, _ in homes:
         rails.append(place_of[device] // plan.links_per_rail)
         place_of[device] += 1
-    groups = [index[device] // plan.nodes_per_leaf if device in index else -1 for device, _ in ends]
+    groups = [hosts[device] // plan.nodes_per_leaf if device in hosts else -1 for device, _ in homes]
     return EthernetFabric(
         plan=plan,
         switches=tuple(switch_at),
-        ends=tuple(ends),
-        home=np.array([homes[end] for end in ends], dtype=np.int64),
+        ends=tuple((device, str(port)) for device, port in homes),
+        home=np.array(list(homes.values()), dtype=np.int64),
         links=np.array(links, dtype=np.int64).reshape(-1, 2),
-        cables=len(own),
+        cables=cables,
         order=np.array(groups, dtype=np.int64),
         rail=np.array(rails, dtype=np.int64),
+        source=source,
     )
 
 
@@ -153,12 +235,7 @@ def loads(fabric: EthernetFabric, leaves: Integers, distance: Numbers, flows: Nu
 def prove_ethernet(
     papers: Papers, part: str, network: str, plan: Fabric, *, plane: str = "", ends: int | None = None
 ) -> Result:
-    """Return what holds of an Ethernet fabric.
-
-    The assertions are those of the walk over OpenSM's tables: counts (`FAB001`, `FAB002`), every end is reached from
-    every leaf (`FAB003`), no cable within a level (`FAB004`), one switch between hosts of one unit on a rail
-    (`FAB005`), every leaf has as many ways of equal cost to each other one (`FAB006`), and no shift of all endpoints
-    loads a cable beyond the planned oversubscription (`FAB007`).
+    """Return what holds of an Ethernet fabric as it is cabled, see `walk_ethernet`.
 
     Args:
         papers: of the folder.
@@ -173,45 +250,66 @@ def prove_ethernet(
     except CellError as error:
         return Result(
             part=part,
-            files=("cables.csv",),
+            files=(CABLES,),
             engine=ENGINE,
             state=NOT_PROVEN,
             findings=(found("FAB010", error.message, error.help or ""),),
         )
-    planned = plan.nodes * plan.ports_per_node + plan.management_ports if ends is None else ends
-    findings = list(_counts(fabric, planned))
+    walked = walk_ethernet(fabric, ends=ends)
+    return judged(part, (CABLES,), ENGINE, walked.facts(), list(walked.findings))
+
+
+def walk_ethernet(fabric: EthernetFabric, *, ends: int | None = None) -> EthernetProof:
+    """Return what holds of a fabric.
+
+    The assertions are those of the walk over OpenSM's tables: counts (`FAB001`, `FAB002`), every end is reached from
+    every leaf (`FAB003`), no cable within a level (`FAB004`), one switch between hosts of one unit on a rail
+    (`FAB005`), every leaf has as many ways of equal cost to each other one (`FAB006`), and no shift of all endpoints
+    loads a cable beyond the planned oversubscription (`FAB007`).
+
+    Args:
+        fabric: as cabled, or as planned.
+        ends: ports on leaves where the tree has slots that stay empty; None if the counts say it.
+    """
+    plan = fabric.plan
+    findings = list(_counts(fabric, plan.nodes * plan.ports_per_node + plan.management_ports if ends is None else ends))
     leaves = np.unique(fabric.home)
-    facts = [f"{len(fabric.ends):,} ports, {len(fabric.switches):,} switches, {fabric.cables:,} cables"]
+    equal_ways, busiest, walked = None, 0.0, 0
     if leaves.size > 1 and fabric.links.size:
         distance = distances(fabric, leaves)
         findings += _reached(fabric, leaves, distance)
-        level = np.min(distance, axis=0)
-        findings += _levels(fabric, level)
+        findings += _levels(fabric, np.min(distance, axis=0))
         if ends is None:
             findings += _rails(fabric)
         if np.isfinite(distance).all():
             shifts, names = _flows(fabric, leaves)
             load, widths = loads(fabric, leaves, distance, shifts)
             findings += _widths(fabric, widths)
-            allowed = _allowed(fabric)
-            busiest = float(load.max())
-            if busiest > allowed * (1 + _ROUNDING):
-                cable = int(load.max(axis=1).argmax()) % len(fabric.links)
-                joined = " - ".join(fabric.switches[end] for end in fabric.links[cable])
-                shift = names[int(load.max(axis=0).argmax())]
-                findings.append(
-                    found(
-                        "FAB007",
-                        f"cables.csv: the load of a cable {joined} in a shift of all endpoints by {shift:,} is "
-                        f"{busiest:.3g} flows, expected at most {allowed:.3g}: equal ways share the flows of a leaf",
-                        "look for a missing or misplaced cable between switches",
-                    )
-                )
-            facts += [
-                f"{widths[0]} ways of equal cost from every leaf to every other one",
-                f"{len(names)} shifts of all endpoints, dealt out over them: at most {busiest:.3g} flows on a cable",
-            ]
-    return judged(part, ("cables.csv",), ENGINE, facts, findings)
+            findings += _busy(fabric, load, names)
+            equal_ways, busiest, walked = (int(widths[0]), int(widths[1])), float(load.max()), len(names)
+    return EthernetProof(
+        ends=len(fabric.ends),
+        switches=len(fabric.switches),
+        cables=fabric.cables,
+        equal_ways=equal_ways,
+        busiest_cable=busiest,
+        shifts=walked,
+        findings=tuple(findings),
+    )
+
+
+def _busy(fabric: EthernetFabric, load: Numbers, shifts: Sequence[int]) -> Iterator[Finding]:
+    allowed, busiest = _allowed(fabric), float(load.max())
+    if busiest > allowed * (1 + _ROUNDING):
+        cable = int(load.max(axis=1).argmax()) % len(fabric.links)
+        joined = " - ".join(fabric.switches[end] for end in fabric.links[cable])
+        shift = shifts[int(load.max(axis=0).argmax())]
+        yield found(
+            "FAB007",
+            f"{fabric.source}: the load of a cable {joined} in a shift of all endpoints by {shift:,} is "
+            f"{busiest:.3g} flows, expected at most {allowed:.3g}: equal ways share the flows of a leaf",
+            "look for a missing or misplaced cable between switches",
+        )
 
 
 def _counts(fabric: EthernetFabric, planned: int) -> Iterator[Finding]:
@@ -219,7 +317,7 @@ def _counts(fabric: EthernetFabric, planned: int) -> Iterator[Finding]:
     if len(fabric.ends) != planned or len(fabric.switches) != plan.switches:
         yield found(
             "FAB001",
-            f"cables.csv: ports and switches are {len(fabric.ends):,} and {len(fabric.switches):,}, expected "
+            f"{fabric.source}: ports and switches are {len(fabric.ends):,} and {len(fabric.switches):,}, expected "
             f"{planned:,} and {plan.switches:,}: the inventory counts them",
             "look for a device without a cable",
         )
@@ -227,7 +325,7 @@ def _counts(fabric: EthernetFabric, planned: int) -> Iterator[Finding]:
     if fabric.cables != cables:
         yield found(
             "FAB002",
-            f"cables.csv: cables are {fabric.cables:,}, expected {cables:,}: ports and trunks of the inventory",
+            f"{fabric.source}: cables are {fabric.cables:,}, expected {cables:,}: ports and trunks of the inventory",
             "look for a missing cable",
         )
 
@@ -238,7 +336,7 @@ def _reached(fabric: EthernetFabric, leaves: Integers, distance: Numbers) -> Ite
         one, other = (fabric.switches[leaves[int(number)]] for number in lost[0])
         yield found(
             "FAB003",
-            f"cables.csv: the way from {one} to {other} is none, expected one: every leaf reaches every other",
+            f"{fabric.source}: the way from {one} to {other} is none, expected one: every leaf reaches every other",
             "look for a missing cable",
         )
 
@@ -250,8 +348,8 @@ def _levels(fabric: EthernetFabric, level: Numbers) -> Iterator[Finding]:
         one, other = (fabric.switches[int(end)] for end in fabric.links[int(same[0])])
         yield found(
             "FAB004",
-            f"cables.csv: {same.size:,} cables join switches of one level, the first {one} - {other}, expected none: "
-            "ways go up, then down",
+            f"{fabric.source}: {same.size:,} cables join switches of one level, the first {one} - {other}, expected "
+            "none: ways go up, then down",
             "look for a cable between two switches of one level",
         )
 
@@ -273,8 +371,8 @@ def _rails(fabric: EthernetFabric) -> Iterator[Finding]:
             )
             yield found(
                 "FAB005",
-                f"cables.csv: the leaf of {odd[0]}:{odd[1]} is another one, expected {fabric.switches[usual]}: hosts "
-                f"of one unit are one switch apart on rail {rail + 1}",
+                f"{fabric.source}: the leaf of {odd[0]}:{odd[1]} is another one, expected {fabric.switches[usual]}: "
+                f"hosts of one unit are one switch apart on rail {rail + 1}",
                 "look for swapped cables between a node and its leaves",
             )
 
@@ -285,7 +383,7 @@ def _widths(fabric: EthernetFabric, widths: Integers) -> Iterator[Finding]:
     if plan.levels > 1 and (widths[0] != plan.uplinks_per_leaf or widths[1] != plan.uplinks_per_leaf):
         yield found(
             "FAB006",
-            f"cables.csv: ways of equal cost from a leaf to another one are {widths[0]} to {widths[1]}, expected "
+            f"{fabric.source}: ways of equal cost from a leaf to another one are {widths[0]} to {widths[1]}, expected "
             f"{plan.uplinks_per_leaf}: every uplink leads to every leaf",
             "look for a missing or misplaced cable between switches",
         )

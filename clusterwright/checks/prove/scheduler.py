@@ -10,6 +10,7 @@ from clusterwright.checks.prove.papers import CellError, Papers, absent, examine
 from clusterwright.errors import Finding
 
 SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"
+ACCOUNTING = "slurmdbd.conf"
 _PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
 #: Share of a host's memory that a job may have at least and at most: less wastes it, more starves the system.
 _MEMORY_LEAST, _MEMORY_MOST = 0.9, 0.98
@@ -83,6 +84,8 @@ def prove_slurm_text(papers: Papers) -> Result:
         _production,
         _paths,
         _controllers,
+        _accounting,
+        _accounting_secret,
         _cpus,
         _memory,
         _node_names,
@@ -98,7 +101,7 @@ def prove_slurm_text(papers: Papers) -> Result:
         _cgroup,
         _cgroup_keys,
     )
-    return examined("Slurm, line by line", papers, (SLURM, GRES, TOPOLOGY, CGROUP), rules, facts)
+    return examined("Slurm, line by line", papers, (SLURM, GRES, TOPOLOGY, CGROUP, ACCOUNTING), rules, facts)
 
 
 def _said(id_: str, line: Line, what: str, value: object, expected: object, rule: str) -> Finding:  # noqa: PLR0917 - in the order of the sentence
@@ -218,6 +221,67 @@ def _controllers(papers: Papers) -> Iterator[Finding]:
             papers.documents.plan.cluster.name,
             "the plan names the cluster",
         )
+
+
+#: What slurm.conf says where accounting is kept; without the daemon's host slurmctld does not start.
+_ACCOUNTED = (
+    ("AccountingStorageTRES", r"(.*,)?gres/gpu(,.*)?", "gres/gpu", "the hours of GPUs are kept"),
+    ("JobAcctGatherType", r"jobacct_gather/(cgroup|linux)", "jobacct_gather/cgroup", "a job's use is measured"),
+)
+#: What slurmdbd.conf says: the key, a pattern of its whole value, what is expected in words, and why.
+_DAEMON = (
+    ("AuthType", r"auth/(munge|slurm)", "auth/munge", "requests carry a proof of who sent them"),
+    ("SlurmUser", r"(?!root$)[a-z_][a-z0-9_-]*", "slurm", "the daemon does not run as root"),
+    ("StorageType", r"accounting_storage/mysql", "accounting_storage/mysql", "records are kept in the database"),
+    ("PurgeJobAfter", r"\d+(months|days)", "24months", "the database does not grow for ever"),
+)
+
+
+def _accounting(papers: Papers) -> Iterator[Finding]:
+    """Compare slurm.conf with slurmdbd.conf: both keep accounting, on one management server, or neither does."""
+    line, kind, _ = _setting(papers, "AccountingStorageType")
+    written = (papers.documents.site / ACCOUNTING).is_file()
+    kept = kind == "accounting_storage/slurmdbd"
+    if kept != written:
+        said = "slurmdbd.conf is there" if written else "slurmdbd.conf is missing"
+        expected = "accounting_storage/slurmdbd, with slurmdbd.conf"
+        where = f"{SLURM}:{line.number}" if line else SLURM
+        value = f"{kind or 'not set'}; {said}"
+        yield absent("SLM016", where, "AccountingStorageType", value, expected, "one needs the other")
+    if not (kept and written):
+        return
+    servers = papers.documents.design.inventory.servers()
+    host_line, host, _ = _setting(papers, "AccountingStorageHost")
+    if host_line is None or host not in servers:
+        where = f"{SLURM}:{host_line.number}" if host_line else SLURM
+        rule = "racks.csv has the management servers"
+        yield absent("SLM016", where, "AccountingStorageHost", host or None, f"one of {', '.join(servers)}", rule)
+    for key, pattern, expected, why in _ACCOUNTED:
+        own, value, _ = _setting(papers, key)
+        if re.fullmatch(pattern, value) is None:
+            where = f"{SLURM}:{own.number}" if own else SLURM
+            yield absent("SLM016", where, key, value or None, expected, why)
+    daemon = {key: own for own in lines_of(papers, ACCOUNTING) for key in own.values}
+    for key, pattern, expected, why in (*_DAEMON, ("DbdHost", re.escape(host), host, "slurm.conf looks for it there")):
+        found = daemon.get(key.lower())
+        value = found.get(key) if found else ""
+        if re.fullmatch(pattern, value) is None:
+            where = f"{ACCOUNTING}:{found.number}" if found else ACCOUNTING
+            yield absent("SLM016", where, key, value or None, expected, why)
+
+
+def _accounting_secret(papers: Papers) -> Iterator[Finding]:
+    """Find a password in the folder: it is in another file, which slurmdbd.conf names."""
+    if not (papers.documents.site / ACCOUNTING).is_file():
+        return
+    for line in lines_of(papers, ACCOUNTING):
+        if line.get("StoragePass"):
+            rule = "whoever has the folder would have the database"
+            yield _said("SLM016", line, "StoragePass", "a password", "Include of another file", rule)
+    includes = re.findall(r"(?mi)^\s*include\s+(\S+)", papers.text(ACCOUNTING))
+    if not any(path.startswith("/etc/slurm/") for path in includes):
+        found = ", ".join(includes) or None
+        yield absent("SLM016", ACCOUNTING, "Include", found, "a file of /etc/slurm", "the password is there")
 
 
 def _host_share(papers: Papers) -> tuple[int, int]:

@@ -122,6 +122,13 @@ FAULTS: tuple[Fault, ...] = (
     _text("replaced line", "SLM008", "slurm.conf", "SlurmctldHost=mgmt-001", "SlurmctldHost=mgmt-009"),
     _text("replaced line", "SLM009", "slurm.conf", "State=UNKNOWN", "State=DOWN"),
     # nodes in Slurm's files
+    _text("accounting", "SLM016", "slurm.conf", "AccountingStorageHost=mgmt-002", "AccountingStorageHost=mgmt-001"),
+    _text("accounting", "SLM016", "slurm.conf", "accounting_storage/slurmdbd", "accounting_storage/none"),
+    _text("accounting", "SLM016", "slurm.conf", "AccountingStorageTRES=gres/gpu", "AccountingStorageTRES=cpu"),
+    _text("accounting", "SLM016", "slurmdbd.conf", "DbdHost=mgmt-002", "DbdHost=mgmt-003", site=ETHERNET),
+    _text("accounting", "SLM016", "slurmdbd.conf", "StorageUser=slurm", 'StorageUser=slurm\nStoragePass="secret"'),
+    _text("accounting", "SLM016", "slurmdbd.conf", "Include /etc/slurm/slurmdbd.password\n", "", site=WHOLE_RACKS),
+    _text("accounting", "SLM016", "slurmdbd.conf", "SlurmUser=slurm", "SlurmUser=root"),
     _text("Slurm node", "SLM009", "slurm.conf", "RealMemory=1811981", "RealMemory=181198"),
     _text("Slurm node", "SLM009", "slurm.conf", "CPUs=224", "CPUs=112", site=ETHERNET),
     _text("Slurm node", "SLM012", "gres.conf", "Cores=56-111", "Cores=112-223"),
@@ -392,6 +399,7 @@ LEGITIMATE: tuple[Fault, ...] = (
     _user("contact", Edit(file=_README, new="\nContact: Jane Doe, +49 30 1234567.\n")),
     _user("date", Edit(file=_README, new="\nAs of 2026-12-24.\n"), site=WHOLE_RACKS),
     # settings
+    _user("setting", Edit(file="slurmdbd.conf", old="PurgeJobAfter=24months", new="PurgeJobAfter=60months")),
     _user("setting", Edit(file="slurm.conf", old="GresTypes=gpu", new="GresTypes=gpu\nSlurmctldDebug=info")),
     _user("setting", Edit(file="slurm.conf", old="SlurmctldTimeout=300", new="SlurmctldTimeout=180"), site=ETHERNET),
     _user(

@@ -10,6 +10,12 @@ mkdir -p /mnt/upper /mnt/work /mnt/root
 mount -t overlay overlay -o "lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work" /mnt/root
 root=/mnt/root
 mount --rbind /sys "$root/sys"
+# Slurm's groups have the same names on every machine; those of this one are beside the others'.
+for group in ${CONTROL_GROUPS:-}; do
+    groups="$root/sys/fs/cgroup/$group"
+    mkdir -p "$groups/slurm" "$groups/$CONTROL_GROUP"
+    mount --bind "$groups/$CONTROL_GROUP" "$groups/slurm"
+done
 mount -t proc proc "$root/proc"
 for memory in run tmp; do
     mount -t tmpfs tmpfs "$root/$memory"

@@ -11,6 +11,9 @@ HERE = Path(__file__).parent
 #: Where the clouds' metadata services answer.
 METADATA = "169.254.169.254"
 SPACES = ("--mount", "--uts", "--net", "--pid")
+#: Control groups, of version 1, of a machine whose daemons confine jobs.
+CONFINED = ("devices", "freezer", "memory", "cpuacct", "cpuset")
+_GROUPS = Path("/sys/fs/cgroup")
 #: As systemd has it for services.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -37,8 +40,8 @@ class Machine:
                 "--",
                 "env",
                 "-i",
-                f"PATH={PATH}",
                 f"--chdir={folder}",
+                f"PATH={PATH}",
                 *words,
             ],
             capture_output=True,
@@ -72,6 +75,16 @@ def namespaces_work() -> bool:
     return subprocess.run(nobody, capture_output=True, check=False).returncode == 0
 
 
+def _own_groups() -> str:
+    """Return how the names of this process's control groups start: another run on this host has its own."""
+    return f"first-job-{os.getpid()}-"
+
+
+def cgroups_work() -> bool:
+    """Tell whether this host has the control groups that Slurm confines jobs with, and lets this user make some."""
+    return all(os.access(_GROUPS / name / "tasks", os.W_OK) for name in CONFINED)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
     """A folder with what all machines have, and the machines by name.
@@ -86,9 +99,27 @@ class Site:
     hosts: Mapping[str, str]
     machines: dict[str, Machine]
 
-    def start(self, name: str, address: str, files: Mapping[str, str], devices: Sequence[str] = ()) -> Machine:
-        """Start a machine with files laid over this host's, and join it to the others; scripts are executable."""
+    def start(
+        self,
+        name: str,
+        address: str,
+        files: Mapping[str, str],
+        devices: Sequence[str] = (),
+        *,
+        confined: bool = False,
+    ) -> Machine:
+        """Start a machine with files laid over this host's, and join it to the others; scripts are executable.
+
+        Args:
+            name: of the machine.
+            address: of it.
+            files: text by path.
+            devices: its GPUs' files.
+            confined: with control groups of its own, as Slurm makes them.
+        """
         own = self.folder / name
+        # Of a machine that was taken away.
+        shutil.rmtree(own, ignore_errors=True)
         laid = own / "files"
         shutil.copytree(self.folder / "files", laid, symlinks=True)
         for path, text in files.items():
@@ -102,6 +133,11 @@ class Site:
             (own / shared).symlink_to(self.folder / shared)
         holder = subprocess.Popen(
             ["unshare", *SPACES, "--fork", "--kill-child", "bash", HERE / "machine.sh", name, own, *devices],
+            env={
+                **os.environ,
+                "CONTROL_GROUPS": " ".join(CONFINED) if confined else "",
+                "CONTROL_GROUP": f"{_own_groups()}{name}",
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -141,3 +177,7 @@ class Site:
             machine.holder.kill()
         for machine in self.machines.values():
             machine.holder.communicate(timeout=120)
+        for name in CONFINED:
+            for group in (*_GROUPS.glob(f"{name}/{_own_groups()}*"), _GROUPS / name / "slurm"):
+                for inner, _, _ in os.walk(group, topdown=False):
+                    Path(inner).rmdir()
