@@ -80,8 +80,8 @@ states, scores that attention keeps, bytes of a logit), and says how likely the 
 `memory` the error of the peaks, how many layouts that ran have a chance below 5 % (`ran_refused`) and how many that ran
 out of memory one below 50 % (`oom_refused`), and the Brier score of these chances; rows without throughput count here
 alone. `--predictions OUT.csv` writes each prediction with P10, P90 and the chance to fit. The residuals behind the
-chances are those of 113 published peaks of 13 sources; with whole sources left out, the error is 9.3 % in the median
-and 22.9 % at P90, 91 % of the peaks are inside the band that promises 80 %, one of 748 layouts that ran is refused, and
+chances are those of 121 published peaks of 14 sources; with whole sources left out, the error is 8.8 % in the median
+and 22.6 % at P90, 92 % of the peaks are inside the band that promises 80 %, one of 780 layouts that ran is refused, and
 neither of two that ran out of memory (`python -m clusterwright.evidence.measured_memory RUNS.csv...`). Plans keep the
 standard states and take no margin from these residuals yet.
 """

@@ -1,14 +1,24 @@
 """The machines that published runs name: `catalog/measured_nodes.csv` turned into node types."""
 
 import csv
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from clusterwright import assets
+from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import ClusterwrightError
 from clusterwright.units import BANDWIDTH, parse
 
-COLUMNS = ("gpu", "accelerator", "gpus", "network_bytes_per_s_per_gpu_one_way", "source", "note")
+COLUMNS = (
+    "gpu", "accelerator", "devices_per_accelerator", "gpus", "network_bytes_per_s_per_gpu_one_way", "source", "note",
+)  # fmt: skip
+#: Of a module of several dies that software sees as devices, each has its share of these.
+_SHARED = (
+    "hbm_bytes", "hbm_bytes_per_s", "scale_up_bytes_per_s_per_gpu_one_way", "host_link_bytes_per_s_one_way", "power_w",
+    *(entry.name for entry in fields(Accelerator) if entry.name.startswith("dense_")),
+)  # fmt: skip
 
 
 def measured_nodes(catalogue: Catalogue, path: Path | None = None) -> dict[str, NodeType]:
@@ -29,7 +39,8 @@ def measured_nodes(catalogue: Catalogue, path: Path | None = None) -> dict[str, 
         raise ClusterwrightError(f"cannot read {path.name}: {error.strerror}") from error
     nodes = {}
     for row in rows:
-        accelerator = catalogue.accelerators.get(row["accelerator"])
+        module = catalogue.accelerators.get(row["accelerator"])
+        accelerator = module and device_of_module(module, int(row["devices_per_accelerator"]))
         if accelerator is None or accelerator.hbm_bytes is None:
             continue
         nodes[row["gpu"]] = NodeType(
@@ -41,3 +52,14 @@ def measured_nodes(catalogue: Catalogue, path: Path | None = None) -> dict[str, 
             network_bytes_per_s_per_gpu_one_way=parse(row["network_bytes_per_s_per_gpu_one_way"], BANDWIDTH),
         )
     return nodes
+
+
+def device_of_module(module: Accelerator, devices: int) -> Accelerator:
+    """Return one of the equal devices that software sees in a module; the links between modules are shared out."""
+    if devices == 1:
+        return module
+    shares: dict[str, Any] = {
+        name: value / devices for name in _SHARED if isinstance(value := getattr(module, name), int | float)
+    }
+    domain = module.scale_up_domain_gpus
+    return replace(module, **shares, scale_up_domain_gpus=None if domain is None else domain * devices)

@@ -89,3 +89,13 @@ def test_the_order_of_rows_changes_nothing() -> None:
     assert np.array_equal(forward.rate, backward.rate[::-1])
     assert np.array_equal(forward.fits, backward.fits[::-1])
     assert fits_memory(columns_of(runs)).all()
+
+
+def test_a_die_of_a_module_has_its_share_of_it() -> None:
+    """Software sees two devices in an MI250X: half of its peak, memory and links each, and eight to a node of four."""
+    module, die = load().accelerators["mi250x-128gb"], measured_nodes(load())["MI250X-GCD"]
+    assert module.dense_bf16_flop_per_s == 383e12
+    assert die.accelerator.dense_bf16_flop_per_s == 383e12 / 2
+    assert die.hbm_bytes_per_gpu == 64 * 2**30
+    assert die.accelerator.hbm_bytes_per_s == 3.2768e12 / 2
+    assert die.gpus == die.accelerator.scale_up_domain_gpus == 8
