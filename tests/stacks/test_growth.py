@@ -1,9 +1,13 @@
 """A cluster grows and shrinks by its number of nodes alone: templates, controllers and boot data stay as they are."""
 
+import hashlib
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from clusterwright import assets
 from clusterwright.checks.preflight.records import Resource, Run
 
 from .projects import Case, run, set_config, write
@@ -58,6 +62,71 @@ def test_a_resize_changes_no_template_and_nothing_of_the_cluster(sizes: tuple[st
     assert _inputs(small.layers["nodes"].resources) != _inputs(large.layers["nodes"].resources)
 
 
+#: Frame of `cloud.sh`, with stand-ins that know each node by the template that it was made from.
+_REIMAGE = """
+set -euo pipefail
+stack_name=small
+say() { printf '%s\\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+run() { "$@"; }
+output() { printf '%s' "$2"; }
+outputs() { printf 'group\\n'; }
+configured() { printf 'us-east-1\\n'; }
+pulumi() { :; }
+aws() {
+  case "$*" in
+    *InService*) awk '{ print "i-" NR "\\t" $1 }' "$NODES" ;;
+    *describe-auto-scaling-groups*) printf '%s\\n' "$NEWEST" ;;
+    *) fail "asked for: aws $*" ;;
+  esac
+}
+az() {
+  case "$*" in
+    "vmss list "*) printf 'group\\n' ;;
+    "vmss list-instances"*latestModelApplied*)
+      awk -v newest="$NEWEST" '{ print NR "\\tnode" NR "\\t" ($1 == newest ? "True" : "False") }' "$NODES" ;;
+    *) fail "asked for: az $*" ;;
+  esac
+}
+gcloud() {
+  case "$*" in
+    *"managed describe"*) printf '%s\\n' "$NEWEST" ;;
+    *list-instances*version.instanceTemplate*) awk '{ print "node" NR "\\t" $1 }' "$NODES" ;;
+    *) fail "asked for: gcloud $*" ;;
+  esac
+}
+. ./cloud.sh
+reimage_nodes
+"""
+
+
+def _reimage(cloud: str, nodes: list[str], newest: str, folder: Path) -> tuple[int, str]:
+    """Return the status of `reimage`, and what it said, where nodes were made from templates."""
+    stack = assets.root() / "stacks" / cloud
+    shutil.copy(stack / "base" / "cloud.sh", folder)
+    shutil.copy(stack / "slurm" / "reimage.sh", folder)
+    (folder / "nodes").write_text("".join(f"{one}\n" for one in nodes))
+    environment = {"PATH": "/usr/bin:/bin", "NODES": str(folder / "nodes"), "NEWEST": newest, "REIMAGE_POLL_S": "0"}
+    done = subprocess.run(
+        ["bash", "-c", _REIMAGE], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stderr
+
+
+def test_after_growing_and_shrinking_no_node_is_reimaged(sizes: tuple[str, list[Run]], tmp_path: Path) -> None:
+    """From 4 nodes to 40 and back, `reimage` lists none; one made from another template it would go through."""
+    cloud, runs = sizes
+    made = [hashlib.sha256(repr(_templates(cloud, one)).encode()).hexdigest() for one in runs]
+    # Four from the first `up`, 36 more from the second one; any four may be left.
+    for nodes in ([made[0]] * 4, [made[1]] * 4, [made[0]] * 4 + [made[1]] * 36):
+        status, said = _reimage(cloud, nodes, made[2], tmp_path)
+        assert status == 0, said
+        assert ": 0 nodes " in said
+    status, said = _reimage(cloud, [made[0], "an-older-one"], made[2], tmp_path)
+    assert status != 0
+    assert "asked for: " in said
+
+
 def test_other_boot_data_replaces_no_controller(sizes: tuple[str, list[Run]]) -> None:
     """Controller and login machine ignore a change of their boot data, which would cost the queue of jobs."""
     cloud, runs = sizes
@@ -99,3 +168,42 @@ def test_growth_beyond_the_network_is_refused_before_a_node_is_made(
     assert f"{room + 1} nodes are more than the {room} that the foundation's network" in alone.error
     groups = {"aws": "autoscaling", "azure": "VirtualMachineScaleSet", "gcp": "instanceGroupManager"}[cloud]
     assert [one.type for one in alone.cloud_resources if groups in one.type] == []
+
+
+@pytest.mark.parametrize(("present", "upgrades"), [("1.34.2", 0), ("1.34.1", 1)])
+@pytest.mark.parametrize(("cloud", "upgrade"), [("azure", "nodepool upgrade"), ("gcp", "clusters upgrade")])
+def test_a_pool_of_the_newest_image_is_not_reimaged(
+    cloud: str, upgrade: str, present: str, upgrades: int, tmp_path: Path
+) -> None:
+    """With managed Kubernetes a pool is asked for its image first, and left alone where that is the newest."""
+    stack = assets.root() / "stacks" / cloud
+    shutil.copy(stack / "base" / "cloud.sh", tmp_path)
+    shutil.copy(stack / "kubernetes" / "reimage.sh", tmp_path)
+    answers = """
+az() {
+  case "$*" in
+    *"nodepool show"*) echo "$PRESENT" ;;
+    *get-upgrades*) echo 1.34.2 ;;
+    *) echo "az $*" >>calls ;;
+  esac
+}
+gcloud() {
+  case "$*" in
+    *"clusters describe"*) echo 1.34.2 ;;
+    *"node-pools describe"*) echo "$PRESENT" ;;
+    *) echo "gcloud $*" >>calls ;;
+  esac
+}
+. ./cloud.sh
+"""
+    (tmp_path / "calls").touch()
+    done = subprocess.run(
+        ["bash", "-c", _REIMAGE.replace(". ./cloud.sh\n", answers)],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PRESENT": present, "NODES": "", "NEWEST": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (tmp_path / "calls").read_text().count(upgrade) == upgrades
+    assert ("0 nodes to replace" in done.stderr) == (upgrades == 0)

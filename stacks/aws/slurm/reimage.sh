@@ -67,25 +67,27 @@ replace_batch() {
 }
 
 reimage_nodes() {
-  local group newest line instance version batch=() groups lines=()
+  local group newest line instance version batch=() groups lines=() count
   groups=$(outputs nodes node_groups)
   for group in $groups; do
     newest=$(aws_here autoscaling describe-auto-scaling-groups --auto-scaling-group-names "$group" \
       --query 'AutoScalingGroups[0].LaunchTemplate.Version' --output text)
     batch=()
     lines=()
+    count=0
     while read -r line; do lines+=("$line"); done < <(nodes_of "$group")
     for line in ${lines[@]+"${lines[@]}"}; do
       read -r instance version <<<"$line"
       [ -n "$instance" ] || continue
       if [ "$version" = "$newest" ] && [ "${REIMAGE_ALL:-no}" != yes ]; then continue; fi
       batch+=("$instance")
+      count=$((count + 1))
       if [ "${#batch[@]}" -ge "${REIMAGE_BATCH:-4}" ]; then
         replace_batch "$group" "${batch[@]}"
         batch=()
       fi
     done
     [ "${#batch[@]}" -eq 0 ] || replace_batch "$group" "${batch[@]}"
-    say "$group: every node is of template version $newest"
+    say "$group: $count nodes were to replace; every node is of template version $newest"
   done
 }

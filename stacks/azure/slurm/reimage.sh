@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Gives every GPU node a fresh system, a part of them at a time, with no job lost: drain, wait for jobs to end, reimage,
-# take back into service. Sourced by cloud.sh.
+# Gives GPU nodes of an older model a fresh system, a part of them at a time, with no job lost: drain, wait for jobs to
+# end, reimage, take back into service. Sourced by cloud.sh.
 #
 #   REIMAGE_BATCH   nodes at a time (default 4)
+#   REIMAGE_ALL     yes reimages nodes of the newest model too (default no)
 #   REIMAGE_POLL_S  seconds between two looks (default 30)
 
 # Runs a command of Slurm on the controller, which nobody can reach from outside, and prints what it says.
@@ -37,17 +38,19 @@ reimage_batch() {
 }
 
 reimage_nodes() {
-  local group scale_sets scale_set machines batch=${REIMAGE_BATCH:-4} ids names id name
+  local group scale_sets scale_set machines batch=${REIMAGE_BATCH:-4} ids names id name newest count
   group=$(output nodes nodes_resource_group_name)
   scale_sets=$(az vmss list --resource-group "$group" --query '[].name' --output tsv)
   [ -n "$scale_sets" ] || fail "resource group $group holds no scale set: nothing to reimage"
   for scale_set in $scale_sets; do
-    # Numbers and host names; Slurm knows nodes by the latter.
+    # Numbers, host names, by which Slurm knows nodes, and whether a node is of the scale set's newest model.
     machines=$(az vmss list-instances --resource-group "$group" --name "$scale_set" \
-      --query '[].[instanceId, osProfile.computerName]' --output tsv)
-    ids=() names=''
-    while read -r id name; do
+      --query '[].[instanceId, osProfile.computerName, latestModelApplied]' --output tsv)
+    ids=() names='' count=0
+    while read -r id name newest; do
       [ -n "$id" ] || continue
+      case $newest in [Tt]rue) [ "${REIMAGE_ALL:-no}" = yes ] || continue ;; esac
+      count=$((count + 1))
       ids+=("$id")
       names="$names${names:+,}$name"
       if [ "${#ids[@]}" -eq "$batch" ]; then
@@ -56,6 +59,7 @@ reimage_nodes() {
       fi
     done <<<"$machines"
     [ "${#ids[@]}" -eq 0 ] || reimage_batch "$group" "$scale_set" "$names" "${ids[@]}"
+    say "$scale_set: $count nodes were to reimage"
   done
   say "every node has the newest system"
 }

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Replaces the nodes by new ones of the current instance template, a few at a time, with no job lost: drain, wait for jobs
-# to end, replace, wait for the group. Sourced by cloud.sh.
+# Replaces nodes of an older instance template by new ones, a few at a time, with no job lost: drain, wait for jobs to end,
+# replace, wait for the group. Sourced by cloud.sh.
 #
 #   REIMAGE_BATCH   nodes at a time (default 4)
+#   REIMAGE_ALL     yes replaces nodes of the current template too (default no)
 #   REIMAGE_POLL_S  seconds between two looks (default 30)
 
 # A command on the controller, through Identity-Aware Proxy.
@@ -37,6 +38,19 @@ machines_of() {
     --format 'value(instance.basename())'
 }
 
+# Nodes that were not made from the group's current template; all of them on request. Groups replace nothing by themselves,
+# so each node's version is the template that it was made from.
+old_machines_of() {
+  local newest machine template
+  newest=$(gcloud compute instance-groups managed describe "$1" --zone "$zone" --project "$project" \
+    --format 'value(versions[0].instanceTemplate.basename())')
+  gcloud compute instance-groups managed list-instances "$1" --zone "$zone" --project "$project" \
+    --format 'value(instance.basename(), version.instanceTemplate.basename())' |
+    while read -r machine template; do
+      if [ "$template" != "$newest" ] || [ "${REIMAGE_ALL:-no}" = yes ]; then printf '%s\n' "$machine"; fi
+    done
+}
+
 reimage_nodes() {
   local groups group zone project machines some machine names batch=${REIMAGE_BATCH:-4}
   zone=$(output foundation zone)
@@ -45,7 +59,8 @@ reimage_nodes() {
   [ -n "${groups//[[:space:]]/}" ] || fail "there is no instance group: a TPU slice is replaced as a whole, see README.md"
   for group in $groups; do
     machines=()
-    while read -r machine; do machines+=("$machine"); done < <(machines_of "$group")
+    while read -r machine; do machines+=("$machine"); done < <(old_machines_of "$group")
+    say "$group: ${#machines[@]} nodes to replace"
     while [ "${#machines[@]}" -gt 0 ]; do
       some=("${machines[@]:0:batch}")
       machines=("${machines[@]:batch}")

@@ -15,7 +15,9 @@ printf '%s\\n' "$*" >>"$CALLS"
 message() { printf 'Enable succeeded: \\n[stdout]\\n%s\\n\\n[stderr]\\n\\n' "$1"; }
 case "$*" in
   "vmss list "*) printf 'gpt3-nodes-0\\n' ;;
-  "vmss list-instances"*) printf '0\\tgpt3-g0000000\\n1\\tgpt3-g0000001\\n2\\tgpt3-g0000002\\n' ;;
+  "vmss list-instances"*) printf '0\\tgpt3-g0000000\\t%s\\n1\\tgpt3-g0000001\\t%s\\n2\\tgpt3-g0000002\\t%s\\n' \
+    "$NEWEST" "$NEWEST" "$NEWEST"
+    printf '3\\tgpt3-g0000003\\tTrue\\n' ;;
   "resource list"*) printf '%s\\n' "${LEFT:-}" ;;
   *sinfo*)
     if [ ! -e "$CALLS.busy" ]; then touch "$CALLS.busy"; message draining
@@ -44,7 +46,13 @@ def called(folder: Path, command: str, **environment: str) -> tuple[list[str], s
     done = subprocess.run(  # noqa: S603 -- our own script
         ["/bin/bash", "-c", FRAME + command],
         cwd=PROJECT,
-        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(calls), **environment},
+        env={
+            **os.environ,
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "CALLS": str(calls),
+            "NEWEST": "False",
+            **environment,
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -68,6 +76,14 @@ def test_nodes_are_reimaged_in_batches(tmp_path: Path) -> None:
     assert reimaged == ["0 1 --output none", "2 --output none"]
     assert "gpt3-g0000000,gpt3-g0000001" in said
     assert any("--ids controller_id-of-cluster" in call for call in calls)
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, 0), ({"REIMAGE_ALL": "yes"}, 4)])
+def test_nodes_of_the_newest_model_stay(tmp_path: Path, settings: dict[str, str], count: int) -> None:
+    """After a resize alone every node is of the newest model, and none is drained, unless all are asked for."""
+    calls, said = called(tmp_path, "reimage_nodes", NEWEST="True", REIMAGE_POLL_S="0", **settings)
+    assert sum("state=drain" in call for call in calls) == bool(count)
+    assert f"gpt3-nodes-0: {count} nodes were to reimage" in said
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ import pytest
 GCLOUD = """#!/usr/bin/env bash
 printf '%s\\n' "$*" >>"$CALLS"
 case "$*" in
+  *"managed describe"*) printf 'template-2\\n' ;;
+  *list-instances*version*) printf 'gpt3-gpu-a\\t%s\\ngpt3-gpu-b\\t%s\\ngpt3-gpu-c\\t%s\\ngpt3-gpu-d\\ttemplate-2\\n' \
+    "$OF" "$OF" "$OF" ;;
   *list-instances*)
     if grep -q update-instances "$CALLS"; then printf 'gpt3-gpu-a\\ngpt3-gpu-x\\ngpt3-gpu-c\\n'
     else printf 'gpt3-gpu-a\\ngpt3-gpu-b\\ngpt3-gpu-c\\n'; fi ;;
@@ -46,7 +49,13 @@ def called(project: Path, folder: Path, command: str, **environment: str) -> tup
     done = subprocess.run(  # noqa: S603 - our own script
         ["/bin/bash", "-c", FRAME + command],
         cwd=project,
-        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(calls), **environment},
+        env={
+            **os.environ,
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "CALLS": str(calls),
+            "OF": "template-1",
+            **environment,
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -69,6 +78,19 @@ def test_nodes_are_replaced_in_batches(project: Path, tmp_path: Path) -> None:
     replaced = [call for call in calls if "update-instances" in call]
     assert ["--instances gpt3-gpu-a,gpt3-gpu-b --minimal-action replace" in call for call in replaced] == [True, False]
     assert any("delete nodename=gpt3-gpu-b" in call for call in calls)
+    assert not [call for call in calls if "gpt3-gpu-d" in call]
+
+
+@pytest.mark.parametrize(("settings", "replaced"), [({}, 0), ({"REIMAGE_ALL": "yes"}, 1)])
+def test_nodes_of_the_current_template_stay(
+    project: Path, tmp_path: Path, settings: dict[str, str], replaced: int
+) -> None:
+    """After a resize alone every node is of the group's template, and none is drained, unless all are asked for."""
+    settings = {"OF": "template-2", "REIMAGE_POLL_S": "0", "GROUPS_OF_NODES": '["gpt3-gpu"]', **settings}
+    calls, said, status = called(project, tmp_path, "reimage_nodes", **settings)
+    assert status == 0, said
+    assert sum("state=drain" in call for call in calls) == replaced
+    assert f"gpt3-gpu: {replaced * 4} nodes to replace" in said
 
 
 def test_silence_of_the_controller_replaces_nothing(project: Path, tmp_path: Path) -> None:
