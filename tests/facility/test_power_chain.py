@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
+from clusterwright.facility.checklist_items import within
 from clusterwright.facility.floor_load import floor_load
 from clusterwright.facility.power_chain import (
     breaker_needed_a,
@@ -135,6 +136,27 @@ def test_floor(weight_kg: float | None, frame_kg: float | None, limit: float | N
     assert floor_load(rack(weight_kg=weight_kg), site, load().systems["dgx-h100"]).verdict == verdict
 
 
+@pytest.mark.parametrize("frame_kg", [None, 0.0])
+def test_floor_at_its_limit(frame_kg: float | None) -> None:
+    """A load of just the limit passes; an unknown frame adds nothing to what is known."""
+    site = Site(rack_frame_kg=frame_kg, rows=RowLayout(rack_width_m=1.0, rack_depth_m=1.0))
+    site = replace(site, hall=Hall(floor_load_kg_per_m2=521.8))
+    found = floor_load(rack(weight_kg=521.8), site, load().systems["dgx-h100"])
+    assert (found.known_kg, found.kg_per_m2) == (521.8, 521.8)
+    assert found.verdict == ("unknown" if frame_kg is None else "pass")
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [(150_000.0, "pass"), (150_000.03, "pass"), (150_001.0, "fail"), (150_100.0, "fail"), (149_999.0, "pass")],
+)
+def test_a_limit_is_kept_to_the_rounding_of_published_figures(value: float, verdict: str) -> None:
+    """150.0 of 150.0 kW passes although the trays' published watts sum to 30 mW more; a watt more fails."""
+    assert within(value, 150_000.0) == verdict
+    assert within(0.1 + 0.2, 0.3) == "pass"
+    assert within(value, None) == "unknown"
+
+
 def test_floor_of_four_systems() -> None:
     """Four DGX H100 in a rack of 180 kg on 0.84 m2 are 835 kg/m2."""
     load_kg = floor_load(rack(weight_kg=4 * 130.45), Site(rack_frame_kg=180), load().systems["dgx-h100"])
@@ -145,6 +167,7 @@ def test_a_whole_rack_is_weighed_with_its_frame() -> None:
     """GB200 NVL72 weighs 1,360 kg as it is delivered: 1,889 kg/m2 on 0.6 x 1.2 m, all of it known."""
     site = Site(rows=RowLayout(rack_width_m=0.6), hall=Hall(floor_load_kg_per_m2=2000))
     found = floor_load(rack(weight_kg=1360), site, load().systems["gb200-nvl72"])
+    assert found.known_kg == 1360
     assert found.kg_per_m2 == pytest.approx(1888.9, abs=0.1)
     assert (found.unknown, found.verdict) == ((), "pass")
 

@@ -10,10 +10,12 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.lookup import node_type_of_system
 from clusterwright.cli.answer import plan_of
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.explain import explanations, find
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.target_network import node_as_asked
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 NETWORK = "targets.onprem.network"
@@ -136,3 +138,14 @@ def test_what_a_target_cannot_do(value: str, path: str, said: str) -> None:
     """Each is a problem at its place in the blueprint."""
     found = problems_of(value, f"{NETWORK}.nvlink_sharp=true")
     assert any(where == path and said in message for where, message in found), found
+
+
+def test_what_is_asked_of_one_system_leaves_other_nodes_alone() -> None:
+    """A node type that a target does not speak of, and any of a target that is not there, stays as it is."""
+    catalogue = load_catalogue()
+    blueprint = load(GPT3, (f"{NETWORK}.oversubscription=3",)).blueprint
+    asked, other = (node_type_of_system(catalogue, name) for name in ("dgx-h100", "dgx-b200"))
+    assert node_as_asked(blueprint, "onprem", asked, catalogue).network.leaf_oversubscription == 3
+    assert node_as_asked(blueprint, "onprem", other, catalogue) == other
+    rented = load(GPT3, ("targets.onprem=null", "targets.gcp=null")).blueprint
+    assert node_as_asked(rented, "onprem", asked, catalogue) == asked

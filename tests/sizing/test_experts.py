@@ -217,3 +217,20 @@ def test_predictions_are_finite_and_positive(*, data: st.DataObject, h100: NodeT
     assert 0 < _step_s(shape, h100, layout) < np.inf
     layer = layer_memory.layer_bytes(shape, layout)
     assert 0 < float(np.asarray(memory.per_gpu(shape, layout, layer=layer).total())) < np.inf
+
+
+def test_what_experts_keep_and_move_by_hand(mixtral: Model, h100: NodeType) -> None:
+    """Mixtral, 4,096 tokens over 2 ranks, 2 copies of each: counted from the definitions.
+
+    Kept: each copy's input and output in bf16 (4 x 4,096 bytes) and its width (2 x 3 x 14,336 bytes), for 1.25 times
+    the copies sent; the router's fp32 score of each of 8 experts for every token. Moved: each copy, its width, scores.
+    """
+    shape = shape_of(mixtral, sequence_length=4096)
+    shape = replace(shape, expert_imbalance=1.25)
+    tokens, copies = 4096 / 2, 2 * 4096 / 2
+    kept = 1.25 * copies * (4 * 4096 + 2 * 3 * 14336) + 4 * tokens * 8
+    assert float(experts.activation_bytes(shape, rows=4096.0, tp=2.0)) == pytest.approx(kept, rel=1e-12)
+    passes, device = TUNING.memory_passes, device_of(h100, precision="bf16")
+    moved = TUNING.expert_passes * 2 * copies * 4096 + passes * 2 * copies * 3 * 14336 + passes * 4 * tokens * 8
+    seconds = experts.layer_streaming_s(shape, device, TUNING, rows=4096.0, tp=2.0)
+    assert float(seconds) == pytest.approx(moved / (0.85 * 3.35e12), rel=1e-12)

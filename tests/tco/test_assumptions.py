@@ -10,8 +10,9 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.assumptions import assumptions, resale_fraction
+from clusterwright.tco.assumptions import assumptions, parameters, resale_fraction
 from clusterwright.tco.engine import cost
+from clusterwright.tco.records import Economics
 
 from .examples import bare, candidate, line, stored
 
@@ -88,3 +89,14 @@ def test_old_days_and_other_regions_fall_back_marked(book: PriceBook) -> None:
     (elsewhere,) = cost((west,), bare(), book)
     assert [priced.basis for priced in elsewhere.lines] == ["unknown", "assumed"]
     assert elsewhere.run_usd is None
+
+
+@pytest.mark.parametrize(("key", "of_key"), [("pue", "pue"), ("resale_fraction", "resale_fraction_36_months")])
+def test_low_is_the_value_that_makes_the_cost_lowest(key: str, of_key: str) -> None:
+    """A higher PUE costs more; a higher resale costs less, and so is the low end of the cost."""
+    known = assumptions()[of_key]
+    (found,) = (entry for entry in parameters(Economics(horizon_months=36.0), assumptions()) if entry.key == key)
+    cheap, dear = (known.low, known.high) if known.cost_rises_with == "value" else (known.high, known.low)
+    assert known.low < known.high
+    assert known.cost_rises_with == ("value" if key == "pue" else "inverse")
+    assert (found.value, found.low, found.high) == pytest.approx((known.base, cheap, dear))

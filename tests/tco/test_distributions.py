@@ -85,6 +85,8 @@ def test_equal_ends_are_certain() -> None:
         (_input("beta", 1.2, 1.5), "outside of its band"),
         (_input("lognormal", 0.0, 1.5), "never 0"),
         (_input("discrete", 1.0, 2.0, values=(1.0, 2.0), shares=(0.5, 0.6)), "sum to 1"),
+        (_input("discrete", 1.0, 2.0, values=(1.0, 2.0), shares=(1.0,)), "as many shares as values"),
+        (_input("discrete", 1.0, 2.0, values=(), shares=(1.0,)), "as many shares as values"),
     ],
 )
 def test_what_is_no_distribution(entry: UncertainInput, message: str) -> None:
