@@ -7,6 +7,7 @@
 - `MissingFactError`: a fact or a price is missing or too old (exit 3)
 """
 
+import re
 from dataclasses import dataclass
 
 EXIT_FINE = 0
@@ -14,6 +15,28 @@ EXIT_RULE_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_FACT_MISSING = 3
 EXIT_BUG = 70
+
+#: Longer words, and longer lines, of what people read are cut in their middle: others' values stand in them.
+_MOST_OF_WORD, _MOST_OF_LINE = 300, 10_000
+_LONG = tuple(re.compile(text) for text in (rf"\S{{{_MOST_OF_WORD + 1},}}", rf"[^\n]{{{_MOST_OF_LINE + 1},}}"))
+_KEPT_BEFORE, _KEPT_AFTER = 60, 20
+
+
+def shortened(text: str) -> str:
+    """Return a message with each overlong value in it cut in its middle.
+
+    >>> shortened("7" + "9" * 5000)[59:]
+    '9… (4,921 characters) …99999999999999999999'
+    """
+
+    def cut(found: re.Match[str]) -> str:
+        left_out = len(found[0]) - _KEPT_BEFORE - _KEPT_AFTER
+        return f"{found[0][:_KEPT_BEFORE]}… ({left_out:,} characters) …{found[0][-_KEPT_AFTER:]}"
+
+    # Words first, so that the line around one of them stays.
+    for pattern in _LONG:
+        text = pattern.sub(cut, text)
+    return text
 
 
 class ClusterwrightError(Exception):
@@ -33,8 +56,8 @@ class ClusterwrightError(Exception):
         path: tuple[str | int, ...] = (),
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.help = help
+        self.message = shortened(message)
+        self.help = None if help is None else shortened(help)
         self.path = path
 
 

@@ -6,9 +6,10 @@ duplicate keys are found all at once, and dates stay text. YAML 1.2: `no` is a s
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -21,6 +22,8 @@ from clusterwright.input_files import read_text
 _MAX_BYTES = 128_000
 _MAX_VALUES = 10_000
 _MAX_DEPTH = 40
+#: No count has more; Python converts only so many to text and back.
+_MOST_DIGITS = 400
 _SHOWN = 40
 _TAG = "tag:yaml.org,2002:"
 
@@ -47,6 +50,33 @@ class Document:
     overridden: frozenset[KeyPath] = frozenset()
 
 
+class _BoundedComposer(Composer):
+    """A composer that stops where a document is nested too deeply: reading time grows with the square of the depth."""
+
+    _depth = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:  # noqa: ANN401 - a key's node, or a place
+        """Compose a node and those below it."""
+        self._depth += 1
+        # One level is the document itself.
+        if self._depth > _MAX_DEPTH + 1:
+            raise _too_large()
+        try:
+            return cast("Node | None", super().compose_node(parent, index))
+        finally:
+            self._depth -= 1
+
+
+def _compose(text: str) -> Node | None:
+    yaml = YAML(typ="rt", pure=True)
+    yaml.Composer = _BoundedComposer
+    return cast("Node | None", yaml.compose(text))
+
+
+def _too_large() -> InputError:
+    return InputError("the blueprint is too large or nested too deeply", help="remove anchors that repeat")
+
+
 @dataclass(kw_only=True, slots=True)
 class _Walk:
     keys: dict[KeyPath, Position] = field(default_factory=dict)
@@ -57,7 +87,7 @@ class _Walk:
     def value(self, node: Node, path: KeyPath) -> Any:  # noqa: ANN401 - YAML holds anything
         self.seen += 1
         if self.seen > _MAX_VALUES or len(path) > _MAX_DEPTH:
-            raise InputError("the blueprint is too large or nested too deeply", help="remove anchors that repeat")
+            raise _too_large()
         self.values[path] = _position(node)
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
@@ -117,6 +147,8 @@ def _scalar(node: Node) -> Any:  # noqa: ANN401
     if kind == "bool":
         return {"true": True, "false": False}[text.lower()]
     if kind == "int":
+        if len(text) > _MOST_DIGITS:
+            raise ValueError(text)
         return int(text.replace("_", ""), 0) if text.lower().startswith(("0x", "0o")) else int(text.replace("_", ""))
     if kind == "float":
         return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
@@ -137,7 +169,7 @@ def read(path: Path) -> Document:
 def parse(text: str, *, name: str) -> Document:
     """Parse YAML text; see `read` for what is raised."""
     try:
-        node = YAML(typ="rt", pure=True).compose(text)
+        node = _compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = Position(line=mark.line + 1, column=mark.column + 1, length=1) if mark else None
@@ -162,7 +194,7 @@ def parse(text: str, *, name: str) -> Document:
 def parse_scalar(text: str) -> Any:  # noqa: ANN401
     """Read one value as it would be read in a blueprint (for `--set path=value`)."""
     try:
-        node = YAML(typ="rt", pure=True).compose(text)
+        node = _compose(text)
     except YAMLError:
         return text
     return None if node is None else _Walk().value(node, ())

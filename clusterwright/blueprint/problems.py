@@ -1,12 +1,16 @@
 """Problems in a blueprint, and how they are shown: file:line:col, the line, a caret, what to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from clusterwright.errors import EXIT_BAD_INPUT, ClusterwrightError
+from clusterwright.errors import EXIT_BAD_INPUT, ClusterwrightError, shortened
 
 Path = tuple[str | int, ...]
 #: What to do where nothing better is known.
 LOOK_IT_UP = "clusterwright schema describes every key and what it takes"
+#: Of a line of the source, this many columns are shown, from so many before the place that is meant.
+_COLUMNS, _BEFORE = 300, 60
+#: A file of another kind has a problem in every line.
+_MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,14 +51,19 @@ class BlueprintError(ClusterwrightError):
         super().__init__(f"{name}: {len(problems)} problem{'s' if len(problems) != 1 else ''}")
         self.name = name
         self.text = text
-        self.problems = problems
+        self.problems = tuple(
+            replace(problem, message=shortened(problem.message), help=shortened(problem.help or LOOK_IT_UP))
+            for problem in problems
+        )
         # What the user can put right comes first: only if nothing is wrong with the input is a fact missing.
         self.exit_code = min((problem.exit_code for problem in problems), default=EXIT_BAD_INPUT)
 
     def render(self) -> str:
         """Return the text for the terminal, problems in the order of their lines."""
         ordered = sorted(self.problems, key=lambda problem: problem.position.line if problem.position else 0)
-        return "\n".join(render(problem, name=self.name, text=self.text) for problem in ordered)
+        more = [f"and {len(ordered) - _MOST_SHOWN:,} more problems"] if len(ordered) > _MOST_SHOWN else []
+        shown = (render(problem, name=self.name, text=self.text) for problem in ordered[:_MOST_SHOWN])
+        return "\n".join([*shown, *more])
 
 
 def dotted(path: Path) -> str:
@@ -74,8 +83,17 @@ def render(problem: Problem, *, name: str, text: str) -> str:
         lines.append(f"  --> {name}:{at.line}:{at.column}")
         if at.line <= len(source):
             gutter = f"{at.line:>5} | "
-            shown = source[at.line - 1].replace("\t", " ")
-            caret = "^" * max(1, min(at.length, len(shown) - at.column + 1))
-            lines += [gutter + shown, " " * 5 + " | " + " " * (at.column - 1) + caret]
+            shown, column = _excerpt(source[at.line - 1].replace("\t", " "), at.column)
+            caret = "^" * max(1, min(at.length, len(shown) - column + 1))
+            lines += [gutter + shown, " " * 5 + " | " + " " * (column - 1) + caret]
     lines.append(f"  help: {problem.help or LOOK_IT_UP}")
     return "\n".join(lines)
+
+
+def _excerpt(line: str, column: int) -> tuple[str, int]:
+    """Return what is shown of a line, and the column in it of the place that is meant."""
+    if len(line) <= _COLUMNS:
+        return line, column
+    start = max(0, min(column - 1 - _BEFORE, len(line) - _COLUMNS))
+    before, after = "…" if start else "", "…" if start + _COLUMNS < len(line) else ""
+    return f"{before}{line[start : start + _COLUMNS]}{after}", column - start + len(before)

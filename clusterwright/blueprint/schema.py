@@ -101,11 +101,13 @@ class EconomicsSection(Section):
     """What money is counted with."""
 
     as_of: Day | None = Field(None, description="day whose prices hold; the newest shipped price's day by default")
-    horizon: Duration = Field(36 * 730 * 3600.0, gt=0, le=20 * 8760 * 3600.0, description="view of owning or renting")
-    runs: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
+    horizon: Duration = Field(
+        36 * 730 * 3600.0, ge=86400, le=20 * 8760 * 3600.0, description="view of owning or renting"
+    )
+    runs: Annotated[float, Field(ge=0.001, le=1_000_000)] | None = Field(
         None, description="runs of this workload in the horizon, growth included, for example 36; not with utilisation"
     )
-    utilisation: Annotated[Fraction, Field(gt=0, le=1)] | None = Field(
+    utilisation: Annotated[Fraction, Field(ge=0.001, le=1)] | None = Field(
         None, description="share of the horizon that the cluster works; 80 % by default, or what runs take"
     )
     hours_per_month: float = Field(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from clusterwright.blueprint.problems import BlueprintError, Position, Problem
 from clusterwright.errors import InputError
@@ -121,11 +122,14 @@ def table_of(text: str, *, name: str, what: str) -> Table:
     return Table(name=name, text=text, header=header, rows=tuple(rows), problems=tuple(problems))
 
 
-def _values(reader: Iterator[list[str]], name: str) -> Iterator[list[str]]:
+def _values(reader: Any, name: str) -> Iterator[list[str]]:  # noqa: ANN401 - the type of csv has no name
     try:
         yield from reader
     except csv.Error as error:
-        raise InputError(f"{name} is no CSV table: {error}", help="save it as CSV in the spreadsheet program") from None
+        at = f"{name}:{reader.line_num}"
+        raise InputError(
+            f"{at}: this is no CSV table: {error}", help="save it as CSV in the spreadsheet program"
+        ) from None
 
 
 def _places(line: str, number: int, delimiter: str, cells: int) -> list[Position]:

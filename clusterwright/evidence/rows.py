@@ -1,17 +1,23 @@
 """A file of measured runs as cells: what is missing, mistyped or impossible is told with row and column."""
 
 import csv
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.errors import InputError
+from clusterwright.errors import InputError, shortened
+from clusterwright.input_files import read_text
 
 REQUIRED = (
     "id", "group", "software", "gpu", "n_gpus", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden",
     "gated_mlp", "vocab", "seq_len", "global_batch", "precision", "recompute", "tp", "pp", "tokens_per_s_per_gpu",
 )  # fmt: skip
+#: A thousand runs have 0.2 MB.
+_MOST_BYTES = 20_000_000
+#: No count or rate of a run is larger, and products of several stay finite.
+_MOST = 1e9
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -75,6 +81,8 @@ class Cells:
             raise WrongCellError(f"column {name}: {found!r} is not a number") from None
         if not math.isfinite(value) or value < least:
             raise WrongCellError(f"column {name}: {found} is not a number of at least {least:g}")
+        if value > _MOST:
+            raise WrongCellError(f"column {name}: {found} is larger than {_MOST:,.0f}")
         return value
 
     def whole(self, name: str, default: int | None = None, *, least: int = 1) -> int:
@@ -88,7 +96,12 @@ class Cells:
         """Return the record of this row as not predicted."""
         experts = self.text("n_experts") not in ("", "0")
         return NotExpressed(
-            id=self.text("id"), reason=reason, line=self.line, gpu=self.text("gpu"), experts=experts, wrong=wrong
+            id=shortened(self.text("id")),
+            reason=shortened(reason),
+            line=self.line,
+            gpu=self.text("gpu"),
+            experts=experts,
+            wrong=wrong,
         )
 
 
@@ -113,13 +126,14 @@ def read_cells(path: Path) -> list[Cells]:
         InputError: the file cannot be read, holds no rows, lacks columns or has one twice, or a row has no name of
             its own.
     """
+    text = read_text(path, most_bytes=_MOST_BYTES, what="a table of runs", advice="give a CSV file of runs")
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            rows = [_cells(row, line=reader.line_num) for row in reader]
-            columns = reader.fieldnames or ()
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read {path.name}: {error}", help="give a CSV file of runs") from error
+        rows = [_cells(row, line=reader.line_num) for row in reader]
+        columns = reader.fieldnames or ()
+    except csv.Error as error:
+        at = f"{path.name}:{reader.reader.line_num}"
+        raise InputError(f"{at}: {error}", help="save it as CSV UTF-8 in the spreadsheet program") from None
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         others = [spoken for mark, spoken in _OTHER_SEPARATORS.items() if any(mark in name for name in columns)]

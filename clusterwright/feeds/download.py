@@ -365,9 +365,9 @@ def _begin(request: Request, answer: "httpx.Response", have: int) -> int:
 def _validator(answer: "httpx.Response") -> str:
     """Return what names this version of a document, empty where ranges cannot be trusted; weak tags cannot."""
     tag = str(answer.headers.get("etag", ""))
-    if tag and not tag.startswith("W/"):
-        return tag
-    return str(answer.headers.get("last-modified", ""))
+    named = tag if tag and not tag.startswith("W/") else str(answer.headers.get("last-modified", ""))
+    # It is sent back, and only ASCII can be.
+    return named if named.isascii() else ""
 
 
 def _length(answer: "httpx.Response") -> int | None:

@@ -12,6 +12,7 @@ from typing import Any
 from clusterwright.blueprint import names
 from clusterwright.catalog.load import load
 from clusterwright.errors import InputError
+from clusterwright.input_files import read_text
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.store import PriceStore
@@ -33,7 +34,7 @@ WORDS = {
 NUMBERS = ("amount", "gpu_count", "tier_start")
 DAYS = ("effective_from", "effective_to")
 #: No list that people keep is larger: it is held in memory.
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 64_000_000
 #: Errors told at once; a file of another kind has one in every line.
 MOST_ERRORS = 20
 
@@ -53,18 +54,14 @@ def read_quotes(path: Path) -> Quotes:
     Raises:
         InputError: the file cannot be read, lacks columns, or has wrong cells; every one is told with line and column.
     """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path.name} is larger than {MOST_BYTES / 2**20:.0f} MiB, so it is no list of quotes")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", help="give a CSV file of quotes") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path.name} is not UTF-8: byte {error.start}", help="save it as CSV UTF-8 in the spreadsheet program"
-        ) from None
+    text = read_text(
+        path, most_bytes=MOST_BYTES, what="a list of quotes", advice="give a CSV file (CSV UTF-8) of quotes"
+    )
     reader = csv.DictReader(text.splitlines())
-    header = [name.strip() for name in reader.fieldnames or ()]
+    try:
+        header = [name.strip() for name in reader.fieldnames or ()]
+    except csv.Error as error:
+        raise _no_table(path, 1, error) from None
     _check_header(path, header)
     reader.fieldnames = header
     rows, wrong, left_open = [], [], 0
@@ -93,7 +90,11 @@ def _lines(reader: "csv.DictReader[str]", path: Path) -> Iterator[dict[str, Any]
     try:
         yield from reader
     except csv.Error as error:
-        raise InputError(f"{path.name}: {error}", help="save it as CSV UTF-8 in the spreadsheet program") from None
+        raise _no_table(path, reader.reader.line_num, error) from None
+
+
+def _no_table(path: Path, line: int, error: csv.Error) -> InputError:
+    return InputError(f"{path.name}:{line}: {error}", help="save it as CSV UTF-8 in the spreadsheet program")
 
 
 def store_quotes(store: PriceStore, quotes: Quotes, *, source: str, at: dt.datetime, is_hand_kept: bool) -> Ingested:

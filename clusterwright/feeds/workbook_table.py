@@ -23,7 +23,7 @@ def read_workbook(path: Path, *, what: str) -> Table:
     """
     advice = "save the bill's sheet alone as XLSX, or as CSV UTF-8"
     book = input_files.read_workbook(path, what=f"a workbook of {what}", advice=advice)
-    if SHEET not in book.sheetnames and len(book.sheetnames) > 1:
+    if SHEET not in book.sheetnames and len(book.worksheets) != 1:
         raise InputError(f"{path.name} has no sheet {SHEET!r}", help="keep the name of the bill's sheet")
     sheet = book[SHEET] if SHEET in book.sheetnames else book.worksheets[0]
     buffer = io.StringIO()

@@ -215,7 +215,8 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert calibrate.main([str(short)]) == 2
     told = capsys.readouterr().err
     assert "usage" in told
-    assert "cannot read absent.csv" in told
+    assert "there is no file" in told
+    assert "absent.csv" in told
     assert "short.csv lacks the columns" in told
 
 

@@ -66,7 +66,7 @@ def test_schema_refuses_unknown_keys() -> None:
         ("utilisation: 0\n", "greater than 0", "5:14"),
         ("discount_rate: -5 %\n", "greater than or equal to 0", "5:16"),
         ("discount_rate: .nan\n", "nan is not a fraction", "5:16"),
-        ("hours_per_month: 0\n", "greater than 0", "5:18"),
+        ("hours_per_month: 0\n", "greater than or equal to 1", "5:18"),
         ("tolerance: {absolut: 1}\n", "did you mean 'absolute'?", "5:13"),
         ("derived: {x: own.total / 2}\n", "did you mean 'own.total_usd'?", "5:14"),
         ("derived: {x: 1 / 0}\n", "has no value", "5:14"),
