@@ -46,6 +46,17 @@ _NODE_IMAGES = {
     "`/opt/tcpdirect_benchmark/gpu_rxq_configuration.textproto`, as Google's recipe for a3-highgpu-8g builds it",
     "tcpxo": "NVIDIA's driver, and the kernel module import-helper (package dmabuf-import-helper)",
 }
+_MOUNTED_BUCKET = (
+    "The bucket is the folder `/bucket` on login machine and nodes, in containers too. Copy data sets to "
+    f"`{SHARED}` before training and checkpoints back after it; every user may read and write all of it."
+)
+#: How jobs read and write the bucket of a cloud, without credentials of their own.
+_BUCKETS = {
+    "aws": f"The bucket needs no credentials: what is put into its `datasets/` appears in `{SHARED}/datasets`, and "
+    f"checkpoints in `{SHARED}/checkpoints` are copied to it.",
+    "azure": _MOUNTED_BUCKET,
+    "gcp": _MOUNTED_BUCKET,
+}
 #: Which transport NCCL has to use.
 _TRANSPORT = "NCCL_NET"
 _BYTES_PER_S_OF_GBIT = 1e9 / 8
@@ -276,6 +287,7 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
         release=MEGATRON_RELEASE,
         image=MEGATRON_IMAGE,
         efa=fabric == "efa",
+        bucket=_BUCKETS.get(option.target, ""),
         node_image=_NODE_IMAGES.get(fabric, ""),
         adapters=_adapters(option, catalogue),
         files=files,

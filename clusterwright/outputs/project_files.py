@@ -27,7 +27,7 @@ _WORKFLOW = ".github/workflows/infrastructure.yml"
 _CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
 #: What stands in it for the version that the pull request's cost is made with.
 _VERSION = "CLUSTERWRIGHT_VERSION"
-_OF_ONE_CLOUD = ("secret", "metric", "transport")
+_OF_ONE_CLOUD = ("bucket", "metric", "secret", "transport")
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")
 #: Boot scripts that a pod of Kubernetes runs too, beside the one that publishes its cloud's metric.
 _OF_PODS = (".shellcheckrc", "busy_gpus.sh", "http.sh")

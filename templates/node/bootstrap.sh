@@ -34,11 +34,15 @@ install_text /etc/profile.d/gpu-cluster.sh 0644 <<CONF
 export CLUSTER_SHARED_PATH='$CLUSTER_SHARED_PATH'
 export CLUSTER_SCRATCH_PATH='$CLUSTER_SCRATCH_PATH'
 export CLUSTER_BUCKET='$CLUSTER_BUCKET'
+export CLUSTER_BUCKET_PATH='${CLUSTER_DATA_IDENTITY:+$CLUSTER_BUCKET_PATH}'
 CONF
 
 if [ "${CLUSTER_SKIP_PACKAGES:-0}" != 1 ]; then bash "$here/install_packages.sh"; fi
 bash "$here/shared_storage.sh"
 bash "$here/users.sh"
+# On AWS the file system mirrors the bucket.
+bucket="$here/bucket_$CLUSTER_CLOUD.sh"
+if [ -e "$bucket" ]; then bash "$bucket"; fi
 if [ "$CLUSTER_ROLE" = compute ]; then bash "$here/scratch.sh"; fi
 bash "$here/auth_key.sh"
 # A node joins with all that its jobs need; the controller and the login machine are there before they build it.

@@ -39,7 +39,7 @@ require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
     CLUSTER_SECRET_ID CLUSTER_GPUS_PER_NODE CLUSTER_FABRIC
 : "${CLUSTER_CONTROLLER_ADDRESS:=}" "${CLUSTER_REGION:=}" "${CLUSTER_GPU_TYPE:=}"
 : "${CLUSTER_FABRIC_INTERFACES:=0}" "${CLUSTER_SHARED_SOURCE:=}" "${CLUSTER_SHARED_PATH:=/shared}"
-: "${CLUSTER_BUCKET:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
+: "${CLUSTER_BUCKET:=}" "${CLUSTER_BUCKET_PATH:=/bucket}" "${CLUSTER_DATA_IDENTITY:=}" "${CLUSTER_SCRATCH_PATH:=/scratch}" "${CLUSTER_WAIT_S:=1800}"
 : "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
 : "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}" "${CLUSTER_USERS_ID:=}" "${CLUSTER_LOGIN_ROLE:=login}"
 : "${CLUSTER_JOB_ENVIRONMENT:=container}"
@@ -65,6 +65,7 @@ check_pattern CLUSTER_FABRIC 'efa|infiniband|tcpx|tcpxo|roce|none' \
 check_pattern CLUSTER_FABRIC_INTERFACES '[0-9]{1,3}' 'a number of fabric devices'
 check_pattern CLUSTER_SHARED_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
 check_pattern CLUSTER_SCRATCH_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
+check_pattern CLUSTER_BUCKET_PATH '/[A-Za-z0-9/_.-]+' 'an absolute path'
 check_pattern CLUSTER_BUCKET '[A-Za-z0-9:/._-]*' 'a bucket name or URL'
 check_pattern CLUSTER_WAIT_S '[0-9]{1,5}' 'a number of seconds'
 check_pattern CLUSTER_CONFINEMENT 'cgroup|none' 'cgroup or none'
@@ -114,6 +115,14 @@ install_text() {
     mv "$path.new" "$path"
     # shellcheck disable=SC2034
     CHANGED=yes
+}
+
+# in_containers NAME PATH...: Enroot mounts these into every container.
+in_containers() {
+    local path name="$1"
+    shift
+    for path in "$@"; do printf '%s %s none x-create=auto,rbind,nofail,silent\n' "$path" "$path"; done |
+        install_text "/etc/enroot/mounts.d/$name.fstab" 0644
 }
 
 # Dynamic nodes (slurmd -Z) start with Slurm 22.05.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sourced: installs packages, and reads the table of what comes from elsewhere.
+# Sourced: installs packages, adds vendors' archives, and reads the table of what comes from elsewhere.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
@@ -27,4 +27,36 @@ software() {
         if [ "$name" = "$1" ]; then return 0; fi
     done <"$(dirname "${BASH_SOURCE[0]}")/software.csv"
     fail "software.csv does not name $1" 2
+}
+
+# The fingerprints of all keys in a file, one per line; those of subkeys are bound to them by signatures.
+fingerprints() {
+    gpg --batch --quiet --no-options --with-colons --show-keys "$1" |
+        awk -F: '$1 == "pub" { own = 1 } $1 == "fpr" && own { print $10; own = 0 }'
+}
+
+# add_repository NAME SUITE [FOLDER]: the archive in software.csv, or a folder of it. The key has to be the one of the table,
+# whoever answers at its address.
+add_repository() {
+    # shellcheck disable=SC2034
+    local version source reference keyring="/etc/apt/keyrings/$1.asc" address found
+    software "$1"
+    case "$CLUSTER_CLOUD" in
+    aws) address=https://fsx-lustre-client-repo-public-keys.s3.amazonaws.com/fsx-ubuntu-public-key.asc ;;
+    azure) address=https://packages.microsoft.com/keys/microsoft.asc ;;
+    gcp) address=https://us-apt.pkg.dev/doc/repo-signing-key.gpg ;;
+    esac
+    if [ ! -s "$keyring" ]; then
+        mkdir -p "$(dirname "$keyring")"
+        curl --fail --silent --show-error --location --retry 5 --output "$keyring.new" "$address"
+        found="$(fingerprints "$keyring.new" || true)"
+        if [ "$found" != "$reference" ]; then
+            rm -f "$keyring.new"
+            fail "the key at $address has the fingerprint '${found//$'\n'/ }', not $reference: compare with the vendor's page, then correct node/software.csv" 3
+        fi
+        mv "$keyring.new" "$keyring"
+    fi
+    CHANGED=no
+    install_text "/etc/apt/sources.list.d/$1.list" 0644 <<<"deb [signed-by=$keyring] $source${3:-} $2 main"
+    if [ "$CHANGED" = yes ]; then apt update --quiet; fi
 }

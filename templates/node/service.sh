@@ -30,6 +30,28 @@ start_service() {
     printf '%s\n' "$!" >"$pid_file"
 }
 
+# run_service UNIT DESCRIPTION COMMAND...: a program of these scripts that is started again when it ends.
+run_service() {
+    local unit="$1" description="$2" program
+    shift 2
+    program="$(command -v "$1")"
+    CHANGED=no
+    if has_systemd; then
+        install_text "/etc/systemd/system/$unit.service" 0644 <<CONF
+[Unit]
+Description=$description
+After=network-online.target gpu-cluster-metadata.service
+[Service]
+ExecStart=$program ${*:2}
+Restart=always
+RestartSec=5
+[Install]
+WantedBy=multi-user.target
+CONF
+    fi
+    start_service "$unit" "$CHANGED" "$@"
+}
+
 # Waits until COMMAND succeeds; the caller says what it waited for.
 wait_for() {
     local what="$1" deadline

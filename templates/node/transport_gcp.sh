@@ -44,13 +44,6 @@ install_plugin() {
     printf '%s\n' "$from" >"$stamp"
 }
 
-# in_containers PATH...: Enroot mounts these into every container.
-in_containers() {
-    local path
-    for path in "$@"; do printf '%s %s none x-create=auto,rbind,nofail,silent\n' "$path" "$path"; done |
-        install_text /etc/enroot/mounts.d/50-transport.fstab 0644
-}
-
 # The adapters' low-latency memory: Google's PCI device 0084, at the place where NCCL's settings look for it.
 open_apertures() {
     local device folder
@@ -86,15 +79,15 @@ setup() {
     case "$CLUSTER_FABRIC" in
     tcpx)
         install_plugin tcpx-plugin /var/lib /var/lib
-        in_containers /var/lib/tcpx "/run/tcpx-\${SLURM_JOB_ID}"
+        in_containers 50-transport /var/lib/tcpx "/run/tcpx-\${SLURM_JOB_ID}"
         ;;
     tcpxo)
         install_plugin tcpxo-plugin /var/lib /var/lib --install-nccl
-        in_containers /var/lib/tcpxo
+        in_containers 50-transport /var/lib/tcpxo
         ;;
     roce)
         install_plugin gib-plugin /usr/local/gib /var/lib/gib --install-nccl
-        in_containers /usr/local/gib
+        in_containers 50-transport /usr/local/gib
         return 0
         ;;
     esac

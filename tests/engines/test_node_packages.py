@@ -62,7 +62,7 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
             "CLUSTER_GPUS_PER_NODE=0\nCLUSTER_FABRIC=none\nCLUSTER_CONTROLLER_ADDRESS=10.0.0.1\n"
             f"CLUSTER_REGION=us-east-1\nCLUSTER_SHARED_SOURCE={shared}\nCLUSTER_DATABASE_HOST={database}\n"
         )
-        source_list = "/etc/apt/sources.list.d/lustre-client.list"
+        source_list = "/etc/apt/sources.list.d/lustre-client-*.list"
         script = (
             f"mount -t tmpfs tmpfs /etc/apt && status=0; bash {NODE_SCRIPTS}/install_packages.sh || status=$?; "
             f"cat {source_list} 2>/dev/null; exit $status"
@@ -127,7 +127,7 @@ def test_the_lustre_client_fits_the_running_kernel(
     assert status == 0, errors
     assert f"apt-get {APT} install --quiet --yes --no-install-recommends {package}" in calls
     assert calls[-1] == "modprobe lustre"
-    assert source.startswith("deb [signed-by=/etc/apt/keyrings/lustre-client.asc] https://")
+    assert source.startswith(f"deb [signed-by=/etc/apt/keyrings/lustre-client-{cloud}.asc] https://")
     release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     assert source.split()[3] == f"{suite}{release['VERSION_CODENAME']}"
 
@@ -139,7 +139,7 @@ def test_another_signing_key_is_refused(install: Callable[..., tuple[int, str, l
     status, errors, calls, source = install(cloud, shared="10.0.0.9@tcp:/fs", installed=f"{BASE} slurmd", key=other)
     assert status == 3
     assert f"has the fingerprint '{other}'" in errors
-    assert "correct node/install_packages.sh" in errors
+    assert "correct node/software.csv" in errors
     assert source == ""
     assert calls == []
 

@@ -64,8 +64,17 @@ class Cloud(BaseHTTPRequestHandler):
         self.answer(200)
 
     def do_POST(self) -> None:
-        """Store a secret."""
-        self.do_PUT()
+        """Store a secret, or give the machine a token of the account for data."""
+        if not self.path.endswith(":generateAccessToken"):
+            self.do_PUT()
+            return
+        self.rfile.read(int(self.headers["Content-Length"]))
+        account = self.path.rpartition("/")[2].removesuffix(":generateAccessToken")
+        if self.headers.get("Authorization") != "Bearer token-of-the-machine":
+            self.answer(403)
+            return
+        token = {"accessToken": f"token-of-{account}", "expireTime": "2036-01-01T00:00:00Z"}
+        self.answer(200, json.dumps(token).encode())
 
 
 def main() -> None:

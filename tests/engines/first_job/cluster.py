@@ -85,6 +85,9 @@ def make_site(folder: Path, hosts: Mapping[str, str], fabric: Mapping[str, str],
     for one in (shared, site / "calls", site / "secrets"):
         one.mkdir(parents=True)
     (site / "calls").chmod(0o1777)
+    # What stands for the bucket: every user may write there.
+    (shared / ".bucket").mkdir()
+    (shared / ".bucket").chmod(0o1777)
     sign(site / "tls", [name for name, address in hosts.items() if address == SERVICES])
     shutil.copytree(HERE / "sources", site / "sources")
     shutil.copy(HERE / "cloud.py", site)

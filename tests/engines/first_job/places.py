@@ -74,6 +74,7 @@ PLACES = (
         cloud="azure",
         instance="Standard_ND96isr_H100_v5",
         given={
+            "small-data-clientId": "11111111-2222-3333-4444-555555555555",
             "svsmall-properties-vaultUri": "https://svsmall.vault.azure.net/",
             "small-accounting-properties-secretUri": "https://svsmall.vault.azure.net/secrets/accounting",
             "small-users-properties-secretUri": "https://svsmall.vault.azure.net/secrets/users",
@@ -92,11 +93,15 @@ PLACES = (
     Place(
         cloud="gcp",
         instance="a3-megagpu-8g",
-        given={"small-lustre-mountPoint": "10.40.0.9@tcp:/lustrefs"},
+        given={
+            "small-lustre-mountPoint": "10.40.0.9@tcp:/lustrefs",
+            "small-data-email": "small-data@my-training-project.iam.gserviceaccount.com",
+        },
         names={
             "small-controller-address": "controller",
             "small-accounting-privateIpAddress": "services",
             "metadata.google.internal": "metadata",
+            "iamcredentials.googleapis.com": "services",
             "secretmanager.googleapis.com": "services",
             "us-docker.pkg.dev": "services",
         },

@@ -204,6 +204,36 @@ def test_users_reach_neither_slurm_s_key_nor_the_other_s_job(cluster: Cluster) -
     cluster.login.text(f"scancel {job}", user="ada")
 
 
+def test_a_user_s_job_reads_and_writes_the_bucket_and_reaches_no_credentials(cluster: Cluster, place: Place) -> None:
+    """Where nothing mirrors the bucket it is a folder on every node, by an identity that only root can ask for."""
+    path = cluster.login.text("echo $CLUSTER_BUCKET_PATH", user="ada").strip()
+    if place.cloud == "aws":
+        assert path == ""
+        return
+    (cluster.shared(".bucket") / "dataset").write_text("tokens\n")
+    job = f"srun --nodes=4 bash -c 'cat {path}/dataset; echo saved >{path}/$(hostname)'"
+    assert cluster.login.text(job, user="ada") == "tokens\n" * 4
+    assert {path.name for path in cluster.shared(".bucket").iterdir()} == {"dataset", *NODES}
+    mounted = cluster.login.text("cat", "/etc/enroot/mounts.d/40-bucket.fstab")
+    assert mounted.startswith(f"{path} {path} none ")
+    assert not any("fuse" in call for call in cluster.calls("controller"))
+    for name in ("login", *NODES):
+        (call,) = [call for call in cluster.calls(name) if call.startswith(("gcsfuse", "blobfuse2"))]
+        if place.cloud == "gcp":
+            identity = place.given["small-data-email"]
+            assert {f'token {{"access_token": "token-of-{identity}"'} == {
+                said.partition(",")[0] for said in cluster.calls(name) if said.startswith("token ")
+            }
+            ask = "curl --silent --show-error --fail --unix-socket /run/gpu-cluster-data/token http://unix"
+        else:
+            ask = "cat /etc/gpu-cluster/blobfuse2.yaml"
+        assert path in call
+        log = "/var/log/gpu-cluster/gpu-cluster-data-token.log"
+        answered = cluster.site.machines[name].run("sh", "-c", f"{ask} || cat {log}")
+        assert "token-of-" in answered.stdout or "appid: " in answered.stdout, answered
+        assert cluster.site.machines[name].run(ask, user="ada").returncode != 0
+
+
 def test_the_manager_of_gpu_traffic_lives_as_long_as_the_job(cluster: Cluster, place: Place) -> None:
     """On GCP every node starts the release's manager before the job and ends it after; other clouds need none."""
     started = {name: [call for call in cluster.calls(name) if " run --detach" in call] for name in NODES}

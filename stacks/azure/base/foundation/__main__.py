@@ -132,7 +132,6 @@ roles = Roles(
         location=location,
         subscription_id=client.subscription_id,
         secret_vault_id=keys.secret_vault_id,
-        container_id=store.container_id,
         tags=tags,
     ),
     in_azure,
@@ -205,6 +204,7 @@ pulumi.export("disk_encryption_set_id", keys.disk_encryption_set_id)
 pulumi.export("secret_vault_id", keys.secret_vault_id)
 pulumi.export("secret_id", keys.secret_url)
 pulumi.export("storage_account_name", store.account_name)
+pulumi.export("container_id", store.container_id)
 pulumi.export("container_name", store.container_name)
 pulumi.export("bucket_url", store.container_url)
 pulumi.export("file_system_id", file_system.file_system_id)

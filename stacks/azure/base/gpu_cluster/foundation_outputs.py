@@ -22,6 +22,7 @@ class Foundation:
     disk_encryption_set_id: pulumi.Output[str]
     secret_vault_id: pulumi.Output[str]
     secret_id: pulumi.Output[str]
+    container_id: pulumi.Output[str]
     bucket_url: pulumi.Output[str]
     file_system_mount_source: pulumi.Output[str]
     file_system_mount_path: pulumi.Output[str]

@@ -53,7 +53,6 @@ class RolesArgs:
     location: str
     subscription_id: str
     secret_vault_id: pulumi.Input[str]
-    container_id: pulumi.Input[str]
     tags: Mapping[str, str]
 
 
@@ -75,18 +74,14 @@ class Roles(pulumi.ComponentResource):
                 tags=args.tags,
                 opts=pulumi.ResourceOptions(parent=self),
             )
-            for what, role, scope in (
-                ("secret", secret_role, args.secret_vault_id),
-                ("bucket", BuiltinRole.STORAGE_BLOB_DATA_CONTRIBUTOR, args.container_id),
-            ):
-                grant(
-                    f"{name}-{purpose}-{what}",
-                    role=role,
-                    principal_id=made.principal_id,
-                    scope=scope,
-                    subscription_id=args.subscription_id,
-                    parent=self,
-                )
+            grant(
+                f"{name}-{purpose}-secret",
+                role=secret_role,
+                principal_id=made.principal_id,
+                scope=args.secret_vault_id,
+                subscription_id=args.subscription_id,
+                parent=self,
+            )
             return made
 
         # On Azure a secret without a value does not exist, so the controller makes it at its first boot: it needs the

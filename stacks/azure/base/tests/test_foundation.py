@@ -334,5 +334,5 @@ def test_existing_storage(run: Run) -> None:
     assert program.of("BlobContainer") == []
     assert [account.name for account in program.of("StorageAccount")] == ["flgpt3"]
     assert program.outputs["foundation"]["bucket_url"] == "https://companydata.blob.core.windows.net/training"
-    scope = program.one("RoleAssignment", "compute-bucket").inputs["scope"]
+    scope = program.outputs["foundation"]["container_id"]
     assert scope == f"{THEIR_STORAGE['storageAccountId']}/blobServices/default/containers/training"

@@ -49,14 +49,6 @@ subnet = ApiServerSubnet(
     ),
     in_azure,
 )
-container_id = pulumi.Output.concat(
-    f"/subscriptions/{client.subscription_id}/resourceGroups/",
-    foundation.text("data_resource_group_name"),
-    "/providers/Microsoft.Storage/storageAccounts/",
-    foundation.text("storage_account_name"),
-    "/blobServices/default/containers/",
-    foundation.text("container_name"),
-)
 identities = ClusterIdentities(
     name,
     ClusterIdentitiesArgs(
@@ -69,7 +61,7 @@ identities = ClusterIdentities(
         key_id=foundation.text("key_id"),
         disk_encryption_set_id=disk_encryption_set_id,
         kubelet_identity_id=kubelet_id,
-        container_id=container_id,
+        container_id=foundation.text("container_id"),
         tags=settings.tags,
     ),
     in_azure,

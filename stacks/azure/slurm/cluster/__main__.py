@@ -12,6 +12,7 @@ from gpu_cluster.provider import azure_provider
 from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
 from gpu_cluster.settings_cluster import load_settings
 from gpu_cluster.slurm.accounting import DATABASE_USER, Accounting, AccountingArgs
+from gpu_cluster.slurm.data_identity import DataIdentity, DataIdentityArgs
 from gpu_cluster.slurm.machine import Machine, MachineArgs
 from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
 from gpu_cluster.slurm.user_store import UserStore, UserStoreArgs
@@ -30,6 +31,17 @@ settings.users.mention_if_empty()
 user_store = UserStore(
     name,
     UserStoreArgs(vault_id=foundation.secret_vault_id, text=settings.users.text, tags=settings.tags),
+    in_azure,
+)
+data = DataIdentity(
+    name,
+    DataIdentityArgs(
+        resource_group_name=group.group_name,
+        location=settings.location,
+        subscription_id=client.subscription_id,
+        container_id=foundation.container_id,
+        tags=settings.tags,
+    ),
     in_azure,
 )
 accounting = None
@@ -82,6 +94,8 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
         # Only the controller may read the password, so only it is told where that is.
         accounting.secret_id if accounting and role == "controller" else "",
         user_store.secret_id,
+        # Nobody works on the controller.
+        "" if role == "controller" else data.identity.client_id,
     ).apply(
         lambda names: custom_data(
             environment(
@@ -94,6 +108,7 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
                 database_host=names[6],
                 database_secret_id=names[7],
                 users_id=names[8],
+                data_identity=names[9],
             ),
             scripts,
         )
@@ -117,7 +132,7 @@ controller = Machine(
     machine(
         instance_type=settings.controller_instance_type,
         private_address=foundation.controller_address,
-        identity_id=foundation.controller_identity_id,
+        identity_ids=[foundation.controller_identity_id],
         custom_data=boot_data("controller", foundation.controller_identity_client_id),
         after=[user_store.secret, *(accounting.ready if accounting else [])],
     ),
@@ -128,10 +143,10 @@ login = Machine(
     machine(
         instance_type=settings.login_instance_type,
         private_address=None,
-        identity_id=foundation.login_identity_id,
+        identity_ids=[foundation.login_identity_id, data.identity.id],
         custom_data=boot_data("login", foundation.login_identity_client_id),
         # After the controller, whose fixed address it could take otherwise.
-        after=[controller],
+        after=[controller, data.granted],
     ),
     in_azure,
 )
@@ -141,6 +156,8 @@ pulumi.export("controller_id", controller.machine_id)
 pulumi.export("login_id", login.machine_id)
 pulumi.export("secret_id", foundation.secret_id)
 pulumi.export("users_id", user_store.secret_id)
+pulumi.export("data_identity_id", data.identity.id)
+pulumi.export("data_identity_client_id", data.identity.client_id)
 pulumi.export("partition", settings.partition)
 pulumi.export("cluster_resource_group_name", group.group_name)
 pulumi.export("database_host", accounting.host if accounting else "")

@@ -50,6 +50,7 @@ boot_data = pulumi.Output.all(
     cluster.text("controller_address"),
     cluster.text("partition"),
     cluster.text("users_id"),
+    cluster.text("data_identity_client_id"),
 ).apply(
     lambda names: custom_data(
         environment(
@@ -61,6 +62,7 @@ boot_data = pulumi.Output.all(
             controller_address=names[5],
             partition=names[6],
             users_id=names[7],
+            data_identity=names[8],
         ),
         scripts,
     )
@@ -75,7 +77,7 @@ nodes = Nodes(
         scale_set_sizes=settings.scale_set_sizes,
         capacity=settings.capacity,
         subnet_id=foundation.node_subnet_id,
-        identity_id=foundation.compute_identity_id,
+        identity_ids=[foundation.compute_identity_id, cluster.text("data_identity_id")],
         identity_principal_id=foundation.compute_identity_principal_id,
         subscription_id=client.subscription_id,
         disk_encryption_set_id=foundation.disk_encryption_set_id,

@@ -149,14 +149,15 @@ def test_tags_everywhere(program: Program) -> None:
 
 
 def test_identities(program: Program) -> None:
-    """Controller, login machine and nodes have an identity each and no other one."""
+    """Controller, login machine and nodes have an identity each; where users work there is that of the data besides."""
     for machine in program.of("VirtualMachine"):
-        (identity,) = machine.inputs["identity"]["userAssignedIdentities"]
+        identity, *others = machine.inputs["identity"]["userAssignedIdentities"]
         assert identity.endswith(f"/{machine.name}")
+        assert [one.rpartition("/")[2] for one in others] == (["gpt3-data"] if machine.name == "gpt3-login" else [])
     for scale_set in program.of("VirtualMachineScaleSet"):
         assert scale_set.inputs["identity"]["type"] == "UserAssigned"
-        (identity,) = scale_set.inputs["identity"]["userAssignedIdentities"]
-        assert identity.endswith("/gpt3-compute")
+        names = [one.rpartition("/")[2] for one in scale_set.inputs["identity"]["userAssignedIdentities"]]
+        assert names == ["gpt3-compute", "gpt3-data"]
 
 
 def test_grants_are_on_single_resources(program: Program) -> None:
@@ -173,9 +174,10 @@ def test_grants_are_on_single_resources(program: Program) -> None:
     watchdog = granted.pop("watchdog-principal", set())
     metric = {f"3913510d-42f4-4e42-8a64-420c390055eb {one.name}" for one in program.of("VirtualMachineScaleSet")}
     assert granted == {
-        "principal-gpt3-controller": {f"{officer} svgpt3", f"{blobs} gpt3-data", f"{user} gpt3-accounting"},
-        "principal-gpt3-login": {f"{user} svgpt3", f"{blobs} gpt3-data"},
-        "principal-gpt3-compute": {f"{user} svgpt3", f"{blobs} gpt3-data"} | (metric if watchdog else set()),
+        "principal-gpt3-controller": {f"{officer} svgpt3", f"{user} gpt3-accounting"},
+        "principal-gpt3-login": {f"{user} svgpt3"},
+        "principal-gpt3-data": {f"{blobs} gpt3-data"},
+        "principal-gpt3-compute": {f"{user} svgpt3"} | (metric if watchdog else set()),
         "principal-gpt3-accounting": {f"{encryption} gpt3-key"},
         "principal-gpt3-flow-logs": {f"{blobs} flgpt3"},
         "principal-gpt3-storage": {f"{encryption} gpt3-key"},
@@ -235,13 +237,16 @@ def test_user_data(program: Program) -> None:
         environments[values["ROLE"]] = values
     compute, controller, login = (environments[role] for role in ("compute", "controller", "login"))
     database = {"DATABASE_HOST", "DATABASE_USER", "DATABASE_SECRET_ID"}
-    differing = {"ROLE", "IDENTITY_CLIENT_ID", *database, "SPOT", "BUSY_METRIC"}
+    differing = {"ROLE", "IDENTITY_CLIENT_ID", "DATA_IDENTITY", *database, "SPOT", "BUSY_METRIC"}
     assert {key for key in compute if compute[key] != controller[key]} <= differing
     assert {key for key in login if login[key] != controller[key]} == {
         "ROLE",
         "IDENTITY_CLIENT_ID",
+        "DATA_IDENTITY",
         "DATABASE_SECRET_ID",
     }
+    assert (controller["DATA_IDENTITY"], login["DATA_IDENTITY"]) == ("", "client-gpt3-data")
+    assert compute["DATA_IDENTITY"] == "client-gpt3-data"
     assert controller["DATABASE_HOST"] == "gpt3-accounting.mysql.database.azure.com"
     assert controller["DATABASE_SECRET_ID"] == "https://kvgpt3.vault.azure.net/secrets/gpt3-accounting-database"
     assert login["DATABASE_SECRET_ID"] == compute["DATABASE_SECRET_ID"] == compute["DATABASE_HOST"] == ""

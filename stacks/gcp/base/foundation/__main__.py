@@ -114,9 +114,6 @@ if settings.file_system is not None:
 accounts = roles.ClusterAccounts(
     "accounts", roles.ClusterAccountsArgs(cluster_name=cluster, project=place.project, services=services), in_gcp
 )
-roles.BucketAccess(
-    "bucket-access", roles.BucketAccessArgs(cluster_name=cluster, accounts=accounts, bucket_name=bucket_name), in_gcp
-)
 channels: list[pulumi.Output[str]] = []
 if settings.alert_email is not None:
     alerts = ClusterAlerts(

@@ -103,28 +103,3 @@ def machine_account(
             opts=opts,
         )
     return account
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BucketAccessArgs:
-    """Who gets access, and to what."""
-
-    cluster_name: str
-    accounts: ClusterAccounts
-    bucket_name: pulumi.Input[str]
-
-
-class BucketAccess(pulumi.ComponentResource):
-    """Rights of the machines on this cluster's bucket, on no other."""
-
-    def __init__(self, name: str, args: BucketAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:gcp:BucketAccess", name, None, opts)
-        for role, account in (("controller", args.accounts.controller), ("compute", args.accounts.compute)):
-            storage.BucketIAMMember(
-                f"{args.cluster_name}-{role}-bucket",
-                bucket=args.bucket_name,
-                role="roles/storage.objectUser",
-                member=account.member,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-        self.register_outputs({})

@@ -10,6 +10,7 @@ from gpu_cluster.identity_record import record_identity
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import gcp_provider
 from gpu_cluster.settings_cluster import ACCOUNTING_PASSWORD, config_values, read_settings
+from gpu_cluster.slurm.data_account import DataAccount, DataAccountArgs
 from gpu_cluster.slurm.database import AccountingDatabase, AccountingDatabaseArgs
 from gpu_cluster.slurm.head_machines import Head, HeadAddress, HeadMachineArgs
 from gpu_cluster.slurm.login_account import LoginAccount, LoginAccountArgs
@@ -17,7 +18,7 @@ from gpu_cluster.slurm.machine_boot import BootValues, user_data
 from gpu_cluster.slurm.secrets import ClusterSecrets, ClusterSecretsArgs
 from gpu_cluster.slurm.user_data import NO_DATABASE, read_scripts
 
-SERVICES = ("iap", "logging", "oslogin", "secretmanager")
+SERVICES = ("iamcredentials", "iap", "logging", "oslogin", "secretmanager")
 DATABASE_SERVICE = "sqladmin"
 
 settings = read_settings(config_values())
@@ -42,11 +43,19 @@ services = roles.ProjectServices(
 key = KeyUse(key_id=foundation.text("key_id"), granted=settings.grant_key_use)
 login_account = LoginAccount(
     "login-account",
-    LoginAccountArgs(
-        cluster_name=cluster, project=place.project, bucket_name=foundation.text("bucket_name"), services=services
-    ),
+    LoginAccountArgs(cluster_name=cluster, project=place.project, services=services),
     in_gcp,
 ).account
+data = DataAccount(
+    "data-account",
+    DataAccountArgs(
+        cluster_name=cluster,
+        bucket_name=foundation.text("bucket_name"),
+        machines={"login": login_account.email, "compute": foundation.text("compute_service_account_email")},
+        services=services,
+    ),
+    in_gcp,
+)
 secrets = ClusterSecrets(
     "secrets",
     ClusterSecretsArgs(
@@ -103,6 +112,7 @@ boot = BootValues(
     users_id=secrets.user_list.id,
     shared_source=foundation.text("file_system_mount_source"),
     bucket_name=foundation.text("bucket_name"),
+    data_identity=data.account.email,
     job_environment=settings.job_environment,
 )
 
@@ -126,7 +136,7 @@ def head(role: str, account_email: pulumi.Input[str], address: pulumi.Input[str]
             labels=labels,
         ),
         address=address,
-        opts=pulumi.ResourceOptions(providers=[provider], depends_on=[secrets, *services]),
+        opts=pulumi.ResourceOptions(providers=[provider], depends_on=[secrets, data, *services]),
     )
 
 
@@ -139,6 +149,7 @@ pulumi.export("controller_address", controller_address)
 pulumi.export("login_name", login.instance.name)
 pulumi.export("secret_id", secrets.slurm_key.id)
 pulumi.export("users_id", secrets.user_list.id)
+pulumi.export("data_identity", data.account.email)
 pulumi.export("partition", settings.partition)
 pulumi.export("connect", pulumi.Output.concat("gcloud compute ssh ", login.instance.name, through_proxy))
 # NAME is the user's own; the host's name is only for ssh's list of known hosts.

@@ -92,6 +92,7 @@ def make_gpu_nodes(settings: NodesSettings) -> None:
                     users_id=head.text("users_id"),
                     shared_source=foundation.text("file_system_mount_source"),
                     bucket_name=foundation.text("bucket_name"),
+                    data_identity=head.text("data_identity"),
                     job_environment=settings.job_environment,
                 ),
                 "compute",

@@ -126,6 +126,8 @@ class Answers(mocks.Mocks):
         }
         if args.typ == "gcp:projects/iAMCustomRole:IAMCustomRole":
             added["name"] = f"projects/my-training-project/roles/{inputs['roleId']}"
+        if args.typ == "gcp:serviceaccount/account:Account":
+            added["name"] = f"projects/my-training-project/serviceAccounts/{account}"
         if args.typ == "gcp:secretmanager/secret:Secret":
             return f"projects/my-training-project/secrets/{inputs['secretId']}", {**inputs, **added}
         return f"id-of-{args.name}", {**inputs, **added}

@@ -9,11 +9,12 @@ from recording import scenario
 
 CONTROLLER = "serviceAccount:gpt3-controller@my-training-project.iam.gserviceaccount.com"
 LOGIN = "serviceAccount:gpt3-login@my-training-project.iam.gserviceaccount.com"
+DATA = "serviceAccount:gpt3-data@my-training-project.iam.gserviceaccount.com"
 COMPUTE = "serviceAccount:gpt3-compute@my-training-project.iam.gserviceaccount.com"
 
 
 def test_rights_are_exactly_these(project: Path) -> None:
-    """Each machine account may write logs and metrics, use the bucket and read the secret; one may also store it."""
+    """Each machine account may write logs and metrics and read the secret; one may also store it, none the bucket."""
     recording = scenario(project)
     project_rights = {
         (one.inputs["member"], one.inputs["role"]) for one in recording.of("gcp:projects/iAMMember:IAMMember")
@@ -28,8 +29,16 @@ def test_rights_are_exactly_these(project: Path) -> None:
         for one in recording.of("gcp:storage/bucketIAMMember:BucketIAMMember")
         if "lustre" not in one.name
     }
-    machines = (CONTROLLER, COMPUTE, LOGIN)
-    assert bucket_rights == {(member, "roles/storage.objectUser", "gpt3-data") for member in machines}
+    assert bucket_rights == {(DATA, "roles/storage.objectUser", "gpt3-data")}
+    tokens = {
+        (one.inputs["member"], one.inputs["role"], one.inputs["serviceAccountId"])
+        for one in recording.of("gcp:serviceaccount/iAMMember:IAMMember")
+    }
+    account = f"projects/my-training-project/serviceAccounts/{DATA.removeprefix('serviceAccount:')}"
+    assert {one for one in tokens if one[0].startswith("serviceAccount:")} == {
+        (member, "roles/iam.workloadIdentityUser", account) for member in (LOGIN, COMPUTE)
+    }
+    assert all(role == "roles/iam.serviceAccountUser" for member, role, _ in tokens if member.startswith("group:"))
     secret_rights = {
         (one.inputs["member"], one.inputs["role"], one.inputs["secretId"])
         for one in recording.of("gcp:secretmanager/secretIamMember:SecretIamMember")

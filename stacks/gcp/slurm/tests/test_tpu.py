@@ -27,10 +27,10 @@ def test_a_slice_is_one_private_machine(project: Path) -> None:
 
 
 def test_there_is_nothing_for_gpus(project: Path) -> None:
-    """No instance group, template or placement policy, and one network alone."""
+    """No instance group, template or placement policy, one network alone, and the bucket for the slice's machines."""
     recording = sliced(project)
     kinds = {one.type for one in recording.in_layer("nodes") if one.type.startswith("gcp:")}
-    assert kinds == {VM, "gcp:projects/service:Service"}
+    assert kinds == {VM, "gcp:projects/service:Service", "gcp:storage/bucketIAMMember:BucketIAMMember"}
     assert [one.name for one in recording.of("gcp:compute/network:Network")] == ["gpt3-primary"]
     user_data = recording.one("gcp:compute/instance:Instance", "controller").inputs["metadata"]["user-data"]
     assert "CLUSTER_GPUS_PER_NODE='0'" in user_data

@@ -27,7 +27,7 @@ class MachineArgs:
     image: Image
     subnet_id: pulumi.Input[str]
     private_address: pulumi.Input[str] | None
-    identity_id: pulumi.Input[str]
+    identity_ids: Sequence[pulumi.Input[str]]
     disk_encryption_set_id: pulumi.Input[str]
     encryption_at_host: bool
     access: Access
@@ -70,7 +70,7 @@ class Machine(pulumi.ComponentResource):
             zones=[args.zone],
             hardware_profile=compute.HardwareProfileArgs(vm_size=args.instance_type),
             identity=compute.VirtualMachineIdentityArgs(
-                type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
+                type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=list(args.identity_ids)
             ),
             network_profile=compute.NetworkProfileArgs(
                 network_interfaces=[compute.NetworkInterfaceReferenceArgs(id=interface.id, primary=True)]

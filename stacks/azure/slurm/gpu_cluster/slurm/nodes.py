@@ -1,6 +1,6 @@
 """GPU nodes: one scale set is one InfiniBand domain, so a cluster is one scale set wherever that is possible."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -41,7 +41,7 @@ class NodesArgs:
     scale_set_sizes: tuple[int, ...]
     capacity: Capacity
     subnet_id: pulumi.Input[str]
-    identity_id: pulumi.Input[str]
+    identity_ids: Sequence[pulumi.Input[str]]
     identity_principal_id: pulumi.Input[str]
     subscription_id: str
     disk_encryption_set_id: pulumi.Input[str]
@@ -76,7 +76,8 @@ class Nodes(pulumi.ComponentResource):
                 upgrade_policy=compute.UpgradePolicyArgs(mode=compute.UpgradeMode.MANUAL),
                 sku=compute.SkuArgs(name=args.node_type.instance_type, tier="Standard", capacity=size),
                 identity=compute.VirtualMachineScaleSetIdentityArgs(
-                    type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
+                    type=compute.ResourceIdentityType.USER_ASSIGNED,
+                    user_assigned_identities=list(args.identity_ids),
                 ),
                 virtual_machine_profile=_profile(f"{name[:_NAME_LETTERS].rstrip('-')}-g{index}", args),
                 tags={**args.tags, **expiry},

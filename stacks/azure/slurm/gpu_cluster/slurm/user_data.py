@@ -42,6 +42,7 @@ class NodeEnvironment:
     shared_source: str
     shared_path: str
     bucket: str
+    data_identity: str = ""
     database_host: str = ""
     database_user: str = ""
     database_secret_id: str = ""

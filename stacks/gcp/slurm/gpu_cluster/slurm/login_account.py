@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import serviceaccount, storage
+from pulumi_gcp import serviceaccount
 
 from gpu_cluster.roles import machine_account
 
@@ -15,12 +15,11 @@ class LoginAccountArgs:
 
     cluster_name: str
     project: str
-    bucket_name: pulumi.Input[str]
     services: Sequence[pulumi.Resource]
 
 
 class LoginAccount(pulumi.ComponentResource):
-    """An account that writes logs and metrics and uses the cluster's bucket."""
+    """An account that writes logs and metrics."""
 
     account: serviceaccount.Account
 
@@ -28,11 +27,4 @@ class LoginAccount(pulumi.ComponentResource):
         super().__init__("gpucluster:gcp:LoginAccount", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         self.account = machine_account("login", args.cluster_name, args.project, child, args.services)
-        storage.BucketIAMMember(
-            f"{args.cluster_name}-login-bucket",
-            bucket=args.bucket_name,
-            role="roles/storage.objectUser",
-            member=self.account.member,
-            opts=child,
-        )
         self.register_outputs({"email": self.account.email})

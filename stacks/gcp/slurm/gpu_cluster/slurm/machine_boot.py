@@ -23,6 +23,7 @@ class BootValues:
     users_id: pulumi.Input[str]
     shared_source: pulumi.Input[str]
     bucket_name: pulumi.Input[str]
+    data_identity: pulumi.Input[str]
     job_environment: str
 
 
@@ -44,6 +45,7 @@ def user_data(
         users_id: str,
         shared_source: str,
         bucket_name: str,
+        data_identity: str,
         database: Database,
     ) -> str:
         environment = NodeEnvironment(
@@ -58,6 +60,8 @@ def user_data(
             shared_source=shared_source,
             shared_path=values.shared_path,
             bucket=f"gs://{bucket_name}",
+            # Nobody works on the controller.
+            data_identity="" if role == "controller" else data_identity,
             # The login machine only has to know that there is one.
             database=database if role == "controller" else Database(host=database.host),
             spot=spot,
@@ -72,5 +76,6 @@ def user_data(
         users_id=values.users_id,
         shared_source=values.shared_source,
         bucket_name=values.bucket_name,
+        data_identity=values.data_identity,
         database=database,
     ).apply(lambda known: render(**known))

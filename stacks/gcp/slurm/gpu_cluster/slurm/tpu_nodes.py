@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import tpu
+from pulumi_gcp import storage, tpu
 
 from gpu_cluster.capacity import Capacity
 from gpu_cluster.tpu_slices import TpuSlice
@@ -35,6 +35,14 @@ class TpuNodes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: TpuNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:gcp:TpuNodes", name, None, opts)
+        # On a slice no script mounts the bucket: its jobs use it as the machine.
+        storage.BucketIAMMember(
+            f"{args.cluster_name}-tpu-bucket",
+            bucket=args.bucket_name,
+            role="roles/storage.objectUser",
+            member=pulumi.Output.concat("serviceAccount:", args.account_email),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
         prefix = args.slice.accelerator_type.partition("-")[0]
         self.vm = tpu.V2Vm(
             f"{args.cluster_name}-tpu",

@@ -46,6 +46,7 @@ class NodeEnvironment:
     shared_source: str
     shared_path: str
     bucket: str
+    data_identity: str = ""
     database: Database = NO_DATABASE
     spot: bool = False
     busy_metric: bool = False
@@ -71,6 +72,7 @@ class NodeEnvironment:
             "CLUSTER_SHARED_SOURCE": self.shared_source,
             "CLUSTER_SHARED_PATH": self.shared_path,
             "CLUSTER_BUCKET": self.bucket,
+            "CLUSTER_DATA_IDENTITY": self.data_identity,
             "CLUSTER_DATABASE_HOST": self.database.host,
             "CLUSTER_DATABASE_USER": self.database.user,
             "CLUSTER_DATABASE_SECRET_ID": self.database.secret_id,
