@@ -12,7 +12,7 @@ from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.actual import compare
 from clusterwright.plan.actual_records import Actual, Comparison, Variance
 from clusterwright.plan.charges import charges
-from clusterwright.plan.money import money
+from clusterwright.plan.money import bill_money
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import on_target
 from clusterwright.pricing.book import PriceBook
@@ -85,13 +85,15 @@ def _option(name: str, found: Comparison, option: Actual) -> list[str]:
     rows = [_row(line) for line in shown]
     if rest:
         rows.append([
-            f"{len(rest)} smaller lines", money(sum(line.planned_usd for line in rest)),
-            money(sum(line.actual_usd for line in rest)), _signed(sum(line.difference_usd for line in rest)),
+            f"{len(rest)} smaller lines", bill_money(sum(line.planned_usd for line in rest)),
+            bill_money(sum(line.actual_usd for line in rest)), _signed(sum(line.difference_usd for line in rest)),
             "", "", "",
         ])  # fmt: skip
     total = option.actual_usd - option.planned_usd
     share = f" ({percent(total / option.planned_usd, digits=1, signed=True)})" if option.planned_usd else ""
-    rows.append(["all lines", money(option.planned_usd), money(option.actual_usd), _signed(total) + share, "", "", ""])
+    rows.append(
+        ["all lines", bill_money(option.planned_usd), bill_money(option.actual_usd), _signed(total) + share, "", "", ""]
+    )
     columns = [
         ("Line", "left"), ("planned", ""), ("billed", ""), ("difference", ""), ("by quantity", ""), ("by price", ""),
         ("", "left"),
@@ -125,8 +127,8 @@ def _option(name: str, found: Comparison, option: Actual) -> list[str]:
 def _row(line: Variance) -> list[str]:
     return [
         line.line,
-        money(line.planned_usd) if line.kind != "unplanned" else "–",
-        money(line.actual_usd) if line.kind != "not_billed" else "–",
+        bill_money(line.planned_usd) if line.kind != "unplanned" else "–",
+        bill_money(line.actual_usd) if line.kind != "not_billed" else "–",
         _signed(line.difference_usd),
         "" if line.quantity_usd is None else _signed(line.quantity_usd),
         "" if line.price_usd is None else _signed(line.price_usd),
@@ -136,7 +138,7 @@ def _row(line: Variance) -> list[str]:
 
 def _signed(usd: float) -> str:
     rounded = 0.0 if abs(usd) < 0.005 else usd  # noqa: PLR2004 - half a cent
-    return f"+{money(rounded)}" if rounded > 0 else money(rounded)
+    return f"+{bill_money(rounded)}" if rounded > 0 else bill_money(rounded)
 
 
 def _notes(found: Comparison) -> list[str]:

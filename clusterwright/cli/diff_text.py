@@ -18,6 +18,8 @@ _NAMES = {
 }  # fmt: skip
 #: Days that one decimal shows.
 _SHOWN_DAYS = 0.05
+#: Share of an amount below which a difference in it is left to the JSON.
+_SHOWN_SHARE = 0.001
 _WHY = ("change, alone", "where", "nodes", "days", "this run", "horizon", "NPV")
 _EMPTY = ("",) * (len(_WHY) - 2)
 
@@ -65,9 +67,18 @@ def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
         groups += [(f"{NAME_OF_TARGET[entry.target]}: cost of the horizon by category", entry.categories[:_MOST])]
         groups += [(f"{NAME_OF_TARGET[entry.target]}: bill, first {_MOST}", entry.lines[:_MOST])]
     groups.append(("Breakeven", found.breakevens))
-    told = ((title, [change for change in changes if _value(change, "before") != _value(change, "after")])
-            for title, changes in groups)  # fmt: skip
+    told = ((title, [change for change in changes if _is_visible(change)]) for title, changes in groups)
     return [(title, changes) for title, changes in told if changes]
+
+
+def _is_visible(change: Change) -> bool:
+    """Tell whether a change shows: other words, or a difference that is a tenth of a percent of the value or more.
+
+    Totals have three digits, so that a change that matters may leave both looking the same beside its difference.
+    """
+    if change.unit != "USD" or change.delta is None:
+        return _value(change, "before") != _value(change, "after")
+    return abs(change.delta) >= _SHOWN_SHARE * max(abs(float(change.before or 0.0)), abs(float(change.after or 0.0)))
 
 
 def _title(entry: TargetChange) -> str:

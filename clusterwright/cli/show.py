@@ -10,11 +10,12 @@ from typing import Any
 
 from clusterwright.cli.text_table import bold, table
 from clusterwright.plan.explained import Explanation
-from clusterwright.plan.money import money, told, told_code, told_lines
+from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
     answer_lines,
+    band_text,
     days_text,
     hardware_lines,
     layout_text,
@@ -27,8 +28,9 @@ from clusterwright.units import percent
 
 #: Of each option, what `compare --json` prints.
 COMPARED = (
-    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "horizon_usd", "horizon_usd_low",
-    "horizon_usd_high", "capex_usd", "npv_usd", "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction",
+    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high", "horizon_usd",
+    "horizon_usd_low", "horizon_usd_high", "capex_usd", "npv_usd", "npv_usd_low", "npv_usd_high", "usd_per_gpu_hour",
+    "runs_in_horizon", "busy_fraction",
     "priced_share", "horizon_priced_share",
 )  # fmt: skip
 _BAR = 24
@@ -200,6 +202,7 @@ def _assumed(plan: Plan) -> list[str]:
         f"prices of {len(names)} items: {shown}" if names else "no price: every one is documented",
         f"{len(parameters)} other values: {values}{' …' if len(parameters) > 6 else ''}",  # noqa: PLR2004
         f"prices as of {plan.as_of}; catalogue {plan.catalogue}; day band from published runs (docs/accuracy.md)",
+        band_text(plan),
     ]
 
 
@@ -218,9 +221,9 @@ def comparison_text(plan: Plan) -> str:
         rows.append(
             [
                 f"{NAME_OF_TARGET[option.target]} {option.instance}",
-                money(option.run_usd),
-                _band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
-                money(option.npv_usd),
+                money_band(option.run_usd, option.run_usd_low, option.run_usd_high),
+                money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+                money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
                 money(option.capex_usd) if option.capex_usd != 0 else "–",
                 percent(option.busy_fraction),
                 percent(option.horizon_priced_share),
@@ -229,7 +232,7 @@ def comparison_text(plan: Plan) -> str:
         )
     months = f"{plan.economics.horizon_months:.0f} months"
     columns = [
-        ("Where", "left"), ("this run", ""), (f"{months} (low–high)", ""), ("NPV", ""), ("buy now", ""), ("busy", ""),
+        ("Where", "left"), ("this run", ""), (months, ""), ("NPV", ""), ("buy now", ""), ("busy", ""),
         ("priced", ""), ("horizon consists of", "left"),
     ]  # fmt: skip
     lines = [
@@ -240,6 +243,7 @@ def comparison_text(plan: Plan) -> str:
         *_block("Work", work_text(plan)),
         "",
         table(columns, rows),
+        *_block("", band_text(plan)),
         "",
         *_breakevens(plan),
         *_findings(plan),
@@ -255,12 +259,6 @@ def _no_price(plan: Plan) -> list[str]:
         for entry in option.missing
     )
     return _block("No price", *lines) if lines else []
-
-
-def _band(value: float | None, low: float | None, high: float | None) -> str:
-    if low is None or high is None or money(low) == money(high):
-        return money(value)
-    return f"{money(value)} ({money(low)}–{money(high)})"
 
 
 def comparison_json(plan: Plan) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.input_words import input_words
-from clusterwright.plan.money import money, money_span, told_unit, told_value
+from clusterwright.plan.money import bill_money, money, money_band, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, days_text, uncapital
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, band_text, capital, days_text, uncapital
 from clusterwright.plan.work import work_text
 from clusterwright.tco.records import Parameter, PricedLine
 from clusterwright.units import percent
@@ -23,12 +23,14 @@ def comparison_markdown(plan: Plan) -> str:
         *(f"- {cell(line[:1].upper() + line[1:])}" for line in answer_lines(plan)),
         "",
         *markdown_table(
-            ("Where", "cluster", "days", "this run", months, "low to high", "NPV", "buy now", "priced from documents"),
+            ("Where", "cluster", "days", "this run", months, "NPV", "buy now", "priced from documents"),
             [_row(option) for option in plan.options],
             words=2,
         ),
         "",
         f"The same work for all: {work_text(plan)}. Prices as of {plan.as_of}.",
+        "",
+        f"{capital(band_text(plan))}.",
         *_breakevens(plan),
         *_section("Assumptions that matter", _assumptions(plan)),
         *_section("To mind", _caveats(plan)),
@@ -37,15 +39,13 @@ def comparison_markdown(plan: Plan) -> str:
 
 
 def _row(option: Option) -> list[str]:
-    low, high = option.horizon_usd_low, option.horizon_usd_high
     return [
         NAME_OF_TARGET[option.target],
         f"{option.nodes:,} × {option.instance}",
         f"{option.calendar_days:.1f}{'' if option.meets_goal else ' (misses the goal)'}",
-        money(option.run_usd),
-        money(option.horizon_usd),
-        "" if low is None or high is None else money_span(low, high),
-        money(option.npv_usd),
+        money_band(option.run_usd, option.run_usd_low, option.run_usd_high),
+        money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+        money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
         money(option.capex_usd) if option.capex_usd != 0 else "–",
         percent(option.horizon_priced_share),
     ]
@@ -74,7 +74,7 @@ def _assumptions(plan: Plan) -> list[str]:
     ]
     dearest = sorted(priced, key=lambda entry: (-entry[0], entry[2].line.sku))[:_MOST]
     prices = [
-        f"{cell(line.line.item)} ({cell(NAME_OF_TARGET[option.target])}): {cell(money(line.unit_usd))} "
+        f"{cell(line.line.item)} ({cell(NAME_OF_TARGET[option.target])}): {cell(bill_money(line.unit_usd))} "
         f"{_per(line)}, {money(usd)} of the horizon"
         for usd, option, line in dearest
     ]

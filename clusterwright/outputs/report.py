@@ -20,7 +20,7 @@ from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.money import money, told_lines
 from clusterwright.plan.owning_words import owning_text
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, capital, offload_text, term_text
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
 from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
@@ -101,6 +101,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
         ],
         "horizon": f"{plan.economics.horizon_months:.0f} months",
+        "band": band_text(plan),
         "parameters": report_tables.parameters(plan),
         "prices": [(heading(option), report_tables.prices(option, sources)) for option in plan.options],
         "sources": sources.texts,
@@ -143,8 +144,8 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
         "breakeven": Chart(
             svg=report_charts.breakeven_chart(plan, money_of.cumulative()),
             caption=(
-                "Cash paid so far, before resale; at the right the sum at the end. Bands: every "
-                "assumption at its cheap or dear end. Circles: from here on, owning has cost less. "
+                "Cash paid so far, before resale; at the right the sum at the end. Bands as "
+                "of the totals. Circles: from here on, owning has cost less. "
                 f"{percent(plan.economics.utilisation)} utilisation. {dated}"
             ),
         ),

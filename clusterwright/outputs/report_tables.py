@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from clusterwright.outputs.html_table import Cell, Table, plain
 from clusterwright.plan.input_words import input_words
-from clusterwright.plan.money import money, money_alike, money_span, told, told_code, told_unit, told_value
+from clusterwright.plan.money import bill_money, money, money_alike, money_span, told, told_code, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, data_text, days_text, layout_text
 from clusterwright.pricing.records import PricePoint
@@ -75,7 +75,7 @@ def _compared(plan: Plan, option: Option, sources: Sources, totals: Sequence[str
             text=horizon,
             detail=_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
         ),
-        Cell(text=present),
+        Cell(text=present, detail=_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high)),
         Cell(text=_NONE if option.capex_usd == 0 else money(option.capex_usd)),
         Cell(text="unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):,.2f}"),
         Cell(text=percent(option.priced_share)),
@@ -95,7 +95,7 @@ def _node_price(option: Option, sources: Sources) -> Cell:
     node = nodes[0]
     since = f"{node.basis}, {node.price_date}" if node.price_date else node.basis
     ending = {"hourly": " an hour", "monthly": " a month", "once": ""}[node.line.charge]
-    return Cell(text=f"{money(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
+    return Cell(text=f"{bill_money(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
 
 
 def _band(value: float | None, low: float | None, high: float | None) -> str:

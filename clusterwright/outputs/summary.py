@@ -1,11 +1,12 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
 from clusterwright.outputs.markdown import cell
-from clusterwright.plan.money import money, told, told_code, told_lines
+from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
     answer_lines,
+    band_text,
     capital,
     cluster_text,
     data_text,
@@ -47,7 +48,8 @@ def _comparison(plan: Plan) -> list[str]:
         hour = "unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):.2f}"
         rows.append(
             f"| {NAME_OF_TARGET[option.target]}{mark} | {cluster_text(option)} | {days_band_text(option)} "
-            f"| {money(option.run_usd)} | {money(option.horizon_usd)} "
+            f"| {money_band(option.run_usd, option.run_usd_low, option.run_usd_high)} "
+            f"| {money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high)} "
             f"| {money(option.capex_usd) if option.capex_usd else '–'} | {hour} | {percent(option.priced_share)} |"
         )
     return [*rows, *map(cell, told_lines())]
@@ -103,6 +105,7 @@ def _basis(plan: Plan) -> list[str]:
     lines = [
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
         "- Day bands come from the residuals of published runs; the median is P50, the low end P10.",
+        f"- {capital(band_text(plan))}.",
         f"- {capital(work_text(plan))}.",
         f"- {horizon}.",
     ]

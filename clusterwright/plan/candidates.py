@@ -267,6 +267,8 @@ def candidate(choice: Choice) -> Candidate:
         nodes=choice.point.nodes,
         gpus=choice.point.gpus,
         calendar_days=choice.point.calendar_days,
+        run_time_low=choice.point.calendar_days_low / choice.point.calendar_days,
+        run_time_high=choice.point.calendar_days_high / choice.point.calendar_days,
         term=choice.term,
     )
 

@@ -7,7 +7,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 _MILLION = 1e6
-_WHOLE_DOLLARS = 1e4
+#: Significant digits of what is estimated, and amounts below which they are written with cents.
+_DIGITS = 3
+_WITH_CENTS = 100.0
 #: Signs that belong to one currency alone stand for its code.
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 
@@ -41,23 +43,45 @@ def told_in(currency: Currency | None) -> Iterator[None]:
 
 
 def money(usd: float | None) -> str:
-    """Return USD as text, in the currency of `told_in`: `$2.14 M`, `$12,345`, `unknown`, `€11,431`.
+    """Return USD with three significant digits, in the currency of `told_in`: `$2.14 M`, `$12,300`, `unknown`.
 
-    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5)
-    ('$2.14 M', '$12,345', 'unknown', '$1,500 M', '-$2.50')
+    What is estimated has no more digits than that; a bill has `bill_money`.
+
+    >>> money(2_140_000), money(12_345.4), money(None), money(1.5e9), money(-2.5), money(999_600)
+    ('$2.14 M', '$12,300', 'unknown', '$1,500 M', '-$2.50', '$1.00 M')
     >>> with told_in(Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB")):
     ...     money(12_345.4), money(-2_140_000)
-    ('€11,431', '-€1.98 M')
+    ('€11,400', '-€1.98 M')
     """
     if usd is None:
         return "unknown"
-    if usd < 0:
-        return f"-{money(-usd)}"
-    sign, amount = _sign(), told(usd)
-    if amount >= _MILLION:
-        digits = 2 if amount < 100 * _MILLION else 0
-        return f"{sign}{amount / _MILLION:,.{digits}f} M"
-    return f"{sign}{amount:,.0f}" if amount >= _WHOLE_DOLLARS else f"{sign}{amount:,.2f}"
+    amount = _significant(abs(told(usd)))
+    return _signed(usd, amount, _MILLION) if amount >= _MILLION else _signed(usd, amount)
+
+
+def bill_money(usd: float | None) -> str:
+    """Return USD to the cent, in the currency of `told_in`, for what a bill charges.
+
+    >>> bill_money(1_134_171.456), bill_money(-0.5), bill_money(None)
+    ('$1,134,171.46', '-$0.50', 'unknown')
+    """
+    return "unknown" if usd is None else _amount(usd, 2)
+
+
+def _significant(amount: float) -> float:
+    """Return a positive amount rounded to three significant digits."""
+    return float(f"{amount:.{_DIGITS}g}")
+
+
+def _signed(usd: float, amount: float, unit: float = 1.0) -> str:
+    """Return a rounded amount in a unit, with the decimals that its significant digits need, at most cents."""
+    number = amount / unit
+    if unit == 1.0:
+        digits = 2 if number < _WITH_CENTS else 0
+    else:
+        digits = max(0, _DIGITS - 1 - (math.floor(math.log10(number)) if number else 0))
+    ending = "" if unit == 1.0 else " M"
+    return f"{'-' if usd < 0 and amount else ''}{_sign()}{number:,.{digits}f}{ending}"
 
 
 def small_money(usd: float | None) -> str:
@@ -70,29 +94,40 @@ def small_money(usd: float | None) -> str:
 
 
 def money_alike(amounts: Iterable[float | None]) -> list[str]:
-    """Return the USD of a column as text in one unit with the same decimals, which the largest amount decides.
+    """Return the USD of a column with three significant digits each, in one unit, which the largest amount decides.
 
     >>> money_alike([98_090_000, 100_000_000, -147_683, None])
-    ['$98.09 M', '$100.00 M', '-$0.15 M', 'unknown']
-    >>> money_alike([1_131_455.4, 518_461]), money_alike([55.04, 7])
-    (['$1,131,455', '$518,461'], ['$55.04', '$7.00'])
+    ['$98.1 M', '$100 M', '-$0.148 M', 'unknown']
+    >>> money_alike([1_131_455.4, 518_461]), money_alike([518_461, 2_040]), money_alike([55.04, 7])
+    (['$1.13 M', '$0.518 M'], ['$518,000', '$2,040'], ['$55.00', '$7.00'])
     """
     listed = list(amounts)
-    largest = max((abs(told(usd)) for usd in listed if usd is not None), default=0.0)
-    unit, ending, digits = (
-        (_MILLION, " M", 2) if largest >= 10 * _MILLION else (1.0, "", 0 if largest >= _WHOLE_DOLLARS else 2)
-    )
-    return [_amount(usd, digits, unit, ending) for usd in listed]
+    rounded = [None if usd is None else _significant(abs(told(usd))) for usd in listed]
+    unit = _MILLION if max((amount for amount in rounded if amount is not None), default=0.0) >= _MILLION else 1.0
+    return [
+        "unknown" if usd is None or amount is None else _signed(usd, amount, unit)
+        for usd, amount in zip(listed, rounded, strict=True)
+    ]
 
 
 def money_span(low: float, high: float) -> str:
     """Return two amounts in one unit, which is said once; empty where they look the same.
 
     >>> money_span(11_452_000, 22_810_000), money_span(331_942, 740_909), money_span(1.001, 1.002)
-    ('$11.45 to 22.81 M', '$331,942 to 740,909', '')
+    ('$11.5 to 22.8 M', '$332,000 to 741,000', '')
     """
     first, last = money_alike([low, high])
     return "" if first == last else f"{first.removesuffix(' M')} to {last.replace(_sign(), '')}"
+
+
+def money_band(usd: float | None, low: float | None, high: float | None) -> str:
+    """Return an amount with its band, or alone where it has none that three digits show.
+
+    >>> money_band(1_134_171, 1_049_000, 1_311_000), money_band(5e5, 5e5, 5e5), money_band(None, None, None)
+    ('$1.13 M ($1.05 to 1.31 M)', '$500,000', 'unknown')
+    """
+    span = "" if usd is None or low is None or high is None else money_span(low, high)
+    return f"{money(usd)} ({span})" if span else money(usd)
 
 
 def small_money_alike(amounts: Iterable[float | None]) -> list[str]:
@@ -107,11 +142,11 @@ def small_money_alike(amounts: Iterable[float | None]) -> list[str]:
     return [_amount(usd, digits) for usd in listed]
 
 
-def _amount(usd: float | None, digits: int, unit: float = 1.0, ending: str = "") -> str:
+def _amount(usd: float | None, digits: int) -> str:
     if usd is None:
         return "unknown"
-    number = f"{abs(told(usd)) / unit:,.{digits}f}"
-    return f"{'-' if usd < 0 and float(number.replace(',', '')) else ''}{_sign()}{number}{ending}"
+    number = f"{abs(told(usd)):,.{digits}f}"
+    return f"{'-' if usd < 0 and float(number.replace(',', '')) else ''}{_sign()}{number}"
 
 
 def currency_told() -> Currency | None:

@@ -37,6 +37,8 @@ class _Sized:
     nodes: int
     gpus: int
     calendar_days: float
+    run_time_low: float
+    run_time_high: float
     goodput: float
     kept_goodput: float | None
     spot_goodput: float | None
@@ -87,6 +89,8 @@ def _sizes(plan: Plan) -> Iterator[_Sized]:
             nodes=option.nodes,
             gpus=option.gpus,
             calendar_days=option.calendar_days,
+            run_time_low=option.calendar_days_low / option.calendar_days,
+            run_time_high=option.calendar_days_high / option.calendar_days,
             goodput=option.goodput,
             kept_goodput=option.kept_goodput,
             spot_goodput=option.spot_goodput,
@@ -112,6 +116,8 @@ def _alternatives(option: Option) -> Iterator[_Sized]:
             nodes=entry.nodes,
             gpus=entry.gpus or 0,
             calendar_days=entry.calendar_days or 0.0,
+            run_time_low=option.calendar_days_low / option.calendar_days,
+            run_time_high=option.calendar_days_high / option.calendar_days,
             goodput=entry.goodput or 0.0,
             kept_goodput=entry.kept_goodput,
             spot_goodput=entry.spot_goodput,
@@ -139,6 +145,8 @@ def _candidate(size: _Sized, key: str, term: str | None) -> Candidate:
         nodes=size.nodes,
         gpus=size.gpus,
         calendar_days=size.calendar_days * (size.goodput / useful),
+        run_time_low=size.run_time_low,
+        run_time_high=size.run_time_high,
         term=term,
     )
 

@@ -256,6 +256,8 @@ class Option:
     kept_goodput: float | None = None
     spot_goodput: float | None = None
     compute: ComputeTime | None = None
+    npv_usd_low: float | None = None
+    npv_usd_high: float | None = None
 
     @property
     def training_nodes(self) -> int:

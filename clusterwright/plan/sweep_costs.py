@@ -89,6 +89,8 @@ def _rented(
                 nodes=point.nodes,
                 gpus=point.gpus,
                 calendar_days=point.calendar_days,
+                run_time_low=point.calendar_days_low / point.calendar_days,
+                run_time_high=point.calendar_days_high / point.calendar_days,
                 term=TERM,
             ),
         )
@@ -129,6 +131,8 @@ def _bought(question: Question, point: SizedPoint) -> Candidate | str:
         nodes=point.nodes,
         gpus=point.gpus,
         calendar_days=point.calendar_days,
+        run_time_low=point.calendar_days_low / point.calendar_days,
+        run_time_high=point.calendar_days_high / point.calendar_days,
     )
 
 

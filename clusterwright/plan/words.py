@@ -1,7 +1,7 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
 from clusterwright import units
-from clusterwright.plan.money import money
+from clusterwright.plan.money import money, money_band
 from clusterwright.plan.record import Option, Plan
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Layout
@@ -17,6 +17,15 @@ SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
 #: So many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 _HOURS_A_DAY = 24
+
+
+def band_text(plan: Plan) -> str:
+    """Return what the bands of the totals contain, for the one place of an output that says so."""
+    last = f"P{plan.goals.confidence * 100:.0f}"
+    return (
+        f"bands of money: a run of P10 to {last} days with every assumed price and value at its cheap or dear end; "
+        "documented prices do not move"
+    )
 
 
 def on_target(target: str) -> str:
@@ -198,7 +207,8 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
             horizon += f" at {units.percent(plan.economics.utilisation)} utilisation"
         work = f"{runs_text(kept.runs_in_horizon, 'such run')} in {horizon} cost least"
         what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
-        lines.append(f"{work} {what}: {money(kept.horizon_usd)}, {money(kept.run_usd)} a run")
+        horizon_usd = money_band(kept.horizon_usd, kept.horizon_usd_low, kept.horizon_usd_high)
+        lines.append(f"{work} {what}: {horizon_usd}, {money(kept.run_usd)} a run")
     return tuple(lines)
 
 
@@ -223,7 +233,11 @@ def _way(plan: Plan, option: Option) -> str:
     if plan.goals.finish_within_days is not None:
         spare = plan.goals.finish_within_days - option.calendar_days
         early = f", {spare:.1f} days before the goal" if spare >= 0 else ""
-    cost = money(option.run_usd) if option.target != "onprem" else f"{money(option.capex_usd)} to buy"
+    cost = (
+        f"{money(option.capex_usd)} to buy"
+        if option.target == "onprem"
+        else money_band(option.run_usd, option.run_usd_low, option.run_usd_high)
+    )
     return f"{_verb(option)} {cluster_text(option)}{_where(option)}: {days_band_text(option)}{early}, {cost}"
 
 

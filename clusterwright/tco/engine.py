@@ -39,6 +39,7 @@ _BUSY = "tco/sql/candidate_busy.sql"
 #: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
 TABLES = (
     "work",
+    "run_time",
     "period",
     "mix_work",
     "option_work",

@@ -100,6 +100,8 @@ def candidate_row(candidate: Candidate, priced: bool) -> Row:
         "nodes": float(candidate.nodes),
         "gpus": float(candidate.gpus),
         "calendar_days": candidate.calendar_days,
+        "run_time_low": candidate.run_time_low,
+        "run_time_high": candidate.run_time_high,
         "utilisation": candidate.utilisation,
         "it_power_w": candidate.bill.it_power_w,
     }

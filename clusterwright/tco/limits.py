@@ -23,6 +23,11 @@ def check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence
     for candidate in candidates:
         if not candidate.calendar_days > 0:
             raise InputError(f"{candidate.key}: a run takes more than 0 days", help="give the calendar days of a run")
+        if not 0 < candidate.run_time_low <= 1 <= candidate.run_time_high:
+            raise InputError(
+                f"{candidate.key}: a run takes {candidate.run_time_low:g} to {candidate.run_time_high:g} of its days",
+                help="give ends of the band around 1",
+            )
         if candidate.utilisation is not None and not 0 < candidate.utilisation <= 1:
             raise InputError(
                 f"{candidate.key}: utilisation is {candidate.utilisation}", help="it must be above 0 and at most 1"

@@ -68,16 +68,16 @@ def _run_cost(candidate: Candidate, lines: Sequence[PricedLine], hours_per_month
         for entry in lines
     ]
 
-    def total(prices: Sequence[float | None]) -> float | None:
-        known = [price * unit for price, unit in zip(prices, units, strict=True) if price is not None]
+    def total(prices: Sequence[float | None], time: float = 1.0) -> float | None:
+        known = [price * unit * time for price, unit in zip(prices, units, strict=True) if price is not None]
         return None if missing else sum(known)
 
     usd = total([entry.unit_usd for entry in lines])
     documented = total([entry.unit_usd if entry.basis in {"documented", "given"} else 0.0 for entry in lines])
     return RunCost(
         run_usd=usd,
-        run_usd_low=total([entry.unit_usd_low for entry in lines]),
-        run_usd_high=total([entry.unit_usd_high for entry in lines]),
+        run_usd_low=total([entry.unit_usd_low for entry in lines], candidate.run_time_low),
+        run_usd_high=total([entry.unit_usd_high for entry in lines], candidate.run_time_high),
         usd_per_gpu_hour=None if usd is None else usd / (candidate.gpus * run_hours),
         priced_share=None if not usd or documented is None else documented / usd,
         missing=missing,

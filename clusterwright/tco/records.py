@@ -64,6 +64,7 @@ class Candidate:
         bill: everything the cluster consists of. A bill with an IT load (`it_power_w`) is owned, any other rented.
         nodes, gpus: size of the cluster.
         calendar_days: of one run of the blueprint on it.
+        run_time_low, run_time_high: ends of the band of calendar days, as shares of them, at most and at least 1.
         utilisation: share of the horizon that it works; None takes that of the economics.
         term: how its compute nodes are paid; None takes the term of the economics.
         overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
@@ -84,6 +85,8 @@ class Candidate:
     nodes: int
     gpus: int
     calendar_days: float
+    run_time_low: float = 1.0
+    run_time_high: float = 1.0
     utilisation: float | None = None
     term: str | None = None
     overrides: tuple[tuple[str, float], ...] = ()
@@ -192,7 +195,8 @@ class CandidateCost:
             cluster cannot do that work in the horizon.
         capex_usd: cash paid at the start for what is bought; 0 for rented targets.
         npv_usd: present value of the horizon's cash flow, a cost being positive.
-        *_low, *_high: with every assumption at its cheap, or at its dear end.
+        *_low, *_high: with every assumption at its cheap end and a run of the shortest time of its band, or with all at
+            the dear end and the longest.
         usd_per_gpu_hour: `run_usd` over GPUs times calendar hours of the run.
         runs_in_horizon: runs of this blueprint in the horizon, the same number for all candidates of one call.
         busy_fraction: share of the horizon that these runs take on this cluster.

@@ -11,12 +11,13 @@ cash as (
         sum(
             cash_flow.usd * case
                 when cash_flow.fixed_or_variable = 'variable' then 1.0
-                when cash_flow.held then work.busy_fraction / $utilisation
-                else work.runs * work.run_hours / ($horizon_months * $hours_per_month)
+                when cash_flow.held then work.busy_fraction * run_time.factor / $utilisation
+                else work.runs * work.run_hours * run_time.factor / ($horizon_months * $hours_per_month)
             end
         ) as usd
     from cash_flow
     inner join work on cash_flow.part_key = work.key
+    inner join run_time on cash_flow.part_key = run_time.key and cash_flow.scenario = run_time.scenario
     group by cash_flow.scenario, cash_flow.key
 )
 

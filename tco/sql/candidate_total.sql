@@ -13,11 +13,12 @@ shared_row as (
         cash_flow.usd * power(1.0 + $discount_rate, -cash_flow.month_end / 12.0) as present_usd,
         cash_flow.usd * case
             when cash_flow.fixed_or_variable = 'variable' then 1.0 / work.runs
-            when cash_flow.held then work.share_while_held
-            else work.share_while_running
+            when cash_flow.held then work.share_while_held * run_time.factor
+            else work.share_while_running * run_time.factor
         end as run_usd
     from cash_flow
     inner join work on cash_flow.part_key = work.key
+    inner join run_time on cash_flow.part_key = run_time.key and cash_flow.scenario = run_time.scenario
 )
 
 select

@@ -72,7 +72,7 @@ driver as (
         rate.scenario,
         rate.owner_key as key,
         rate.number,
-        work.busy_fraction,
+        work.busy_fraction * run_time.factor as busy_fraction,
         case owner_cost.driver
             when 'equipment_usd' then coalesce(equipment.usd, 0.0)
             when 'gpus' then work.gpus
@@ -83,6 +83,7 @@ driver as (
     from rate
     inner join owner_cost on rate.number = owner_cost.number
     inner join work on rate.owner_key = work.key
+    inner join run_time on rate.owner_key = run_time.key and rate.scenario = run_time.scenario
     left join equipment on rate.owner_key = equipment.key and rate.scenario = equipment.scenario
 ),
 

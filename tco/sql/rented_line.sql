@@ -1,11 +1,11 @@
 -- One row is one rented bill line of one candidate in one scenario: what it costs in a month after its discount, and
--- how it is paid. `held` costs run on while the cluster waits for work; nodes that are not committed are paid by the
+-- how it is paid, for runs of the scenario's time. `held` costs run on while the cluster waits for work; nodes that are not committed are paid by the
 -- hour worked. Committed nodes are paid whether they work or not; work beyond all their hours takes more of them.
 with
 tagged as (
     select
         scenario_line.*,
-        work.busy_fraction,
+        work.busy_fraction * run_time.factor as busy_fraction,
         coalesce(contract.period_months, scenario_line.term_months, $horizon_months) as period_months,
         coalesce(contract.rest, 'credited') as rest,
         coalesce(contract.source, '') as contract_source,
@@ -19,6 +19,7 @@ tagged as (
         ) as discount
     from scenario_line
     inner join work on scenario_line.key = work.key
+    inner join run_time on scenario_line.key = run_time.key and scenario_line.scenario = run_time.scenario
     left join contract on scenario_line.key = contract.key
     where scenario_line.charge in ('hourly', 'monthly')
 )

@@ -11,6 +11,8 @@ select
                 nodes double,
                 gpus double,
                 calendar_days double,
+                run_time_low double,
+                run_time_high double,
                 utilisation double,
                 it_power_w double
             )[]

@@ -394,8 +394,8 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
     assert mine.run_usd is not None
     assert mine.horizon_usd is not None
     compared = next(row for row in rows if row and row[0].startswith("On premises cheapest"))
-    assert compared[4].startswith(f"€{mine.run_usd / 1.25:,.0f}")
-    assert compared[5].startswith(f"€{mine.horizon_usd / 1.25e6:,.2f} M")
+    assert compared[4].startswith(f"€{mine.run_usd / 1.25e6:,.3f} M")
+    assert compared[5].startswith(f"€{mine.horizon_usd / 1.25e6:,.1f} M")
     yearly = next(row for row in rows if row and row[0] == "resale")
     assert yearly[-1] == f"{sum(r.usd for r in found.rows['onprem'] if r.category == 'resale') / 1.25:,.0f}"
 

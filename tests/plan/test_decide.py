@@ -227,3 +227,17 @@ def test_months_of_720_hours() -> None:
     assert after["compute"] == pytest.approx(before["compute"] * 720 / 730)
     assert after["storage"] == pytest.approx(before["storage"])
     assert shipped("economics.hours_per_month=720").economics.hours_per_month == 720
+
+
+def test_the_band_of_money_is_no_narrower_than_that_of_days() -> None:
+    """What is rented by the hour costs more the longer a run takes, in every total that is shown."""
+    for option in shipped().options:
+        if option.it_power_w is not None:
+            continue
+        days = option.calendar_days_high / option.calendar_days_low
+        assert option.run_usd_high / option.run_usd_low >= days - 1e-9  # type: ignore[operator]
+        nodes = {entry.category: entry.usd for entry in option.horizon_breakdown}["compute"]
+        for name in ("horizon_usd", "npv_usd"):
+            low, high = getattr(option, f"{name}_low"), getattr(option, f"{name}_high")
+            share = nodes / (option.horizon_usd or 1.0)
+            assert high - low >= share * getattr(option, name) * (days - 1) * 0.8

@@ -55,6 +55,40 @@ def test_rented_horizon(book: PriceBook) -> None:
     assert result.horizon_usd == pytest.approx(16 * 55.04 * 0.5 * 36 * 730 + 72000 * 0.145 * 36)
 
 
+def test_the_band_of_days_is_in_every_total_of_what_is_rented(book: PriceBook) -> None:
+    """At documented prices the band of the run, the horizon and the present value is that of the days."""
+    nodes = line("aws/p5.48xlarge", quantity=16.0, region="us-east-1")
+    asked = candidate("aws/16", nodes, run_time_low=0.9, run_time_high=1.25)
+    result, plain = (_one(book, bare(), entry) for entry in (asked, candidate("aws/16", nodes)))
+    for name in ("run_usd", "horizon_usd", "npv_usd"):
+        base = getattr(plain, name)
+        found = [getattr(result, f"{name}{end}") for end in ("_low", "", "_high")]
+        assert found == pytest.approx([0.9 * base, base, 1.25 * base])
+        assert getattr(plain, f"{name}_low") == getattr(plain, f"{name}_high") == pytest.approx(base)
+
+
+def test_what_stands_between_runs_is_paid_by_the_month_however_long_they_take(book: PriceBook) -> None:
+    """Storage of the horizon does not follow the days; the share of it that falls on one run does."""
+    asked = candidate("aws/16", stored("aws/fsx-lustre-ssd-125", 72000.0, "us-east-1"), run_time_high=1.25)
+    result = _one(book, bare(), asked)
+    assert result.horizon_usd_high == pytest.approx(result.horizon_usd)
+    assert result.run_usd_high == pytest.approx(1.25 * result.run_usd)
+
+
+def test_a_committed_node_that_has_no_hours_left_is_rented_for_longer(book: PriceBook) -> None:
+    """A commitment pays all its hours, so that only runs beyond them cost more."""
+    found = [_one(book, bare(utilisation=share), p5(term="reserved_3y", run_time_high=1.25)) for share in (0.5, 1.0)]
+    assert found[0].horizon_usd_high == pytest.approx(found[0].horizon_usd)
+    assert found[1].horizon_usd_high == pytest.approx(1.25 * found[1].horizon_usd)
+
+
+@pytest.mark.parametrize("ends", [{"run_time_low": 1.1}, {"run_time_high": 0.9}, {"run_time_low": 0.0}])
+def test_a_band_of_days_that_is_not_around_them_is_refused(book: PriceBook, ends: dict[str, float]) -> None:
+    """The ends hold the days between them."""
+    with pytest.raises(InputError, match="of its days"):
+        _one(book, bare(), p5(**ends))
+
+
 def test_owned_run_is_its_share_of_the_life(book: PriceBook) -> None:
     """An owned run takes its share of the hours worked of the horizon's cost: half as busy, twice as dear."""
     asked = candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0)

@@ -83,6 +83,11 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
     if "work" in tables:
         connection.execute("create or replace table mix_work (key varchar, part_key varchar, work_share double)")
         connection.execute(f"create table option_work as {statement('tco/sql/option_work.sql')}")
+        if "run_time" not in tables:
+            connection.execute(
+                "create table run_time as select key, unnest(['low', 'base', 'high']) as scenario, 1.0 as factor"
+                " from work"
+            )
     for name in before:
         text = statement(f"tco/sql/{name}.sql")
         used = {key: value for key, value in parameters.items() if f"${key}" in text}
@@ -257,6 +262,23 @@ def test_candidate_total() -> None:
         "horizon_priced_share": pytest.approx(1020 / 1191),
         "run_priced_share": pytest.approx(101 / (101 + 5 + 12.1)),
     }
+
+
+def test_a_run_of_another_time_takes_its_share() -> None:
+    """What is paid by the hour is longer in the cash flow; of what is held, a longer run takes more."""
+    flow = [
+        _amount("mine", 12, "energy", 60.0, held=True, fixed_or_variable="variable", scenario="high"),
+        _amount("mine", 12, "space", 100.0, held=True, scenario="high"),
+        _amount("mine", 12, "storage", 20.0, scenario="high"),
+    ]
+    times = [{"key": "mine", "scenario": "high", "factor": 1.2}]
+    (row,) = _run(
+        "tco/sql/candidate_total.sql",
+        {"cash_flow": flow, "work": [_work("mine", owned=True)], "run_time": times},
+        discount_rate=0.0,
+    )
+    assert row["run_usd"] == pytest.approx(60 / 10 + 100 * 0.1 * 1.2 + 20 * 0.05 * 1.2)
+    assert row["horizon_usd"] == 180.0
 
 
 def test_category_total() -> None:
