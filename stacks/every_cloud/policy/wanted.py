@@ -5,7 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from rule import UNKNOWN, Rule
+from rule import PLACEMENT, UNKNOWN, Rule
+
+#: Rules that several clouds have rows of: what each is about for people, and under which subject it is reported.
+COMMON: Mapping[str, tuple[str, str]] = {
+    "compact-placement": ("Nodes stand close to each other.", PLACEMENT),
+    "database-over-tls": ("Connections to the database are encrypted.", ""),
+    "gpu-nodes-are-tainted": ("Only jobs with GPUs run on GPU nodes.", ""),
+    "images-have-a-driver": ("Nodes boot with their accelerators' driver.", ""),
+    "nodes-stay-under-jobs": ("Nothing but a failure takes a node from a job.", ""),
+    "pods-have-addresses": ("The number of pods of a node is chosen.", ""),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -13,7 +23,8 @@ class Wanted:
     """One value that every resource of a type has to have.
 
     Attributes:
-        name, description, about: as those of a rule; rows of one name are one rule.
+        name, description, about: as those of a rule; rows of one name are one rule, which the first of them
+            describes, or `COMMON` where several clouds have it.
         type: the resource's token.
         path: of the input, by dots; a list on the way stands for each of its entries.
         pattern: what the value, as text, has to match as a whole; truth values are `true` and `false`.
@@ -24,11 +35,11 @@ class Wanted:
     """
 
     name: str
-    description: str
     type: str
     path: str
     pattern: str
     message: str
+    description: str = ""
     absent: bool = False
     some: bool = False
     when: tuple[tuple[str, str], ...] = ()
@@ -87,8 +98,9 @@ def messages(row: Wanted, inputs: Mapping[str, Any]) -> list[str]:
 def rules_of(rows: Sequence[Wanted]) -> tuple[Rule, ...]:
     """The rules that rows stand for, one for each name."""
     return tuple(
-        Rule(name=name, description=of_name[0].description, check=_checking(of_name), about=of_name[0].about)
+        Rule(name=name, description=description, check=_checking(of_name), about=about)
         for name, of_name in _by_name(rows).items()
+        for description, about in [COMMON.get(name) or (of_name[0].description, of_name[0].about)]
     )
 
 

@@ -248,13 +248,13 @@ def way_out(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
 
 def machines_stay(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
     """A single machine is not replaced, or stopped, because its user data changed: the queue would be lost."""
-    # The engine shows outputs here: a provider may fill in the form of the two that the program left out.
+    # The engine shows outputs here, so that it cannot be told in which form the program gave them: both are ignored.
     forms = ("userData", "userDataBase64")
     return [
-        (one.urn, "is replaced or stopped when its user data changes: ignore changes of it")
+        (one.urn, "is replaced or stopped when its user data changes: ignore changes of userData and userDataBase64")
         for one in resources
         if one.type == "aws:ec2/instance:Instance"
-        if any(one.inputs.get(form) for form in forms) and not any(form in one.ignores for form in forms)
+        if any(one.inputs.get(form) for form in forms) and not all(form in one.ignores for form in forms)
     ]
 
 

@@ -1,20 +1,17 @@
 """Values that resources of this cloud have to have; the figures and names are those of AWS's own documentation."""
 
-from rule import PLACEMENT, PROTECTION
+from rule import PROTECTION
 from wanted import Wanted
 
 VPC = "aws:ec2/vpc:Vpc"
 EKS = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
-_NAMES = "Machines find AWS's services by name."
-_WAITS = "`up` ends when the nodes are there."
-_ACCESS = "Access to Kubernetes is granted by the API alone."
 
 VALUES: tuple[Wanted, ...] = (
     Wanted(
         name="names-resolve",
-        description=_NAMES,
+        description="Machines find AWS's services by name.",
         type=VPC,
         path="enableDnsHostnames",
         pattern="true",
@@ -22,7 +19,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="names-resolve",
-        description=_NAMES,
         type=VPC,
         path="enableDnsSupport",
         pattern="true",
@@ -31,7 +27,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="names-resolve",
-        description=_NAMES,
         type="aws:ec2/vpcEndpoint:VpcEndpoint",
         path="privateDnsEnabled",
         pattern="true",
@@ -40,7 +35,7 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="capacity-is-waited-for",
-        description=_WAITS,
+        description="`up` ends when the nodes are there.",
         type="aws:autoscaling/group:Group",
         path="waitForCapacityTimeout",
         # 0 turns the waiting off; left out it is 10 minutes.
@@ -50,16 +45,13 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="compact-placement",
-        description="Nodes stand close to each other.",
         type="aws:ec2/placementGroup:PlacementGroup",
         path="strategy",
         pattern="cluster",
         message="strategy is {value}: EFA needs cluster",
-        about=PLACEMENT,
     ),
     Wanted(
         name="images-have-a-driver",
-        description="Nodes boot with their accelerator's driver.",
         type=NODE_GROUP,
         path="amiType",
         pattern=".*(NVIDIA|NEURON).*|CUSTOM",
@@ -69,7 +61,7 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="access-by-the-api",
-        description=_ACCESS,
+        description="Access to Kubernetes is granted by the API alone.",
         type=EKS,
         path="accessConfig.authenticationMode",
         pattern="API",
@@ -111,7 +103,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="links-keep-data",
-        description="Links between bucket and file system delete nothing on the other side.",
         type="aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
         path="s3.autoExportPolicy.events",
         pattern="NEW|CHANGED",
@@ -120,7 +111,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="nodes-stay-under-jobs",
-        description="Nothing but a failure takes a node from a job.",
         type="aws:autoscaling/group:Group",
         path="suspendedProcesses",
         pattern="AZRebalance",
@@ -129,7 +119,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="nodes-stay-under-jobs",
-        description="Nothing but a failure takes a node from a job.",
         type="aws:autoscaling/group:Group",
         path="maxInstanceLifetime",
         pattern="0",
@@ -154,7 +143,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="gpu-nodes-are-tainted",
-        description="Only jobs with GPUs run on GPU nodes.",
         type=NODE_GROUP,
         path="taints.effect",
         pattern="NO_SCHEDULE|NO_EXECUTE",

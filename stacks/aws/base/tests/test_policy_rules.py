@@ -11,9 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
 
+from row_cases import never_broken, never_met
 from rule import UNKNOWN, Registered, Rule
 from rules import RULES, STACK_RULES
 from wanted_kubernetes import KUBERNETES
+from wanted_values import VALUES
 
 BY_NAME: dict[str, Rule] = {rule.name: rule for rule in RULES}
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
@@ -78,6 +80,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "tags": [{"key": "gpu-cluster", "value": "gpt3", "propagateAtLaunch": True}],
         "waitForCapacityTimeout": "30m",
         "suspendedProcesses": ["ReplaceUnhealthy", "AZRebalance"],
+        "maxInstanceLifetime": 0.0,
     },
     VPC: {"enableDnsHostnames": True, "enableDnsSupport": True},
     ENDPOINT: {"vpcEndpointType": "Interface", "privateDnsEnabled": True},
@@ -283,6 +286,12 @@ def test_every_rule_is_broken_once() -> None:
     assert len(BY_NAME) == len(RULES)
 
 
+def test_every_row_is_broken_and_met() -> None:
+    """Of each row of the tables there is a case that it has to notice, and one that is right."""
+    assert never_broken(VALUES, [(token, changed(token, path, value)) for token, path, value, _ in BAD]) == []
+    assert never_met(VALUES, list(GOOD.items())) == []
+
+
 def registered(name: str, type_: str, inputs: dict[str, Any] | None = None, **behind: str) -> Registered:
     """A resource whose inputs are made of outputs of others; what holds data is protected."""
     return Registered(
@@ -357,11 +366,3 @@ def test_conditions_of_every_kind() -> None:
         )
     }
     assert rule.check(token, denied) == ["aws:SecureTransprt is no key of conditions: it is never met"]
-
-
-def test_a_machine_ignores_changes_of_its_user_data() -> None:
-    """The form that the provider fills in, beside the one that the program gives and ignores, is no mistake."""
-    shown = {"userDataBase64": "IyEvYmluL3No", "userData": "filled-in"}
-    machine = replace(registered("machine", "aws:ec2/instance:Instance", shown), ignores=("userDataBase64",))
-    assert ("machines-stay", "machine") not in said_of_stack(machine)
-    assert ("machines-stay", "machine") in said_of_stack(replace(machine, ignores=()))

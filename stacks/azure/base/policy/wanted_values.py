@@ -13,7 +13,6 @@ _ACCELERATED = "Standard_N.*"
 VALUES: tuple[Wanted, ...] = (
     Wanted(
         name="images-have-a-driver",
-        description="Nodes boot with their accelerator's driver.",
         type=SCALE_SET,
         path="virtualMachineProfile.storageProfile.imageReference.publisher",
         pattern="(?i)(?!canonical$|debian$|redhat$|suse$|openlogic$|almalinux$|resf$|microsoft-?windows.*$|oracle$).*",
@@ -23,7 +22,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="images-have-a-driver",
-        description="Nodes boot with their accelerator's driver.",
         type=POOL,
         path="gpuProfile.driver",
         pattern="Install",
@@ -41,7 +39,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="pods-have-addresses",
-        description="The number of pods of a node is chosen.",
         type=POOL,
         path="maxPods",
         pattern="[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|250",
@@ -49,7 +46,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="pods-have-addresses",
-        description="The number of pods of a node is chosen.",
         type=CLUSTER,
         path="agentPoolProfiles.maxPods",
         pattern="[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|250",
@@ -74,7 +70,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="access-by-roles",
-        description="Access to Kubernetes is granted by roles of Azure.",
         type=CLUSTER,
         path="enableRBAC",
         pattern="true",
@@ -98,7 +93,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="storage-over-tls",
-        description="Objects travel encrypted, and no shared key opens them.",
         type="azure-native:storage:StorageAccount",
         path="allowSharedKeyAccess",
         pattern="false",
@@ -107,7 +101,6 @@ VALUES: tuple[Wanted, ...] = (
     *(
         Wanted(
             name="database-over-tls",
-            description="Connections to the database are encrypted.",
             type=MYSQL_VALUE,
             path="value",
             pattern=pattern,
@@ -130,7 +123,6 @@ VALUES: tuple[Wanted, ...] = (
     *(
         Wanted(
             name="nodes-stay-under-jobs",
-            description="Nothing but a failure takes a node from a job.",
             type=kind,
             path=path,
             pattern=pattern,
@@ -145,7 +137,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="gpu-nodes-are-tainted",
-        description="Only jobs with GPUs run on GPU nodes.",
         type=POOL,
         path="nodeTaints",
         pattern=".*:(NoSchedule|NoExecute)",

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from recording import Program
+from row_cases import never_broken, never_met
 from rules import RULES
 from wanted_kubernetes import KUBERNETES as OF_KUBERNETES
+from wanted_values import VALUES
 
 Run = Callable[..., Program]
 
@@ -266,6 +268,7 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
 RIGHT: list[tuple[str, dict[str, Any]]] = [
     (SCALE_SET, SET),
     (SCALE_SET, with_image(MARKETPLACE)),
+    ("azure-native:containerservice:AgentPool", {**POOL, "enableAutoScaling": False}),
     ("azure-native:storage:StorageAccount", ACCOUNT),
     ("azure-native:keyvault:Vault", VAULT),
     ("azure-native:dbformysql:Server", DATABASE),
@@ -298,3 +301,9 @@ def test_every_rule_is_in_the_table() -> None:
     """A rule that nothing violates here, or in test_policy_kubernetes.py, might notice nothing at all."""
     noticed = {message.partition(":")[0] for kind, inputs, _ in VIOLATIONS for message in messages(kind, inputs)}
     assert noticed == {rule.name for rule in RULES} - {row.name for row in OF_KUBERNETES}
+
+
+def test_every_row_is_broken_and_met() -> None:
+    """Of each row of the tables there is a case that it has to notice, and one that is right."""
+    assert never_broken(VALUES, [(kind, inputs) for kind, inputs, _ in VIOLATIONS]) == []
+    assert never_met(VALUES, RIGHT) == []

@@ -82,17 +82,6 @@ def _private_bucket(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
-def _safe_database(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
-    if kind != DATABASE:
-        return []
-    settings, found = mapping(inputs.get("settings")), list[str]()
-    if mapping(settings.get("ipConfiguration")).get("sslMode") in (None, "ALLOW_UNENCRYPTED_AND_ENCRYPTED"):
-        found.append("takes connections in plain text: set sslMode to ENCRYPTED_ONLY")
-    if mapping(settings.get("backupConfiguration")).get("enabled") is not True:
-        found.append("has no backups: set backupConfiguration.enabled to true")
-    return found
-
-
 def _labels(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     path = LABELLED.get(kind)
     if path is None:
@@ -120,6 +109,5 @@ RULES: Sequence[Rule] = (
         check=_in_one_region,
     ),
     Rule(name="kept-objects", description="No rule deletes objects that are in use.", check=_kept_objects),
-    Rule(name="safe-database", description="The database has TLS and backups.", check=_safe_database),
     Rule(name="labels", description="What is billed carries the cluster's name and its layer.", check=_labels),
 )

@@ -1,6 +1,6 @@
 """Values that resources of this cloud have to have; the figures and names are those of Google Cloud's documentation."""
 
-from rule import PLACEMENT, PROTECTION
+from rule import PROTECTION
 from wanted import Wanted
 
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
@@ -17,7 +17,6 @@ _PLAIN_SYSTEMS = (
 VALUES: tuple[Wanted, ...] = (
     Wanted(
         name="images-have-a-driver",
-        description="Nodes boot with their GPUs' driver.",
         type=TEMPLATE,
         path="disks.sourceImage",
         pattern=rf"(?!(.*/)?({_PLAIN_SYSTEMS})-cloud/).*",
@@ -26,7 +25,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="images-have-a-driver",
-        description="Nodes boot with their GPUs' driver.",
         type=POOL,
         path="nodeConfig.guestAccelerators.gpuDriverInstallationConfig.gpuDriverVersion",
         pattern="DEFAULT|LATEST",
@@ -48,7 +46,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="pods-have-addresses",
-        description="The number of pods of a node is chosen.",
         type=CLUSTER,
         path="defaultMaxPodsPerNode",
         pattern="[89]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-6]",
@@ -57,7 +54,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="pods-have-addresses",
-        description="The number of pods of a node is chosen.",
         type=POOL,
         path="maxPodsPerNode",
         pattern="[89]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-6]",
@@ -66,33 +62,27 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="compact-placement",
-        description="Nodes stand close to each other.",
         type="gcp:compute/resourcePolicy:ResourcePolicy",
         path="groupPlacementPolicy.collocation",
         pattern="COLLOCATED",
         when=(("groupPlacementPolicy.collocation", ".*"),),
         message="collocation is {value}: nodes are spread",
-        about=PLACEMENT,
     ),
     Wanted(
         name="compact-placement",
-        description="Nodes stand close to each other.",
         type="gcp:compute/resourcePolicy:ResourcePolicy",
         path="groupPlacementPolicy.availabilityDomainCount",
         pattern="1",
         absent=True,
         message="availabilityDomainCount is {value}: nodes are spread",
-        about=PLACEMENT,
     ),
     Wanted(
         name="compact-placement",
-        description="Nodes stand close to each other.",
         type=POOL,
         path="placementPolicy.type",
         pattern="COMPACT",
         absent=True,
         message="placementPolicy.type is {value}: nodes are spread",
-        about=PLACEMENT,
     ),
     Wanted(
         name="services-by-private-ways",
@@ -115,7 +105,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="kubernetes-by-identity",
-        description="Nobody gets a certificate that cannot be taken back.",
         type=CLUSTER,
         path="enableLegacyAbac",
         pattern="false",
@@ -124,7 +113,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="kubernetes-by-identity",
-        description="Nobody gets a certificate that cannot be taken back.",
         type=CLUSTER,
         path="enableShieldedNodes",
         pattern="true",
@@ -133,11 +121,18 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="database-over-tls",
-        description="Connections to the database are encrypted.",
         type=DATABASE,
         path="settings.ipConfiguration.sslMode",
         pattern="ENCRYPTED_ONLY|TRUSTED_CLIENT_CERTIFICATE_REQUIRED",
-        message="sslMode is {value}",
+        message="sslMode is {value}: connections in plain text are taken; set ENCRYPTED_ONLY",
+    ),
+    Wanted(
+        name="database-has-backups",
+        description="A lost database can be restored.",
+        type=DATABASE,
+        path="settings.backupConfiguration.enabled",
+        pattern="true",
+        message="backupConfiguration.enabled is {value}: there are no backups",
     ),
     *(
         Wanted(
@@ -157,7 +152,6 @@ VALUES: tuple[Wanted, ...] = (
     *(
         Wanted(
             name="nodes-stay-under-jobs",
-            description="Nothing but a failure takes a node from a job.",
             type=kind,
             path=path,
             pattern=pattern,
@@ -171,7 +165,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="nodes-stay-under-jobs",
-        description="Nothing but a failure takes a node from a job.",
         type=POOL,
         path="management.autoUpgrade",
         pattern="false",
@@ -180,7 +173,6 @@ VALUES: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="gpu-nodes-are-tainted",
-        description="Only jobs with GPUs run on GPU nodes.",
         type=POOL,
         path="nodeConfig.taints.effect",
         pattern="NO_SCHEDULE|NO_EXECUTE",

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from row_cases import never_broken, never_met
 from rules import RULES
 from wanted_kubernetes import KUBERNETES
+from wanted_values import VALUES
 
 INSTANCE = "gcp:compute/instance:Instance"
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
@@ -67,6 +69,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "defaultMaxPodsPerNode": 32.0,  # as the engine hands numbers over
         "masterAuth": {"clientCertificateConfig": {"issueClientCertificate": False}},
         "enableShieldedNodes": True,
+        "enableLegacyAbac": False,
         "releaseChannel": {"channel": "EXTENDED"},
         "databaseEncryption": {"state": "ENCRYPTED"},
         "workloadIdentityConfig": {"workloadPool": "p.svc.id.goog"},
@@ -127,6 +130,16 @@ def pool_with(name: str, value: Any) -> dict[str, Any]:
     """The change of a node pool to one with another value of its accelerators."""
     config = GOOD[POOL]["nodeConfig"]
     return {"nodeConfig": {**config, "guestAccelerators": [{**config["guestAccelerators"][0], name: value}]}}
+
+
+# As their names say it: a3-highgpu-1g and so on.
+GPUS_OF_A_TYPE = (1, 2, 4, 8, 16)
+
+
+def pool_of(gpus: int, asked: int) -> dict[str, Any]:
+    """The change of a node pool to a type of some GPUs, of which so many are asked for."""
+    config = pool_with("count", float(asked))["nodeConfig"]
+    return {"nodeConfig": {**config, "machineType": f"a2-highgpu-{gpus}g"}}
 
 
 # Rule, type, what is changed, part of the message.
@@ -206,8 +219,9 @@ BAD: list[tuple[str, str, dict[str, Any], str]] = [
     ("closed-kubernetes-nodes", CLUSTER, {"workloadIdentityConfig": {}}, "rights of their"),
     ("closed-kubernetes-nodes", POOL, {"nodeConfig": {}}, "bootDiskKmsKey"),
     ("closed-kubernetes-nodes", POOL, {"networkConfig": {}}, "enablePrivateNodes"),
-    ("safe-database", DATABASE, {"settings": {"backupConfiguration": {"enabled": True}}}, "plain text"),
-    ("safe-database", DATABASE, {"settings": {"ipConfiguration": {"sslMode": "ENCRYPTED_ONLY"}}}, "no backups"),
+    ("database-over-tls", DATABASE, {"settings": {"backupConfiguration": {"enabled": True}}}, "sslMode is left out"),
+    ("database-has-backups", DATABASE, {"settings": {}}, "backupConfiguration.enabled is left out"),
+    ("database-has-backups", DATABASE, {"settings": {"backupConfiguration": {"enabled": False}}}, "enabled is false"),
     ("labels", TEMPLATE, {"labels": {"layer": "nodes"}}, "no label gpu-cluster"),
     ("labels", DATABASE, {"settings": {}}, "no label layer"),
     ("named-people", "gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers", "role": "r"}, "allUsers"),
@@ -225,6 +239,7 @@ BAD: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     ("images-have-a-driver", POOL, pool_with("gpuDriverInstallationConfig", {"gpuDriverVersion": "x"}), "no driver"),
     ("every-gpu", POOL, pool_with("count", 4.0), "guestAccelerators.count is 4, the machine type has 8"),
+    *(("every-gpu", POOL, pool_of(count, count - 1), f"the machine type has {count}") for count in GPUS_OF_A_TYPE),
     ("pods-have-addresses", CLUSTER, {"defaultMaxPodsPerNode": None}, "defaultMaxPodsPerNode is left out"),
     ("pods-have-addresses", CLUSTER, {"defaultMaxPodsPerNode": 257.0}, "defaultMaxPodsPerNode is 257"),
     ("pods-have-addresses", POOL, {"maxPodsPerNode": 7.0}, "maxPodsPerNode is 7"),
@@ -287,6 +302,14 @@ def test_each_violation_is_noticed(rule: str, kind: str, changes: dict[str, Any]
     """The rule that is named says what is wrong."""
     messages = said(kind, {**GOOD.get(kind, {}), **changes}).get(rule, [])
     assert any(message in one for one in messages), messages
+
+
+def test_every_row_is_broken_and_met() -> None:
+    """Of each row of the tables there is a case that it has to notice, and one that is right."""
+    right = [*GOOD.items(), *((POOL, {**GOOD[POOL], **pool_of(count, count)}) for count in GPUS_OF_A_TYPE)]
+    assert never_met(VALUES, right) == []
+    assert [message for kind, inputs in right for message in said(kind, inputs)] == []
+    assert never_broken(VALUES, [(kind, {**GOOD.get(kind, {}), **changes}) for _, kind, changes, _ in BAD]) == []
 
 
 def test_every_rule_is_tested() -> None:

@@ -75,7 +75,7 @@ class Machine(pulumi.ComponentResource):
                 parent=self,
                 # cloud-init runs once, so new user-data would only stop and start the machine; and an interface is
                 # attached to one machine at a time, so a replacement can come only after it is gone.
-                ignore_changes=["user_data_base64", *args.image_changes_to_ignore],
+                ignore_changes=["user_data", "user_data_base64", *args.image_changes_to_ignore],
                 delete_before_replace=True,
                 depends_on=args.after,
             ),

@@ -1,0 +1,119 @@
+"""The policy pack's rules of a whole stack: a right one passes, and each mistake is named."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rule import Registered
+from rules import STACK_RULES
+from stack_cases import resource, said, with_inputs, without
+
+GROUP = "azure-native:network:NetworkSecurityGroup"
+NODES, LUSTRE = "10.40.0.0/20", "10.40.16.0/24"
+
+
+def opening(name: str, direction: str, ends: tuple[str, str], ports: Sequence[str], order: int) -> dict[str, Any]:
+    """A rule of a group that lets something through, from one end to the other."""
+    source, target = ends
+    return {
+        "name": name, "priority": float(order), "direction": direction, "access": "Allow", "protocol": "*",
+        "sourceAddressPrefix": source, "destinationAddressPrefix": target, "destinationPortRanges": list(ports),
+    }  # fmt: skip
+
+
+def closing(direction: str) -> dict[str, Any]:
+    """A group's last rule."""
+    last = opening("nothing-else", direction, ("*", "*"), ("*",), 4096)
+    return {**last, "access": "Deny"}
+
+
+PORTS = ("988", "1019-1023")
+NODE_RULES = [
+    opening("within", "Inbound", (NODES, NODES), ("*",), 100),
+    opening("within-out", "Outbound", (NODES, NODES), ("*",), 100),
+    opening("lustre", "Inbound", (LUSTRE, NODES), PORTS, 110),
+    opening("lustre-out", "Outbound", (NODES, LUSTRE), PORTS, 110),
+    closing("Inbound"), closing("Outbound"),
+]  # fmt: skip
+SERVER_RULES = [
+    opening("clients", "Inbound", (NODES, LUSTRE), PORTS, 100),
+    opening("clients-out", "Outbound", (LUSTRE, NODES), PORTS, 100),
+    opening("within", "Inbound", (LUSTRE, LUSTRE), PORTS, 110),
+    opening("within-out", "Outbound", (LUSTRE, LUSTRE), PORTS, 110),
+    closing("Inbound"), closing("Outbound"),
+]  # fmt: skip
+SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
+STACK: Sequence[Registered] = (
+    resource("network", "azure-native:network:VirtualNetwork"),
+    resource("data", "azure-native:resources:ResourceGroup", {"tags": {"layer": "foundation"}}),
+    resource("lock", "azure-native:authorization:ManagementLockByScope", scope="data"),
+    resource("node-rules", GROUP, {"securityRules": NODE_RULES}),
+    resource("server-rules", GROUP, {"securityRules": SERVER_RULES}),
+    resource("node-subnet", "azure-native:network:Subnet", {"addressPrefix": NODES}, networkSecurityGroup="node-rules"),
+    resource(
+        "lustre-subnet", "azure-native:network:Subnet", {"addressPrefix": LUSTRE}, networkSecurityGroup="server-rules"
+    ),
+    resource(
+        "shared",
+        "azure-native:storagecache:AmlFilesystem",
+        protect=True,
+        filesystemSubnet="lustre-subnet",
+        resourceGroupName="data",
+    ),
+    resource("zone", "azure-native:privatedns:PrivateZone"),
+    resource("link", "azure-native:privatedns:VirtualNetworkLink", privateZoneName="zone"),
+    resource("nodes", SCALE_SET, {"singlePlacementGroup": True}, virtualMachineProfile="node-subnet"),
+)
+
+
+def ruled(urn: str, rules: Sequence[dict[str, Any]], *left_out: str) -> list[Registered]:
+    """The stack with a group that lacks some of its rules."""
+    return with_inputs(STACK, urn, securityRules=[one for one in rules if one["name"] not in left_out])
+
+
+BROKEN: list[tuple[str, str, Sequence[Registered]]] = [
+    ("nodes-reach-each-other", "node-rules", ruled("node-rules", NODE_RULES, "within")),
+    ("nodes-reach-each-other", "node-rules", ruled("node-rules", NODE_RULES, "within-out")),
+    (
+        "nodes-reach-each-other",
+        "node-rules",
+        ruled("node-rules", [{**one, "protocol": "Tcp"} if one["name"] == "within" else one for one in NODE_RULES]),
+    ),
+    *(
+        ("lustre-is-let-through", group, ruled(group, rules, name))
+        for group, rules, names in (
+            ("node-rules", NODE_RULES, ("lustre", "lustre-out")),
+            ("server-rules", SERVER_RULES, ("clients", "clients-out", "within", "within-out")),
+        )
+        for name in names
+    ),
+    (
+        "lustre-is-let-through",
+        "server-rules",
+        ruled(
+            "server-rules", [opening("first", "Inbound", (NODES, LUSTRE), ("1019-1023",), 90), *SERVER_RULES], "clients"
+        ),
+    ),
+    ("one-infiniband-domain", "nodes", with_inputs(STACK, "nodes", proximityPlacementGroup={"id": "near"})),
+    ("names-resolve", "zone", without(STACK, "link")),
+    ("data-is-locked", "data", without(STACK, "lock")),
+    ("data-is-protected", "shared", [replace(one, protect=False) for one in STACK]),
+]
+
+
+def test_a_right_stack_passes() -> None:
+    """With all of it, and without anything."""
+    assert said(STACK_RULES, STACK) == said(STACK_RULES, ()) == set()
+
+
+@pytest.mark.parametrize(("rule", "urn", "stack"), BROKEN)
+def test_each_mistake_is_named(rule: str, urn: str, stack: Sequence[Registered]) -> None:
+    """The rule names the resource at which the mistake is."""
+    assert (rule, urn) in said(STACK_RULES, stack)
+
+
+def test_every_rule_is_broken() -> None:
+    """No rule is without a mistake that it names."""
+    assert {rule for rule, _, _ in BROKEN} == {rule.name for rule in STACK_RULES}

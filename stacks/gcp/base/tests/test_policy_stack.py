@@ -1,0 +1,76 @@
+"""The policy pack's rules of a whole stack: a right one passes, and each mistake is named."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from rule import Registered
+from rules import STACK_RULES
+from stack_cases import resource, said, with_inputs, without
+
+FIREWALL = "gcp:compute/firewall:Firewall"
+TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
+NODES, SERVICES = "10.0.0.0/16", "10.1.0.0/24"
+STACK: Sequence[Registered] = (
+    resource("network", "gcp:compute/network:Network"),
+    resource("subnet", "gcp:compute/subnetwork:Subnetwork", {"ipCidrRange": NODES}, network="network"),
+    resource("within", FIREWALL, {"sourceRanges": [NODES], "allows": [{"protocol": "all"}]}, network="network"),
+    resource(
+        "servers",
+        FIREWALL,
+        {"sourceRanges": [SERVICES], "allows": [{"protocol": "tcp", "ports": ["988"]}]},
+        network="network",
+    ),
+    resource("shared", "gcp:lustre/instance:Instance", protect=True, network="network"),
+    resource(
+        "close", "gcp:compute/resourcePolicy:ResourcePolicy", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}}
+    ),
+    resource("template", TEMPLATE, {"resourcePolicies": "close"}, resourcePolicies="close"),
+)
+BROKEN: list[tuple[str, str, Sequence[Registered]]] = [
+    ("nodes-reach-each-other", "network", without(STACK, "within")),
+    ("nodes-reach-each-other", "network", with_inputs(STACK, "within", allows=[{"protocol": "tcp"}])),
+    ("nodes-reach-each-other", "network", with_inputs(STACK, "within", sourceRanges=["10.0.0.0/24"])),
+    (
+        "nodes-reach-each-other",
+        "network",
+        [
+            *STACK,
+            resource(
+                "closed",
+                FIREWALL,
+                {"sourceRanges": ["0.0.0.0/0"], "denies": [{"protocol": "udp"}], "priority": 900.0},
+                network="network",
+            ),
+        ],
+    ),
+    ("lustre-is-let-through", "shared", without(STACK, "servers")),
+    ("lustre-is-let-through", "shared", with_inputs(STACK, "servers", allows=[{"protocol": "tcp", "ports": ["989"]}])),
+    ("lustre-is-let-through", "shared", with_inputs(STACK, "servers", disabled=True)),
+    ("placement-is-used", "close", [replace(one, behind={}) if one.urn == "template" else one for one in STACK]),
+    ("placement-is-used", "template", with_inputs(STACK, "template", resourcePolicies=None)),
+    ("data-is-protected", "shared", [replace(one, protect=False) for one in STACK]),
+]
+
+
+def test_a_right_stack_passes() -> None:
+    """With all of it, and without anything."""
+    assert said(STACK_RULES, STACK) == said(STACK_RULES, ()) == set()
+
+
+@pytest.mark.parametrize(("rule", "urn", "stack"), BROKEN)
+def test_each_mistake_is_named(rule: str, urn: str, stack: Sequence[Registered]) -> None:
+    """The rule names the resource at which the mistake is."""
+    assert (rule, urn) in said(STACK_RULES, stack)
+
+
+def test_what_a_reservation_places_needs_no_policy() -> None:
+    """A specific reservation, or spot, has a placement of its own."""
+    reserved = {"reservationAffinity": {"type": "SPECIFIC_RESERVATION"}, "resourcePolicies": None}
+    assert ("placement-is-used", "template") not in said(STACK_RULES, with_inputs(STACK, "template", **reserved))
+
+
+def test_every_rule_is_broken() -> None:
+    """No rule is without a mistake that it names."""
+    assert {rule for rule, _, _ in BROKEN} == {rule.name for rule in STACK_RULES}
