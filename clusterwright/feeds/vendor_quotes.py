@@ -37,12 +37,15 @@ OTHER_COLUMNS = {
     "Price date": "price_date",
     "Source of the price": "price_source",
     "Note": "note",
+    "Maker's number": "maker_part_number",
 }
 PRICE, CURRENCY, VENDOR, LEAD_TIME, QUOTED_ON = QUOTE_COLUMNS.values()
 _NEEDED = ("part", "quantity", "unit", PRICE, CURRENCY, VENDOR, QUOTED_ON)
 _TITLES = {title.casefold(): name for title, name in (BILL_COLUMNS | QUOTE_COLUMNS | OTHER_COLUMNS).items()}
 _NAMES = frozenset(_TITLES.values())
 _WHAT = "quotes"
+#: The price basis of lines that money is not counted with.
+TO_BE_QUOTED = "to be quoted"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,6 +212,14 @@ def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
     """Yield where a quoted line differs from the bill's."""
     part = row.text("part")
     same = [(number, line) for number, line in enumerate(lines, start=1) if line.sku == part]
+    if part and not same and row.text("price_basis") == TO_BE_QUOTED:
+        yield _problem(
+            row,
+            "part",
+            f"money is not counted with {part!r}: it is a line to be quoted",
+            "put its price into tco.owner (freight, installation, software, support), and leave its quote empty here",
+        )
+        return
     if part and not same:
         known = list(dict.fromkeys(line.sku for line in lines))
         yield _problem(

@@ -2,12 +2,14 @@
 
 import datetime as dt
 import io
+from collections.abc import Sequence
 
+from clusterwright.catalog.part_numbers import part_numbers
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.power import BTU_PER_H_PER_W
 from clusterwright.facility.power_summary import PowerSummary
-from clusterwright.outputs.bill_tables import UNKNOWN_PRICE, Prices, quote_cells
+from clusterwright.outputs.bill_tables import Prices, priced_lines, quote_cells
 
 #: How the power sheet's formulas turn W into what people order: also used for its cached values.
 POWER_FACTOR = 0.95
@@ -17,6 +19,7 @@ _COLUMNS = (
     ("Line", 6), ("Part", 22), ("Item", 46), ("Category", 13), ("Quantity", 10), ("Unit", 7), ("USD each", 14),
     ("USD total", 16), ("Price is", 13), ("Price date", 12), ("Source of the price", 40), ("Note", 46),
     ("Quote each", 14), ("Quote currency", 10), ("Vendor", 22), ("Lead time, weeks", 10), ("Quoted on", 12),
+    ("Maker's number", 18),
 )  # fmt: skip
 _QUOTE = 12  # first column of the quote
 _QUOTE_NUMBERS = (12, 15)
@@ -24,7 +27,7 @@ _NUMBERS = (0, 4, 6, 7)
 _HEAD = {"bold": True, "bg_color": "#1f2933", "font_color": "#ffffff"}
 
 
-def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date) -> bytes:
+def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date, besides: Sequence[BillLine] = ()) -> bytes:
     """Return the bill as a workbook: bill, sums by category, and power, every sum a formula with its value cached.
 
     A vendor's quote is typed into the yellow columns; sums follow where it is in USD.
@@ -33,6 +36,7 @@ def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date) -> byte
         design: whose bill it is.
         prices: by price key.
         made_on: written into the file's properties, so that the same plan gives the same bytes.
+        besides: lines that are to be quoted.
     """
     import xlsxwriter  # noqa: PLC0415 - kept out of the start-up time
 
@@ -55,22 +59,22 @@ def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date) -> byte
         "total": book.add_format({"bold": True, "num_format": "#,##0.00", "top": 1}),
         "wrap": book.add_format({"text_wrap": True, "valign": "top"}),
     }
-    totals = _bill_sheet(book, formats, design.bill, prices)
-    _category_sheet(book, formats, design.bill.lines, totals)
+    totals = _bill_sheet(book, formats, design.bill, prices, besides)
+    _category_sheet(book, formats, (*design.bill.lines, *besides), totals)
     _power_sheet(book, formats, design.power, design.site.pue)
     book.close()
     return buffer.getvalue()
 
 
-def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]:  # type: ignore[no-untyped-def]  # noqa: ANN001 - XlsxWriter has no types
+def _bill_sheet(book, formats, bill: Bill, prices: Prices, besides: Sequence[BillLine]) -> list[float | None]:  # type: ignore[no-untyped-def]  # noqa: ANN001 - XlsxWriter has no types
     sheet = book.add_worksheet("Bill of materials")
     for column, (title, width) in enumerate(_COLUMNS):
         sheet.set_column(column, column, width)
         right = column in (*_NUMBERS, *_QUOTE_NUMBERS)
         sheet.write_string(0, column, title, formats["head number" if right else "head text"])
     totals: list[float | None] = []
-    for row, line in enumerate(bill.lines, start=1):
-        price = prices.get(line.sku, UNKNOWN_PRICE)
+    lines = priced_lines(bill, prices, besides)
+    for row, (line, price) in enumerate(lines, start=1):
         total = None if price.unit_usd is None else price.unit_usd * line.quantity
         totals.append(total)
         sheet.write_number(row, 0, row)
@@ -99,12 +103,13 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices) -> list[float | None]
                 sheet.write_string(row, column, value, formats["input text"])
             else:
                 sheet.write_number(row, column, value, formats["input"])
-    last = len(bill.lines)
+        sheet.write_string(row, len(_COLUMNS) - 1, part_numbers().get(line.sku, ""), formats["text"])
+    last = len(lines)
     known = [total for total in totals if total is not None]
     documented = sum(
         total
-        for line, total in zip(bill.lines, totals, strict=True)
-        if total is not None and prices[line.sku].basis == "documented"
+        for (_, price), total in zip(lines, totals, strict=True)
+        if total is not None and price.basis == "documented"
     )
     sheet.write_string(last + 1, 6, "Sum of known prices", formats["label"])
     sheet.write_formula(last + 1, 7, f"=SUM(H2:H{last + 1})", formats["total"], sum(known))

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.facility.bill import Bill
+from clusterwright.catalog.part_numbers import part_numbers
+from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.outputs.tables import csv_text
 from clusterwright.pricing.quoted import QuotedPrice
 
@@ -25,29 +26,44 @@ class PartPrice:
 
 Prices = Mapping[str, PartPrice]
 UNKNOWN_PRICE = PartPrice(unit_usd=None, basis="unknown", source="", date="")
+#: Of lines that only a vendor can price, and that money is not counted with.
+TO_BE_QUOTED = PartPrice(unit_usd=None, basis="to be quoted", source="", date="")
 
 
-def bill_csv(bill: Bill, prices: Prices) -> str:
+def priced_lines(bill: Bill, prices: Prices, besides: Sequence[BillLine]) -> list[tuple[BillLine, PartPrice]]:
+    """Return every line of the documents with its price: those that money is counted with, then what is to be quoted.
+
+    Args:
+        bill: of materials.
+        prices: by price key; a missing key is an unknown price.
+        besides: lines without a price that money is not counted with.
+    """
+    counted = [(line, prices.get(line.sku, UNKNOWN_PRICE)) for line in bill.lines]
+    return counted + [(line, TO_BE_QUOTED) for line in besides]
+
+
+def bill_csv(bill: Bill, prices: Prices, besides: Sequence[BillLine] = ()) -> str:
     """Return the bill as CSV, one line each; unknown prices are empty cells marked `unknown`.
 
     Args:
         bill: of materials.
         prices: by price key; a missing key is an unknown price.
+        besides: lines that are to be quoted.
     """
     rows = []
-    for number, line in enumerate(bill.lines, start=1):
-        price = prices.get(line.sku, UNKNOWN_PRICE)
+    for number, (line, price) in enumerate(priced_lines(bill, prices, besides), start=1):
         total = None if price.unit_usd is None else price.unit_usd * line.quantity
         rows.append(
             (
                 number, line.sku, line.item, line.category, line.quantity, line.unit, price.unit_usd, total,
                 price.basis, price.date, price.source, line.note, *quote_cells(price.quote),
+                part_numbers().get(line.sku, ""),
             )
         )  # fmt: skip
     header = (
         "line", "part", "item", "category", "quantity", "unit", "usd_each", "usd_total", "price_basis", "price_date",
         "price_source", "note", "quote_unit_price", "quote_currency", "quote_vendor", "quote_lead_time_weeks",
-        "quoted_on",
+        "quoted_on", "maker_part_number",
     )  # fmt: skip
     return csv_text(header, rows)
 
@@ -59,36 +75,45 @@ def quote_cells(quote: QuotedPrice | None) -> tuple[str | float | None, ...]:
     return (quote.price, quote.currency, quote.vendor, quote.lead_time_weeks, quote.quoted_on)
 
 
-def bill_markdown(bill: Bill, prices: Prices, *, title: str, besides: Sequence[str] = ()) -> str:
+def bill_markdown(bill: Bill, prices: Prices, *, title: str, besides: Sequence[BillLine] = ()) -> str:
     """Return the bill as a page: what is bought, for how much, and how well that is known.
 
     Args:
         bill: of materials.
         prices: by price key; a missing key is an unknown price.
         title: heading.
-        besides: what has to be quoted that is in no line.
+        besides: lines that are to be quoted.
     """
     head = (
-        "| Line | Part | Item | Quantity | Unit | USD each | USD total | Price is | Lead time, weeks | For |",
-        "|---:|---|---|---:|---|---:|---:|---|---:|---|",
+        (
+            "| Line | Part | Item | Quantity | Unit | USD each | USD total | Price is | Lead time, weeks | For | "
+            "Maker's number |"
+        ),
+        "|---:|---|---|---:|---|---:|---:|---|---:|---|---|",
     )
     rows, total, unknown = [], 0.0, 0
-    for number, line in enumerate(bill.lines, start=1):
-        price = prices.get(line.sku, UNKNOWN_PRICE)
+    for number, (line, price) in enumerate(priced_lines(bill, prices, besides), start=1):
         usd = None if price.unit_usd is None else price.unit_usd * line.quantity
-        total, unknown = total + (usd or 0.0), unknown + (usd is None)
+        total, unknown = total + (usd or 0.0), unknown + (usd is None and price is not TO_BE_QUOTED)
         weeks = price.quote.lead_time_weeks if price.quote else None
         cells = (
             str(number), line.sku, line.item, f"{line.quantity:,g}", line.unit, _usd(price.unit_usd), _usd(usd),
             price.basis, "unknown" if weeks is None else f"{weeks:g}", line.note,
+            part_numbers().get(line.sku, ""),
         )  # fmt: skip
         rows.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     known = f"**{total:,.2f} USD** for the lines whose price is known"
     missing = f"; {unknown} of {len(bill.lines)} have none" if unknown else ""
     page = [f"# Bill of materials of {_cell(title)}", "", *head, *rows, "", f"{known}{missing}."]
     if besides:
-        page += ["", "## To be quoted besides", "", "No line has these, and no price of them is known.", ""]
-        page += [f"- {words}" for words in besides]
+        page += [
+            "",
+            (
+                f"{len(besides)} lines are to be quoted: no price of them is known, and the sum is without them. "
+                "`tco.owner` counts freight, installation, software and support as shares or amounts that you state. "
+                "Parts without a maker's number are to be named in the quote."
+            ),
+        ]
     return "\n".join(page)
 
 

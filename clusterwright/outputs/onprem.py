@@ -19,6 +19,7 @@ from clusterwright.facility.netlist import netlist
 from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.racks import Rack
 from clusterwright.facility.server_roles import server_roles
+from clusterwright.outputs import uplinks
 from clusterwright.outputs.acceptance import acceptance
 from clusterwright.outputs.address_tables import address_files
 from clusterwright.outputs.bill_of_materials import bill_xlsx
@@ -29,11 +30,11 @@ from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.netbox import SITE, netbox_files
-from clusterwright.outputs.netbox_power import rack_power
 from clusterwright.outputs.network_tables import fabric_csv, racks_csv
 from clusterwright.outputs.own_parts import own_parts
 from clusterwright.outputs.power_sheet import power_and_cooling
 from clusterwright.outputs.procurement import procurement, spares_in_words
+from clusterwright.outputs.quoted_lines import quoted_lines
 from clusterwright.outputs.rack_drawing import MOST_IN_FILE, rack_pages
 from clusterwright.outputs.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
@@ -120,14 +121,12 @@ def _documents(
     scheduler: str = "slurm",
 ) -> dict[str, File]:
     standing, cables = drawn
-    known = prices or {}
+    known, besides = prices or {}, quoted_lines(design, standing)
     return {
         "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler)),
-        "bill_of_materials.csv": text(bill_csv(design.bill, known)),
-        "bill_of_materials.md": text(
-            bill_markdown(design.bill, known, title=title, besides=_to_be_quoted(design, standing))
-        ),
-        "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on)),
+        "bill_of_materials.csv": text(bill_csv(design.bill, known, besides)),
+        "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title, besides=besides)),
+        "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on, besides=besides)),
         "racks.csv": text(racks_csv(standing)),
         **{
             name: text(page)
@@ -139,6 +138,7 @@ def _documents(
         "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
         **_fabric_graphs(design),
         **_cable_files(cables, made_on),
+        **_uplinks(design, cables),
         **_address_files(design, cables),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
         **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
@@ -176,24 +176,11 @@ def _cable_files(cables: Sequence[Cable], made_on: dt.date) -> dict[str, File]:
     return files
 
 
-def _to_be_quoted(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
-    """Return what a vendor is asked for beside the lines: cords, licences, freight, support, work."""
-    inventory = design.inventory
-    cords = sum(len(rack.cords) for rack in rack_power(standing, design.site.feed) if rack.strips)
-    return [
-        f"Power cords: {cords:,}, one for each supply (`netbox/7-power-cables.csv`), with the plugs of both ends.",
-        (
-            f"Licences: NVIDIA AI Enterprise for {inventory.gpus:,} GPUs if it is wanted (`tco.owner` counts it), and "
-            f"those of {inventory.compute_managers + inventory.storage_managers} fabric managers, storage and switches "
-            "as their vendors sell them."
-        ),
-        "Freight, its insurance and duty: a share of the equipment, once `tco.owner` gives it.",
-        "Support, installation, and the fibre of the links to the users' network by its length.",
-        (
-            "Parts without a maker's number here (transceivers, fibres and PDUs named by kind) are to be named in the "
-            "quote."
-        ),
-    ]
+def _uplinks(design: OnPremDesign, cables: Sequence[Cable]) -> dict[str, File]:
+    """Return the links to the users' network, where there are any."""
+    if not design.inventory.inband.uplinks:
+        return {}
+    return {uplinks.FILE: text(uplinks.uplinks_csv(design.inventory, cables, ports=design.rules.inband_leaf_ports))}
 
 
 def _address_files(design: OnPremDesign, cables: Sequence[Cable]) -> dict[str, File]:
@@ -249,6 +236,11 @@ def _readme(
         (
             f"| `cables.csv`{', `cables.xlsx`' if len(cables) <= MOST_IN_WORKBOOK else ''} | every link from port to "
             "port, rack by rack, with kind and length, to tick off |"
+        ),
+        *(
+            ["| `uplinks.csv` | every link to the users' network: the near end's port, the far end to be filled in |"]
+            if inventory.inband.uplinks
+            else []
         ),
         "| `labels.csv` | what to print on both ends of every link, by lines of a wrap-around label |",
         "| `ip-networks.csv`, `ip-plan.csv` | networks with VLAN, prefix and gateway; the address of every interface |",

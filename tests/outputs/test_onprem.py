@@ -205,12 +205,14 @@ def test_workbook_sums() -> None:
     bill = _workbook(content)["Bill of materials"]
     known = 40 * 300_000 + sum(line.quantity for line in design.bill.lines if line.sku == "qm9700") * 40_000
     count = len(design.bill.lines)
+    quoted = sum(row["price_basis"] == "to be quoted" for row in _rows("bill_of_materials.csv", 40))
+    count += quoted
     assert bill[count + 1][7] == pytest.approx(known)
-    assert bill[count + 2][7] == sum(line.sku not in PRICES for line in design.bill.lines)
+    assert bill[count + 2][7] == sum(line.sku not in PRICES for line in design.bill.lines) + quoted
     assert bill[count + 3][7] == pytest.approx(40 * 300_000 / known)
     formulas = openpyxl.load_workbook(io.BytesIO(content))["Bill of materials"]
-    quoted = '=IF(AND(ISNUMBER(M2),N2="USD"),E2*M2,IF(ISNUMBER(G2),E2*G2,"unknown"))'
-    assert formulas["H2"].value == quoted
+    formula = '=IF(AND(ISNUMBER(M2),N2="USD"),E2*M2,IF(ISNUMBER(G2),E2*G2,"unknown"))'
+    assert formulas["H2"].value == formula
 
 
 def test_nothing_of_a_source_becomes_a_formula() -> None:
@@ -281,10 +283,38 @@ def test_spreadsheet_program_recalculates_to_the_same(tmp_path: Path, require_en
                     assert (other or "") == (cell or ""), (name, row)
 
 
-def test_the_page_of_the_bill_says_what_is_in_no_line() -> None:
-    """Cords as NetBox has them, licences and freight are asked for, and nobody takes them for counted."""
+def test_what_only_a_vendor_can_price_is_a_line_without_an_amount() -> None:
+    """Cords as NetBox has them, licences, freight and the border's far side: quantities, and no price, not 0."""
+    rows = {row["part"]: row for row in _rows("bill_of_materials.csv", 40) if row["price_basis"] == "to be quoted"}
+    cords = len(_rows("netbox/7-power-cables.csv", 40))
+    quantities = {part: int(row["quantity"]) for part, row in rows.items()}
+    assert quantities == {
+        "power-cord": cords,
+        "border-firewall": 2,
+        "uplink-far-end": 4,
+        "nvidia-ai-enterprise": 320,
+        "fabric-manager-licence": 4,
+        "freight": 1,
+        "installation": 1,
+        "support": 1,
+    }
+    assert {row[column] for row in rows.values() for column in ("usd_each", "usd_total")} == {""}
     page = _documents(40)["bill_of_materials.md"].content.decode()
-    cords = _documents(40)["netbox/7-power-cables.csv"].content.decode().count("\n") - 1
-    assert f"Power cords: {cords:,}, one for each supply" in page
-    for words in ("NVIDIA AI Enterprise for 320 GPUs", "Freight", "No line has these"):
-        assert words in page
+    assert f"| {cords:,} | each | unknown | unknown | to be quoted |" in page
+    assert "8 lines are to be quoted: no price of them is known, and the sum is without them." in page
+
+
+def test_makers_numbers_are_named_where_a_source_has_them() -> None:
+    """A transceiver has the maker's number; a part named by its kind has none, to be named in the quote."""
+    numbers = {row["part"]: row["maker_part_number"] for row in _rows("bill_of_materials.csv", 40)}
+    assert (numbers["mma4z00-ns-flt"], numbers["aoc-100g"]) == ("MMA4Z00-NS-FLT", "")
+
+
+def test_every_uplink_has_a_port_of_its_own() -> None:
+    """Uplinks are dealt out over the border switches, at ports without another cable, where the switches stand."""
+    rows, cables = _rows("uplinks.csv", 40), _rows("cables.csv", 40)
+    ports = [(row["from_device"], row["from_port"]) for row in rows]
+    assert ports == [("border-01", "64"), ("border-02", "64"), ("border-01", "63"), ("border-02", "63")]
+    assert not {*ports} & {(row["to_device"], row["to_port"]) for row in cables}
+    places = {row["device"]: row["rack"] for row in _rows("racks.csv", 40)}
+    assert all(row["from_rack"] == places[row["from_device"]] and not row["length_m"] for row in rows)

@@ -16,6 +16,9 @@ from clusterwright.facility.spares import kind_of_part
 FILE, PAGE = "bill_of_materials.csv", "bill_of_materials.md"
 _CENT_USD = 0.005
 _SPARES = "spares"
+#: The price basis of lines that money is not counted with; a cord joins every supply to a strip.
+_TO_BE_QUOTED = "to be quoted"
+_CORD = "power-cord"
 #: Categories of lines that no other document counts.
 _NOT_COUNTED = {"software", "service"}
 
@@ -90,6 +93,8 @@ def _quantities(papers: Papers) -> Iterator[Finding]:
     for row in papers.rows(FILE):
         if not _is_spare(papers, row):
             lines[row["part"]].append(row)
+    if lines.get(_CORD):
+        expected[_CORD] = len(papers.rows("netbox/7-power-cables.csv"))
     for part, count in expected.items():
         own = lines.get(part, [])
         listed = sum(row.number("quantity") for row in own)
@@ -114,6 +119,8 @@ def _stocked(papers: Papers) -> Iterator[Finding]:
     last: dict[str, Row] = {}
     for row in papers.rows(FILE):
         part = row["part"]
+        if row["price_basis"] == _TO_BE_QUOTED:
+            continue
         if _is_spare(papers, row):
             kept[part] += int(row.number("quantity"))
             last[part] = row
@@ -128,7 +135,8 @@ def _stocked(papers: Papers) -> Iterator[Finding]:
 
 def _planned(papers: Papers) -> Iterator[Finding]:
     """Every line is the one that money was counted with, by its number."""
-    rows, lines = papers.rows(FILE), papers.documents.design.bill.lines
+    rows = [row for row in papers.rows(FILE) if row["price_basis"] != _TO_BE_QUOTED]
+    lines = papers.documents.design.bill.lines
     if len(rows) != len(lines):
         yield absent(
             "BOM006", FILE, "the number of lines", len(rows), len(lines), "plan.json counts money with as many"
@@ -139,6 +147,19 @@ def _planned(papers: Papers) -> Iterator[Finding]:
         elif row.number("quantity") != line.quantity:
             what, rule = f"the quantity of {line.sku}", "plan.json counts money with it"
             yield wrong("BOM006", row, what, row.number("quantity"), float(line.quantity), rule)
+
+
+def _to_be_quoted(papers: Papers) -> Iterator[Finding]:
+    """Lines that only a vendor can price have a quantity and no amount; an unknown is no zero."""
+    for row in papers.rows(FILE):
+        if row["price_basis"] != _TO_BE_QUOTED:
+            continue
+        if row.number("quantity") <= 0:
+            yield wrong("BOM007", row, f"the quantity of {row['part']}", row["quantity"], "1 or more", "it is bought")
+        for column in ("usd_each", "usd_total"):
+            if row[column]:
+                rule = "nobody has quoted it, and the sum is without it"
+                yield wrong("BOM007", row, f"{column} of {row['part']}", row[column], "nothing", rule)
 
 
 def _racks_to_buy(papers: Papers) -> int:
@@ -243,4 +264,4 @@ def _usd(row: Row, column: str) -> str:
     return "unknown" if value is None else f"{value:,.2f}"
 
 
-_RULES = (_lines, _quantities, _stocked, _planned, _amounts, _page)
+_RULES = (_lines, _quantities, _stocked, _planned, _to_be_quoted, _amounts, _page)

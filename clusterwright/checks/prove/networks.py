@@ -11,6 +11,7 @@ from clusterwright.facility import inventory as stock
 from clusterwright.facility.networks import SIDES
 
 _TABLE = "fabric.csv"
+_UPLINKS = "uplinks.csv"
 
 
 def prove_networks(papers: Papers) -> Result:
@@ -23,7 +24,7 @@ def prove_networks(papers: Papers) -> Result:
         ),
         f"{len(papers.tables.get(_TABLE, ())):,} rows of {_TABLE} equal what the cables count",
     ]
-    return examined("networks", papers, (FILE, _TABLE), _RULES, facts)
+    return examined("networks", papers, (FILE, _TABLE, _UPLINKS), _RULES, facts)
 
 
 def _ends(papers: Papers, network: str) -> Mapping[str, list[tuple[Row, str, str]]]:
@@ -290,4 +291,24 @@ def _free(papers: Papers) -> Iterator[Finding]:
             yield wrong("NET106", row, f"ports_per_switch of {part}", ports, switch.ports, rule)
 
 
-_RULES = (_all_ports, _sides, _trunks, _uplinks, _management, _counted, _free)
+def _to_users(papers: Papers) -> Iterator[Finding]:
+    """Every uplink that was planned has a port of a border switch that no other cable has."""
+    rows = papers.rows(_UPLINKS) if papers.documents.design.inventory.inband.uplinks else ()
+    planned = papers.documents.design.inventory.inband.uplinks
+    if len(rows) != planned:
+        yield absent("NET107", _UPLINKS, "the number of uplinks", len(rows), planned, "the inventory has them")
+    taken = {(row[f"{side}_device"], row[f"{side}_port"]) for row in papers.rows(FILE) for side in ("from", "to")}
+    for row in rows:
+        port = (row["from_device"], row["from_port"])
+        place = papers.place(row["from_device"])
+        if place is None or not row["from_device"].startswith("border-"):
+            yield wrong("NET107", row, "from_device", row["from_device"], "a border switch", "uplinks leave by it")
+        elif (row["from_rack"], row["from_u"]) != (place["rack"], place["u"]):
+            where, stands = f"{row['from_rack']} U{row['from_u']}", f"{place['rack']} U{place['u']}"
+            yield wrong("NET107", row, f"the place of {row['from_device']}", where, stands, "racks.csv has it there")
+        if port in taken:
+            yield wrong("NET107", row, "from_port", ":".join(port), "a port of its own", "a port has one cable")
+        taken.add(port)
+
+
+_RULES = (_all_ports, _sides, _trunks, _uplinks, _management, _counted, _free, _to_users)

@@ -275,6 +275,14 @@ FAULTS: tuple[Fault, ...] = (
     _cell("border", "CAB009", _CABLES, {"tier": "top-border"}, {"to_device": "oob-01", "to_port": "30"}),
     _cell("border", "NET106", "fabric.csv", {"tier": "border"}, {"ports_up": "2"}, site=ETHERNET),
     _cell("border", "BOM002", _BILL, {"part": "qsfp28-cwdm4"}, {}, drop=True, site=WHOLE_RACKS),
+    _cell("border", "NET107", "uplinks.csv", {"uplink": "U001"}, {}, drop=True),
+    _cell("border", "NET107", "uplinks.csv", {"uplink": "U002"}, {"from_port": "1"}, site=ETHERNET),
+    _cell("border", "NET107", "uplinks.csv", {"uplink": "U001"}, {"from_device": "oob-01"}),
+    _cell("border", "NET107", "uplinks.csv", {"uplink": "U001"}, {"from_rack": "A01"}, site=WHOLE_RACKS),
+    # what is to be quoted
+    _cell("to be quoted", "BOM007", _BILL, {"part": "freight"}, {"usd_each": "0", "usd_total": "0"}),
+    _cell("to be quoted", "BOM007", _BILL, {"part": "border-firewall"}, {"quantity": "0"}, site=ETHERNET),
+    _cell("to be quoted", "BOM002", _BILL, {"part": "power-cord"}, {"quantity": "31"}),
     # the Ethernet fabric
     _cell(
         "Ethernet fabric",
@@ -389,6 +397,10 @@ LEGITIMATE: tuple[Fault, ...] = (
     _user("note", Edit(file=_LABELS, where={"cable": "C000001"}, nth=None, cells={"printed": "yes"})),
     _user("note", Edit(file="acceptance.md", new="\nTested on site by the vendor.\n")),
     _user("note", Edit(file="procurement.md", new="\nOrdered in two batches.\n"), site=ETHERNET),
+    _user(
+        "far end",
+        Edit(file="uplinks.csv", where={"uplink": "U001"}, cells={"to_port": "Eth1/7", "length_m": "85"}),
+    ),
     # status in NetBox, contact, date
     _user("status", Edit(file=_DEVICES, where={"rack": "A01"}, nth=None, cells={"status": "active"})),
     _user("status", Edit(file="netbox/7-cables.csv", where={"label": "C000003"}, cells={"status": "connected"})),
