@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from clusterwright.cli.diff import plan_of_file
-from clusterwright.cli.text_table import table
+from clusterwright.cli.text_table import fitted, table
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.feeds.exchange_rates import parse_rates
 from clusterwright.outputs.tables import csv_text
@@ -59,7 +59,7 @@ def actual(
     elif as_csv:
         print(_csv(found), end="")  # noqa: T201
     else:
-        print(_text(plan.name, found))  # noqa: T201
+        print(fitted(_text(plan.name, found)))  # noqa: T201
     return EXIT_FINE
 
 

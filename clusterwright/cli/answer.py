@@ -16,6 +16,7 @@ from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.own_facts import with_facts
 from clusterwright.catalog.records import Catalogue
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, Finding, InputError, RuleError
 from clusterwright.plan.decide import Progress, decide
 from clusterwright.plan.document import dumps
@@ -172,6 +173,7 @@ def plan(
     rates: list[str] | None = None,
     as_json: bool,
     quiet: bool,
+    details: bool = False,
 ) -> int:
     """Print the plan; return the exit code."""
     from clusterwright.cli.quoted import quoted_plan, say_quotes
@@ -185,9 +187,9 @@ def plan(
         from clusterwright.plan.report_currency import told_as_asked
 
         with placing(loaded), told_as_asked(result):
-            print(plan_text(result, path, set_values or ()))  # noqa: T201
+            print(fitted(plan_text(result, path, set_values or (), details=details)))  # noqa: T201
         say_quotes(quoted)
-    return exit_code(loaded, result)
+    return exit_code(loaded, result, details=details)
 
 
 def warned(loaded: LoadedBlueprint, warnings: tuple[Finding, ...]) -> BlueprintError:
@@ -200,19 +202,25 @@ def warned(loaded: LoadedBlueprint, warnings: tuple[Finding, ...]) -> BlueprintE
     )
 
 
-def show_warnings(loaded: LoadedBlueprint, result: Plan) -> None:
-    """Show on stderr what a plan warns of, in the blueprint's text."""
+def show_warnings(loaded: LoadedBlueprint, result: Plan, *, details: bool = False) -> None:
+    """Show on stderr what a plan warns of, in the blueprint's text; what is about prices alone in one line each."""
     if not result.warnings:
         return
-    from clusterwright.cli.ending import show_error
+    from clusterwright.cli.ending import show_error, show_line
+    from clusterwright.plan.price_age import OLD_PRICES
 
     sys.stdout.flush()
-    show_error(warned(loaded, result.warnings))
+    short = [] if details else [warning for warning in result.warnings if warning.id == OLD_PRICES]
+    others = tuple(warning for warning in result.warnings if warning not in short)
+    if others:
+        show_error(warned(loaded, others))
+    for warning in short:
+        show_line(f"warning[{warning.id}]: {warning.message}")
 
 
-def exit_code(loaded: LoadedBlueprint, result: Plan) -> int:
+def exit_code(loaded: LoadedBlueprint, result: Plan, *, details: bool = False) -> int:
     """Show on stderr warnings and which rules failed, in the blueprint's text; return 1 if a rule failed, else 0."""
-    show_warnings(loaded, result)
+    show_warnings(loaded, result, details=details)
     if not result.findings:
         return EXIT_FINE
     from clusterwright.cli.ending import show_error
@@ -264,7 +272,7 @@ def compare(
             print("\n".join((comparison_markdown(result), *more, *map(cell, told_lines()))))  # noqa: T201
         else:
             more = ["", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result)]
-            print("\n".join((show.comparison_text(result), *more, *told_lines())))  # noqa: T201
+            print(fitted("\n".join((show.comparison_text(result), *more, *told_lines()))))  # noqa: T201
     return exit_code(loaded, result)
 
 
@@ -289,11 +297,11 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
             print(json.dumps({"schema": 1, "target": target, "numbers": listed}, indent=1))  # noqa: T201
         else:
             width = max(len(name) for name in listed)
-            print("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items()))  # noqa: T201
+            print(fitted("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items())))  # noqa: T201
         return EXIT_FINE
     entry = find(known, number)
     if as_json:
         print(json.dumps({"schema": 1, "target": target, **asdict(entry)}, indent=1, allow_nan=False))  # noqa: T201
     else:
-        print(explanation_text(entry, target))  # noqa: T201
+        print(fitted(explanation_text(entry, target)))  # noqa: T201
     return EXIT_FINE

@@ -1,8 +1,6 @@
 """What compare --finance says of chance: how it was drawn, bands after tax, and what a wrong choice costs."""
 
-from textwrap import wrap
-
-from clusterwright.cli.text_table import table
+from clusterwright.cli.text_table import prose, table
 from clusterwright.outputs.ranking import LEAST_RIGHT
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import Finances
@@ -10,16 +8,10 @@ from clusterwright.plan.money import money
 from clusterwright.plan.words import term_text
 from clusterwright.units import percent
 
-_WIDTH = 110
-
 
 def method(found: Finances) -> list[str]:
     """Return lines that say what was drawn, where rental prices go, and which options fell out of some draws."""
-    return [
-        line
-        for said in chance_sentences(found)
-        for line in wrap(said, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    ]
+    return [line for said in chance_sentences(found) for line in prose(said, indent=2)]
 
 
 def after_tax(found: Finances) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.answer import decide_values, load_and_decide, placing
 from clusterwright.cli.diff_text import markdown_text, plain_text
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.plan.causes import Causes, causes
 from clusterwright.plan.differences import differences
@@ -42,7 +43,7 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
         print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201 - the result
         return EXIT_FINE
     with told_in(currency):
-        print(markdown_text(found, why) if markdown else plain_text(found, why))  # noqa: T201
+        print(markdown_text(found, why) if markdown else fitted(plain_text(found, why)))  # noqa: T201
     return EXIT_FINE
 
 

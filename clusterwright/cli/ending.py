@@ -7,7 +7,11 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, RuleError
+
+#: How lines begin that are words of ours.
+_MESSAGES = ("error", "warning", "help:")
 
 
 class ReaderGoneError(Exception):
@@ -37,7 +41,19 @@ def show_error(error: ClusterwrightError) -> None:
         lines = [f"error[{finding.id}]: {finding.message}\n  help: {finding.help}" for finding in error.findings]
     else:
         lines = [f"error: {error.message}"] + ([f"  help: {error.help}"] if error.help else [])
-    print("\n".join(lines), file=sys.stderr)  # noqa: T201 - diagnostics
+    show_line("\n".join(lines))
+
+
+def show_line(message: str) -> None:
+    """Print a message to stderr."""
+    print(_on_terminal(message), file=sys.stderr)  # noqa: T201 - diagnostics
+
+
+def _on_terminal(text: str) -> str:
+    """Return messages within the width of the terminal; in a log one line each, and lines of a file as they are."""
+    if not (sys.stderr.isatty() or os.environ.get("COLUMNS")):
+        return text
+    return "\n".join(fitted(line) if line.lstrip().startswith(_MESSAGES) else line for line in text.split("\n"))
 
 
 def run_to_the_end(program: Callable[[], object], *, debug: bool) -> None:

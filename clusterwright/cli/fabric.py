@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import EXIT_FINE
 
 SCHEMA_VERSION = 1
@@ -56,7 +57,7 @@ def fabric(
 
         name = catalogue.systems[sized.system].name
         return prove_fabric(sized, title=f"{sized.nodes:,} × {name}", as_json=as_json)
-    print(_json(sized) if as_json else _text(sized, catalogue))  # noqa: T201 - the result
+    print(_json(sized) if as_json else fitted(_text(sized, catalogue)))  # noqa: T201 - the result
     return EXIT_FINE
 
 

@@ -11,7 +11,7 @@ from clusterwright.cli.answer import exit_code, placing
 from clusterwright.cli.carbon import carbon_lines
 from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.ranked import scenario, scenario_line
-from clusterwright.cli.text_table import table
+from clusterwright.cli.text_table import fitted, table
 from clusterwright.errors import InputError
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.held_prices import price_note
@@ -59,7 +59,7 @@ def compare(
             told = with_currency(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
             print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
         else:
-            print("\n".join((_text(plan, found), scenario_line(loaded, plan), *told_lines())))  # noqa: T201
+            print(fitted("\n".join((_text(plan, found), scenario_line(loaded, plan), *told_lines()))))  # noqa: T201
             say_quotes(quoted)
     return exit_code(loaded, plan)
 

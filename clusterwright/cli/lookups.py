@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.cli.text_table import Column, prose, table
+from clusterwright.cli.terminal import line_width
+from clusterwright.cli.text_table import Column, commands, fitted, prose, table
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
 if TYPE_CHECKING:
     from clusterwright.pricing.book import PriceBook, Product
 
+_INDENT = 2
 #: USD below which a price is shown with six decimals.
 _SMALL = 0.01
 
@@ -36,7 +38,11 @@ def facts(name: str | None, *, conflicts: bool, as_json: bool) -> int:
         for kind, entries in groups.items():
             print(f"{kind} ({len(entries)})")  # noqa: T201 - the result
             print("\n".join(f"  {line}" for line in _columns(sorted(entries))))  # noqa: T201
-        print("\nshow one: clusterwright facts h100-sxm-80gb     disputed: clusterwright facts --conflicts")  # noqa: T201
+        asking = (
+            ("clusterwright facts h100-sxm-80gb", "one with its sources"),
+            ("clusterwright facts --conflicts", "what sources dispute"),
+        )
+        print("\n".join(["", *commands(asking)]))  # noqa: T201
         return EXIT_FINE
     entity = None if name is None else lookup.entity_id(catalogue, name)
     known = disputed(catalogue) if entity is None else claims_of(catalogue, entity)
@@ -73,9 +79,9 @@ def _record(catalogue: Any, entity: str) -> Any:  # noqa: ANN401
     return next((entries[entity] for entries in _groups(catalogue).values() if entity in entries), None)
 
 
-def _columns(names: list[str], width: int = 110) -> list[str]:
+def _columns(names: list[str]) -> list[str]:
     widest = max((len(name) for name in names), default=0) + 2
-    per_line = max(1, width // widest)
+    per_line = max(1, (line_width() - _INDENT) // widest)
     return [
         "".join(f"{name:<{widest}}" for name in names[start : start + per_line]).rstrip()
         for start in range(0, len(names), per_line)
@@ -90,16 +96,16 @@ def _show_record(catalogue: Any, record: Any, claims: list[Any]) -> None:  # noq
         value = getattr(record, field.name)
         claim = chosen.get(field.name)
         source = f"   {claim.value} {claim.unit} [{claim.source}]" if claim else ""
-        print(f"  {field.name:<{width}}  {_shown(value)}{source}")  # noqa: T201
+        print(fitted(f"  {field.name:<{width}}  {_shown(value)}{source}"))  # noqa: T201
     for title, entry in _referred(catalogue, record):
         print(f"\n  {title}: {entry.id}")  # noqa: T201
         for field in fields(entry):
             value = getattr(entry, field.name)
             if field.name not in ("id", "cloud") and value not in (None, "", ()):
-                print(f"    {field.name:<{width}}{_shown(value)}")  # noqa: T201
+                print(fitted(f"    {field.name:<{width}}{_shown(value)}"))  # noqa: T201
     source = catalogue.sources.get(getattr(record, "source", ""))
     if source is not None:
-        print(f"\n  source: {source.title}, {source.where} ({source.date}, {source.confidence})")  # noqa: T201
+        print(fitted(f"\n  source: {source.title}, {source.where} ({source.date}, {source.confidence})"))  # noqa: T201
 
 
 def _referred(catalogue: Any, record: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
@@ -140,9 +146,9 @@ def _show_claims(catalogue: Any, claims: list[Any], *, conflicts: bool) -> None:
             last = (claim.entity, claim.attribute)
         source = catalogue.sources[claim.source]
         place = f", {claim.locator}" if claim.locator else ""
-        print(f"    {claim.status:<8}  {claim.value} {claim.unit}   {source.title}{place} ({source.date})")  # noqa: T201
+        print(fitted(f"    {claim.status:<8}  {claim.value} {claim.unit}   {source.title}{place} ({source.date})"))  # noqa: T201
         if claim.note:
-            print(f"              {claim.note}")  # noqa: T201
+            print(fitted(f"              {claim.note}"))  # noqa: T201
 
 
 def prices(

@@ -78,6 +78,9 @@ def plan(
     *,
     blueprint: Blueprint,
     on: Annotated[str, typer.Option(metavar="TARGET", help="aws, azure, gcp, onprem or all")] = "all",
+    details: Annotated[
+        bool, typer.Option("--details", help="layout, memory, every assumption and what is not counted")
+    ] = False,
     quotes: Quotes = None,
     rates: Rates = None,
     set_values: SetValues = None,
@@ -87,7 +90,11 @@ def plan(
     """Size the cluster for every target, and compare."""
     from clusterwright.cli import answer
 
-    raise typer.Exit(answer.plan(blueprint, on, set_values, quotes=quotes, rates=rates, as_json=as_json, quiet=quiet))
+    raise typer.Exit(
+        answer.plan(
+            blueprint, on, set_values, quotes=quotes, rates=rates, as_json=as_json, quiet=quiet, details=details
+        )
+    )
 
 
 @app.command()

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 from dataclasses import asdict
 
+from clusterwright.cli.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE
 from clusterwright.evidence.one_node import CASE, CLAIMED_MONTHS, LIFE_MONTHS, UTILISATIONS, OneNode, RentedAt, one_node
 from clusterwright.pricing.book import PriceBook
@@ -23,7 +24,7 @@ def show(as_of: dt.date | None, *, as_json: bool) -> int:
         found = one_node(book, as_of)
     finally:
         book.close()
-    print(_document(found) if as_json else text(found))  # noqa: T201 - the result
+    print(_document(found) if as_json else fitted(text(found)))  # noqa: T201 - the result
     return EXIT_FINE
 
 
@@ -56,18 +57,11 @@ def text(found: OneNode) -> str:
     head = ["rented at", "USD an hour"]
     head += [f"{_word(way)} {percent(used)}" for way in found.ways for used in UTILISATIONS]
     head += ["since", "seen until", "source"]
-    cells = [head, *(_cells(row, found.ways) for row in found.rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     numbers = range(1, 2 + len(found.ways) * len(UTILISATIONS))
+    columns = [Column(title, "" if place in numbers else "left") for place, title in enumerate(head)]
     title = f"Months until a bought node of 8 H100 ({found.purchase_usd:,.0f} USD) has cost less than a rented one"
     lines = [f"{title}, prices of {found.as_of}"]
-    lines += [
-        "  " + "  ".join(
-            cell.rjust(width) if column in numbers else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]  # fmt: skip
+    lines.append(table(columns, [_cells(row, found.ways) for row in found.rows]))
     low, high = CLAIMED_MONTHS
     holds = found.claim_holds
     every = sum(row.usd_per_hour is not None for row in found.rows) * len(found.ways) * len(UTILISATIONS)

@@ -9,6 +9,7 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.checks.results import ORDER, Place, Result, counts
 from clusterwright.checks.subject import Subject
 from clusterwright.checks.table import BY_ID, CREDENTIALS, NOTHING
+from clusterwright.cli.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 
 
@@ -54,7 +55,7 @@ def preflight(
     if as_json:
         print(json.dumps(_document(path, results, online=online), indent=1))  # noqa: T201 - the result
     else:
-        print(_text(path, subjects, results, online=online, every=every))  # noqa: T201
+        print(fitted(_text(path, subjects, results, online=online, every=every)))  # noqa: T201
     return EXIT_RULE_FAILED if counts(results)["FAIL"] else EXIT_FINE
 
 
@@ -103,8 +104,6 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
 
 
 def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *, online: bool, every: bool) -> str:
-    from clusterwright.cli.text_table import table
-
     lines = []
     for subject in subjects:
         own = [result for result in results if result.cloud == subject.cloud]
@@ -114,7 +113,10 @@ def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *,
             (result.outcome.status, result.check, result.title, _where(result.outcome.place), result.outcome.message)
             for result in sorted(shown, key=lambda result: ORDER.index(result.outcome.status))
         ]
-        columns = [("Status", "left"), ("Check", "left"), ("What", "left"), ("Where", "left"), ("Found", "left")]
+        columns = [
+            Column("Status", "left"), Column("Check", "left", drop=0), Column("What", "left", drop=3),
+            Column("Where", "left", drop=2), Column("Found", "left", drop=0, prose=True),
+        ]  # fmt: skip
         lines += [table(columns, rows), ""] if rows else []
         lines += _fixes(shown)
     lines.append(_closing(results, online=online))

@@ -13,6 +13,7 @@ from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
 from clusterwright.cli.answer import plan_of, progress_display
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.facility.fabric_counts import Fabric
 from clusterwright.facility.links import compute_links, compute_names
@@ -67,7 +68,7 @@ def prove_folder(root: Path, *, as_json: bool, strict: bool, quiet: bool) -> int
         }
         print(json.dumps(answer, indent=1))  # noqa: T201 - the result
     else:
-        print(folder_text(results, failed=failed, page=documents.site / PAGE))  # noqa: T201
+        print(fitted(folder_text(results, failed=failed, page=documents.site / PAGE)))  # noqa: T201
     return EXIT_RULE_FAILED if failed else EXIT_FINE
 
 
@@ -147,7 +148,7 @@ def show(proofs: Sequence[Proof | EthernetProof], title: str, *, as_json: bool) 
     else:
         of = f", plane {{}} of {len(proofs)}" if len(proofs) > 1 else ""
         texts = ["\n".join(_lines(proof, title + of.format(number))) for number, proof in enumerate(proofs, start=1)]
-        print("\n\n".join(texts))  # noqa: T201 - the result
+        print(fitted("\n\n".join(texts)))  # noqa: T201 - the result
     return EXIT_RULE_FAILED if any(proof.findings for proof in proofs) else EXIT_FINE
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Catalogue
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import EXIT_FINE
 from clusterwright.plan.scenario_measures import Entry
 from clusterwright.plan.scenarios import TABLE, TOLERANCE, Scenario, scenarios
@@ -31,7 +32,7 @@ def show(as_of: dt.date | None, *, as_json: bool) -> int:
         day, found = scenarios(catalogue, book, as_of)
     finally:
         book.close()
-    print(_document(day, found) if as_json else text(day, found, catalogue))  # noqa: T201 - the result
+    print(_document(day, found) if as_json else fitted(text(day, found, catalogue)))  # noqa: T201 - the result
     return EXIT_FINE
 
 

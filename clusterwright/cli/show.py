@@ -1,14 +1,13 @@
 """The answer as text for a terminal: the answer, what limits it, the comparison, assumptions, next commands."""
 
 import shlex
-import shutil
-import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clusterwright.cli.text_table import bold, table
+from clusterwright.cli.caveats import caveat_details, caveats_line
+from clusterwright.cli.terminal import line_width
+from clusterwright.cli.text_table import bold, commands, prose, table
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
@@ -21,7 +20,6 @@ from clusterwright.plan.words import (
     layout_text,
     offload_text,
     own_facts_lines,
-    uncapital,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.units import percent
@@ -34,68 +32,83 @@ COMPARED = (
     "priced_share", "horizon_priced_share",
 )  # fmt: skip
 _BAR = 24
-#: Columns of prose where no terminal says how many it has; what stands before it; and the least that is readable.
-_WIDTH = 118
+#: Columns before prose, and the fewest that it is readable in.
 _INDENT = 15
 _NARROWEST = 40
+#: Blanks between the columns of an explanation.
+_GAPS = 5
 _BLOCKS = "█▓▒░▞▚·"
 
 
-def plan_text(plan: Plan, path: Path, set_values: Sequence[str] = (), *, written: bool = False) -> str:
-    """Return the plan for a terminal (colours only where the terminal shows them).
+def plan_text(
+    plan: Plan, path: Path, set_values: Sequence[str] = (), *, written: bool = False, details: bool = False
+) -> str:
+    """Return the plan for a terminal (colours only where the terminal shows them): answer, comparison, caveats.
 
-    The next commands repeat the overrides `set_values`, and leave out `build` where every file has just been written.
+    Args:
+        plan: the decision.
+        path: of the blueprint, for the next commands.
+        set_values: overrides, which the next commands repeat.
+        written: whether every file has just been written, so that `build` is no next command.
+        details: also show layout, memory, what limits the step, and every assumption and omission.
     """
-    shown = plan.option(plan.recommended) or plan.options[0]
     parts = [
-        _heading(plan),
+        *prose(_heading(plan), hanging=2),
+        "",
         *(_bold_text(line) for line in _block("Answer", *answer_lines(plan))),
-        *_block("Work", work_text(plan)),
-        *_block("Hardware", *hardware_lines(plan)),
-        *_block("Layout", layout_text(shown.layout)),
-        *_rows("Memory", *_memory_bar(shown)),
-        *_block("Limited by", *_limits(shown)),
         "",
         _comparison(plan),
         "",
         *_breakevens(plan),
-        *_block("Assumed", *_assumed(plan)),
-        *(_rows("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
-        *_block("Not counted", "; ".join(uncapital(item.split(":")[0]) for item in plan.not_counted)),
+        *_block("Hardware", *hardware_lines(plan)),
+        *(_block("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
         *_no_price(plan),
         *_block("Currency", *told_lines()[1:]),
         *_findings(plan),
+        *(_details(plan) if details else _block("Caveats", caveats_line(plan), band_text(plan))),
         *_next(path, set_values, written=written),
     ]
     return "\n".join(parts)
+
+
+def _details(plan: Plan) -> list[str]:
+    shown = plan.option(plan.recommended) or plan.options[0]
+    return [
+        *_block("Layout", layout_text(shown.layout)),
+        *_block("Memory", *_memory_bar(shown)),
+        *_block("Limited by", *_limits(shown)),
+        "",
+        *caveat_details(plan),
+        *prose(band_text(plan), indent=2),
+        "",
+    ]
 
 
 def _heading(plan: Plan) -> str:
     work = plan.workload
     goal = ""
     if plan.goals.finish_within_days is not None:
-        goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)} confidence"
-    size = f"{work.parameters / 1e9:,.1f} B parameters · {work.tokens / 1e9:,.0f} B tokens"
-    return f"{plan.name}   {work.model_name} · {size} · {work.precision}{goal}"
+        goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)}"
+    return f"{plan.name} · {work.model_name} · {work.tokens / 1e9:,.0f} B tokens · {work.precision}{goal}"
 
 
 def _next(path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
-    commands = (
-        *([] if written else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report")]),
-        (f"clusterwright explain {of}", "where each number comes from"),
-        (f"clusterwright compare {of}", "renting against owning"),
+    lines = commands(
+        (
+            *([] if written else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report")]),
+            (f"clusterwright explain {of}", "where each number comes from"),
+            (f"clusterwright compare {of}", "renting against owning"),
+        ),
+        indent=_INDENT,
     )
-    width = max(len(command) for command, _ in commands)
-    return _rows("Next", *(f"{command:<{width}}   {what}" for command, what in commands))
+    return [f"  {'Next':<{_INDENT - 2}}{lines[0].lstrip()}", *lines[1:]]
 
 
 def _block(title: str, *lines: str) -> list[str]:
-    """Return prose under a title, wrapped to the terminal or, where there is none, to `_WIDTH`."""
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-    room = max(_NARROWEST, width - _INDENT)
-    wrapped = [part for line in lines for part in textwrap.wrap(line, room, break_long_words=False) or [""]]
-    return _rows(title, *wrapped)
+    """Return prose under a title, within the width of the terminal."""
+    room = max(_NARROWEST, line_width() - _INDENT)
+    return _rows(title, *(part for line in lines for part in prose(line, width=room) or [""]))
 
 
 def _rows(title: str, *lines: str) -> list[str]:
@@ -192,20 +205,6 @@ def breakeven_text(plan: Plan, index: int) -> str:
     return f"against {against}: month {entry.months:.0f} ({low}–{high}){above}"
 
 
-def _assumed(plan: Plan) -> list[str]:
-    assumed = {line.line.item: line for option in plan.options for line in option.lines if line.basis == "assumed"}
-    parameters = [entry for entry in plan.parameters if entry.basis == "assumed"]
-    names = [line.line.item for line in assumed.values()]
-    shown = "; ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")  # noqa: PLR2004
-    values = ", ".join(f"{entry.key} {entry.value:g}" for entry in parameters[:6])
-    return [
-        f"prices of {len(names)} items: {shown}" if names else "no price: every one is documented",
-        f"{len(parameters)} other values: {values}{' …' if len(parameters) > 6 else ''}",  # noqa: PLR2004
-        f"prices as of {plan.as_of}; catalogue {plan.catalogue}; day band from published runs (docs/accuracy.md)",
-        band_text(plan),
-    ]
-
-
 def _findings(plan: Plan) -> list[str]:
     """Return the rules that failed; where and what to do is shown with the blueprint's text, on stderr."""
     return (
@@ -278,11 +277,14 @@ def comparison_json(plan: Plan) -> dict[str, Any]:
 
 def explanation_text(entry: Explanation, target: str) -> str:
     """Return one number's derivation for a terminal."""
-    lines = [f"{entry.title} ({NAME_OF_TARGET[target]}): {entry.value}", "", *_rows("Equation", *entry.equation)]
+    lines = [f"{entry.title} ({NAME_OF_TARGET[target]}): {entry.value}", "", *_block("Equation", *entry.equation)]
     width = max((len(item.name) for item in entry.inputs), default=0)
     values = max((len(item.value) for item in entry.inputs), default=0)
-    lines += _rows(
-        "Inputs", *(f"{item.name:<{width}}  {item.value:<{values}}   {item.source}" for item in entry.inputs)
-    )
+    beside = line_width() - _INDENT - width - values - _GAPS
+    if beside >= _NARROWEST // 2:
+        inputs = [f"{item.name:<{width}}  {item.value:<{values}}   {item.source}" for item in entry.inputs]
+    else:
+        inputs = [line for item in entry.inputs for line in (f"{item.name}  {item.value}", f"  {item.source}")]
+    lines += _rows("Inputs", *inputs)
     lines += _block("Sources", *entry.sources)
     return "\n".join(lines)

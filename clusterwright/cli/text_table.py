@@ -1,7 +1,7 @@
 """Tables, prose and bold lines that fit the width of the terminal.
 
-A table that is too wide first breaks its titles and its prose over lines, then leaves out columns, the least important
-first, and names them below; only then are names shortened. Numbers are never cut.
+A table that is too wide first breaks its titles and its prose over lines, then leaves out columns of detail, the least
+important first, and names them below; only then are names shortened, and what decides goes last. Numbers are never cut.
 """
 
 import os
@@ -17,11 +17,19 @@ _INDENT = 2
 _GAP = 2
 #: Least columns of prose beside other cells, and of a name that is shortened.
 _LEAST_PROSE = 24
-_LEAST_NAME = 10
+_SHORT_NAME, _LEAST_NAME = 20, 10
+#: `Column.drop` by title, where a table does not say; numbers in a title are written as #.
+_DROP = {
+    "": 0, "this run": 0, "days": 0, "days (low–high)": 0, "NPV saved": 0, "difference": 0, "What": 0.9, "Found": 0,
+    "# months": 0.2, "# months, NPV": 0.2, "# months (low–high)": 0.2, "NPV": 0.3, "share of a run": 0.4, "nodes": 0.5,
+    "best in": 0.6, "cheapest in": 0.6, "P#": 0.7, "buy now": 1, "GPUs": 30, "#/GPU-h": 35, "busy": 36, "priced": 38,
+    "MFU": 39, "horizon consists of": 40, "dearest tenth": 20, "from": 30,
+}  # fmt: skip
 _CUT = "…"
 #: The blank between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMBT]|%|GB|PB|kW|MW|days?|h|min|s)(?:\W|$))")
 _NO_BREAK = "\xa0"
+_LABEL = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
 
 
 class Column(NamedTuple):
@@ -30,8 +38,9 @@ class Column(NamedTuple):
     Attributes:
         title: words above it.
         align: `left`, else to the right.
-        drop: how soon it is left out where the table is too wide: the highest first, 0 never. The later columns go
-            first where it is not given, and the first column never.
+        drop: how soon it is left out where the table is too wide: the highest first, below 1 only after names have
+            been shortened, 0 never. Where neither the table nor `_DROP` says, the later columns go first. The first
+            column stays.
         prose: sentences, which are broken over lines.
     """
 
@@ -79,6 +88,22 @@ def prose(text: str, *, indent: int = 0, hanging: int | None = None, width: int 
     return _wrapped(text, room, first, rest)
 
 
+def fitted(text: str) -> str:
+    """Return a text whose lines keep to the width of the terminal: longer ones go on below where their words begin."""
+    width = line_width()
+    lines = []
+    for line in text.split("\n"):
+        if columns_of_text(line) <= width:
+            lines.append(line)
+            continue
+        start = len(line) - len(line.lstrip())
+        # Behind a label that is set apart by two blanks, the words begin after them.
+        label = _LABEL.match(line)
+        hanging = label.end() if label and label.end() <= width // 2 else start + _INDENT
+        lines += _wrapped(line[start:], width, " " * start, " " * hanging)
+    return "\n".join(lines)
+
+
 def commands(entries: Sequence[tuple[str, str]], *, indent: int = _INDENT) -> list[str]:
     """Return commands, each with what it does beside it, or below it where the terminal is too narrow."""
     width = max(columns_of_text(command) for command, _ in entries)
@@ -115,19 +140,36 @@ def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int)
         place: _least(column, [row[place] for row in rows], natural[place]) for place, column in enumerate(columns)
     }
     shown = [place for place in natural if natural[place]]
-    left_out: list[int] = []
-    while _total(least, shown) > room:
-        droppable = [place for place in shown if place and columns[place].drop != 0]
-        if not droppable:
-            break
-        gone = max(droppable, key=lambda place: (columns[place].drop or 0, place))
-        shown.remove(gone)
-        left_out.append(gone)
+    drop = {place: _drop(column, place) for place, column in enumerate(columns)}
+    left_out = _leave_out(least, shown, drop, room, above=1)
+    _shorten({place: least[place] for place in shown}, least, columns, room, _SHORT_NAME)
+    left_out += _leave_out(least, shown, drop, room, above=0)
+    _shorten({place: least[place] for place in shown}, least, columns, room, _LEAST_NAME)
     widths = {place: least[place] for place in shown}
     for place in sorted(shown, key=lambda place: not columns[place].prose):
         widths[place] += max(0, min(natural[place] - widths[place], room - _total(widths, shown)))
-    _shorten(widths, columns, room)
     return widths, sorted(left_out)
+
+
+def _drop(column: Column, place: int) -> float:
+    if column.drop is not None:
+        return column.drop
+    title = re.sub(r"\d+", "#", column.title)
+    return _DROP.get(title, 2.0 + place)
+
+
+def _leave_out(
+    least: dict[int, int], shown: list[int], drop: dict[int, float], room: int, *, above: float
+) -> list[int]:
+    """Remove columns from those shown until they fit, of those that may go; return them."""
+    gone: list[int] = []
+    while _total(least, shown) > room:
+        droppable = [place for place in shown if place and drop[place] >= above and drop[place]]
+        if not droppable:
+            break
+        gone.append(max(droppable, key=lambda place: (drop[place], place)))
+        shown.remove(gone[-1])
+    return gone
 
 
 def _least(column: Column, cells: Sequence[str], natural: int) -> int:
@@ -143,15 +185,16 @@ def _total(widths: dict[int, int], shown: Sequence[int]) -> int:
     return sum(widths[place] for place in shown) + _GAP * max(0, len(shown) - 1)
 
 
-def _shorten(widths: dict[int, int], columns: Sequence[Column], room: int) -> None:
+def _shorten(shown: dict[int, int], least: dict[int, int], columns: Sequence[Column], room: int, shortest: int) -> None:
     """Take what is still too wide from the widest names."""
-    while (over := _total(widths, list(widths)) - room) > 0:
-        names = [place for place in widths if columns[place].align == "left" and widths[place] > _LEAST_NAME]
+    while (over := _total(shown, list(shown)) - room) > 0:
+        names = [place for place in shown if columns[place].align == "left" and shown[place] > shortest]
         if not names:
             return
-        widest = max(names, key=lambda place: widths[place])
-        second = max((widths[place] for place in names if place != widest), default=_LEAST_NAME)
-        widths[widest] -= min(over, max(1, widths[widest] - max(second, _LEAST_NAME)))
+        widest = max(names, key=lambda place: shown[place])
+        second = max((shown[place] for place in names if place != widest), default=shortest)
+        shown[widest] -= min(over, max(1, shown[widest] - max(second, shortest)))
+        least[widest] = shown[widest]
 
 
 def _lines(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from clusterwright.cli.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, InputError
 from clusterwright.units import percent
 
@@ -36,7 +37,7 @@ def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -
     found = report.document(predictions, skipped, memory)
     if predictions_to is not None:
         _write(predictions_to, report.PREDICTION_COLUMNS, report.prediction_rows(predictions, memory))
-    print(json.dumps(found, indent=1, allow_nan=False) if as_json else _text(found))  # noqa: T201 - the result
+    print(json.dumps(found, indent=1, allow_nan=False) if as_json else fitted(_text(found)))  # noqa: T201 - the result
     wrong = [row for row in skipped if row.wrong]
     for row in wrong:
         print(f"error: {path.name}: {row.id}: {row.reason}", file=sys.stderr)  # noqa: T201 - diagnostics
@@ -91,14 +92,10 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 
 def _text(found: dict[str, Any]) -> str:
-    header = ("", "rows", "predicted", "median", "P90", "baseline", "in band", "memory", "false OOM")
-    table = [header, _cells("all", found), *(_cells(name, part) for name, part in found["by"].items())]
-    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
-    lines = [
-        "  ".join(cell.ljust(width) if not column else cell.rjust(width) for column, (cell, width) in
-                  enumerate(zip(row, widths, strict=True)))
-        for row in table
-    ]  # fmt: skip
+    titles = ("", "rows", "predicted", "median", "P90", "baseline", "in band", "memory", "false OOM")
+    columns = [Column(title, "" if place else "left") for place, title in enumerate(titles)]
+    parts = [("all", found), *found["by"].items()]
+    lines = [table(columns, [_cells(name, part) for name, part in parts])]
     memory = found["memory"]
     if memory["rows"]:
         refused = f"{memory['ran_refused']} of {memory['ran']} layouts that ran are refused"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.ending import show_error
-from clusterwright.cli.text_table import Column, table
+from clusterwright.cli.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
         worst = max(worst, EXIT_FINE if checked.ok else EXIT_RULE_FAILED)
         documents.append(({"file": str(path)} if len(files) > 1 else {}) | _document(checked, every=every))
         if not as_json:
-            print(("\n" if number else "") + _text(checked, every=every))  # noqa: T201 - the result
+            print(("\n" if number else "") + fitted(_text(checked, every=every)))  # noqa: T201 - the result
     good = sum(bool(document["ok"]) for document in documents)
     if as_json:
         whole = documents[0] if len(files) == 1 else {"cases": documents, "ok": good == len(files)}

@@ -15,6 +15,7 @@ from clusterwright.cli.answer import (
     show_warnings,
 )
 from clusterwright.cli.quoted import quoted_plan, say_quotes
+from clusterwright.cli.text_table import fitted
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
@@ -45,7 +46,7 @@ def build(
             shown = plan_text(plan, path, set_values or (), written=True)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
-    print(shown)  # noqa: T201 - the result
+    print(fitted(shown))  # noqa: T201 - the result
     _say(written)
     say_quotes(quoted)
     return exit_code(loaded, plan)
@@ -63,7 +64,7 @@ def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, fo
         files = cloud_files(plan, plan.options[0], planned_catalogue(plan))
     code = _write(loaded, plan, output, files, force=force)
     for line in project_lines(plan.options[0], files):
-        print(line)  # noqa: T201
+        print(fitted(line))  # noqa: T201
     return code
 
 

@@ -1,6 +1,7 @@
 """The comparison of renting and owning as Markdown for a pull request: answer, table, assumptions, what to mind."""
 
 from clusterwright.outputs.markdown import cell, markdown_table
+from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import bill_money, money, money_band, told_unit, told_value
 from clusterwright.plan.record import Option, Plan
@@ -66,17 +67,11 @@ def _section(title: str, lines: list[str]) -> list[str]:
 
 
 def _assumptions(plan: Plan) -> list[str]:
-    priced = [
-        (usd, option, line)
-        for option in plan.options
-        for line in option.lines
-        if line.basis == "assumed" and (usd := _horizon_usd(plan, option, line))
-    ]
-    dearest = sorted(priced, key=lambda entry: (-entry[0], entry[2].line.sku))[:_MOST]
     prices = [
-        f"{cell(line.line.item)} ({cell(NAME_OF_TARGET[option.target])}): {cell(bill_money(line.unit_usd))} "
-        f"{_per(line)}, {money(usd)} of the horizon"
-        for usd, option, line in dearest
+        f"{cell(entry.line.line.item)} ({cell(NAME_OF_TARGET[entry.option.target])}): "
+        f"{cell(bill_money(entry.line.unit_usd))} {_per(entry.line)}, {money(entry.horizon_usd)} of the horizon"
+        for entry in assumed_prices(plan)[:_MOST]
+        if entry.horizon_usd
     ]
     values = [
         f"{cell(input_words(entry.key))}: {_value(entry, entry.value)} {cell(_unit(entry))} "
@@ -99,15 +94,6 @@ def _unit(entry: Parameter) -> str:
 def _per(line: PricedLine) -> str:
     unit = "each" if line.line.unit == "each" else f"per {cell(line.line.unit)}"
     return unit if line.line.charge == "once" else f"{unit} and {line.line.charge.removesuffix('ly')}"
-
-
-def _horizon_usd(plan: Plan, option: Option, line: PricedLine) -> float:
-    """Return about what a line costs in the horizon, to say which assumptions weigh most."""
-    usd = line.usd_per_period or 0.0
-    if line.line.charge == "once":
-        return usd
-    months = plan.economics.horizon_months * (option.busy_fraction if line.line.scales_with == "nodes" else 1.0)
-    return usd * months * (plan.economics.hours_per_month if line.line.charge == "hourly" else 1.0)
 
 
 def _caveats(plan: Plan) -> list[str]:

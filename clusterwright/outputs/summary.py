@@ -1,6 +1,7 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
 from clusterwright.outputs.markdown import cell
+from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import (
@@ -97,7 +98,7 @@ def _warned(plan: Plan) -> list[str]:
 
 
 def _basis(plan: Plan) -> list[str]:
-    assumed = sorted({line.line.item for option in plan.options for line in option.lines if line.basis == "assumed"})
+    assumed = dict.fromkeys(entry.line.line.item for entry in assumed_prices(plan))
     horizon = (
         f"{percent(plan.economics.discount_rate)} discount rate, {plan.economics.horizon_months:.0f} months of "
         f"{plan.economics.hours_per_month:.0f} hours"

@@ -34,19 +34,17 @@ def old_prices(options: Sequence[Option], *, as_of: dt.date, max_age_s: float) -
         return []
     oldest = sorted(ages.items(), key=lambda entry: (-entry[1], entry[0]))
     named = ", ".join(f"{sku} ({age_days:,} days)" for sku, age_days in oldest[:_NAMED])
-    more = len(oldest) - _NAMED
-    one = len(oldest) == 1
+    more = f" and {len(oldest) - _NAMED} more" if len(oldest) > _NAMED else ""
+    newest_days, oldest_days = min(ages.values()), max(ages.values())
+    span = f"{oldest_days:,}" if newest_days == oldest_days else f"{newest_days:,} to {oldest_days:,}"
     return [
         Finding(
             id=OLD_PRICES,
             path=("economics", "max_price_age"),
-            message=(
-                f"{len(oldest)} documented price{'' if one else 's'} {'was' if one else 'were'} last seen more than "
-                f"{limit_days:,.0f} days before {as_of}: {named}" + (f" and {more} more" if more > 0 else "")
-            ),
+            message=(f"{len(oldest)} documented {'price is' if len(oldest) == 1 else 'prices are'} {span} days old"),
             help=(
-                "ask for quotes or fetch newer prices (clusterwright prices --help), or raise economics.max_price_age "
-                "if you trust them; the cost report has the day of each"
+                f"last seen more than {limit_days:,.0f} days before {as_of}: {named}{more}; ask for quotes, fetch "
+                "newer prices (clusterwright prices --help) or raise economics.max_price_age if you trust them"
             ),
         )
     ]

@@ -138,31 +138,43 @@ def test_check_looks_at_every_file(command: Command, small: Path, tmp_path: Path
 
 
 def test_plan_prints_the_answer_first(command: Command, shipped: Path) -> None:
-    """Answer, what limits it, comparison, assumptions, what is not counted and the next commands, in this order."""
+    """Answer, comparison, caveats in one sentence and the next commands, in this order; no more without `--details`."""
     ended = command("plan", shipped)
     assert ended.code == 0
     assert ended.err.startswith("warning[TCO002]: ")
-    assert ended.err.count("warning[") == 1
-    order = ("Answer", "Memory", "Limited by", "Where", "Breakeven", "Assumed", "Not counted", "Next")
+    assert len(ended.err.splitlines()) == 1
+    order = ("Answer", "Breakeven", "Caveats", "Next")
     places = [ended.out.index(f"  {title}") for title in order]
     assert places == sorted(places)
-    for name in (
-        "AWS p5.48xlarge",
-        "Azure Standard_ND96isr_H100_v5",
-        "Google Cloud a3-highgpu-8g",
-        "on premises dgx-h100",
-    ):
+    assert ended.out.index("days (low–high)") < places[1]
+    for name in ("AWS p5.48xlarge", "Azure Standard_ND96isr_H100_v5", "Google Cloud a3-highgpu-8g"):
         assert name in ended.out
     assert f"clusterwright build {shipped}" in ended.out
     assert "\x1b[" not in ended.out
 
 
+def test_details_are_sorted_by_dollars(command: Command, shipped: Path) -> None:
+    """`--details` shows layout, memory and every assumed price, the most dollars of the horizon first."""
+    ended = command("plan", shipped, "--details")
+    for title in ("Layout", "Memory", "Limited by", "Not counted"):
+        assert f"  {title}" in ended.out
+    assert "help: last seen more than 180 days before" in ended.err
+    lines = ended.out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("  Assumed price"))
+    listed = lines[start + 1 : lines.index("", start)]
+    found = [match for line in listed if (match := re.search(r"\$([\d,.]+)( M)?", line))]
+    dollars = [float(match[1].replace(",", "")) * (1e6 if match[2] else 1.0) for match in found]
+    assert len(dollars) > 30
+    assert dollars == sorted(dollars, reverse=True)
+    assert "Managed Lustre" in listed[0]
+    assert "Managed Lustre" in command("plan", shipped).out
+
+
 def test_plan_prose_is_wrapped(command: Command, small: Path) -> None:
     """Prose keeps to a readable width even where the output is no terminal."""
-    lines = command("plan", small).out.splitlines()
-    start = next(index for index, line in enumerate(lines) if line.startswith("  Assumed"))
+    lines = command("plan", small, "--details").out.splitlines()
     end = next(index for index, line in enumerate(lines) if line.startswith("  Next"))
-    assert max(len(line) for line in lines[start:end]) <= 118
+    assert max(len(line) for line in lines[:end]) <= 120
 
 
 def test_json_is_the_plan_that_build_writes(command: Command, small: Path, tmp_path: Path) -> None:

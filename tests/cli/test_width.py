@@ -1,10 +1,13 @@
 """No command that answers prints a line that is wider than the terminal."""
 
+from pathlib import Path
+
 import pytest
 
+from clusterwright import assets
 from clusterwright.cli.terminal import columns_of_text
 
-from .conftest import Command
+from .conftest import SMALL, Command
 
 WIDTHS = (60, 80, 120)
 #: What needs no blueprint.
@@ -25,19 +28,82 @@ LOOKUPS = (
     ("prices", "services", "storage"),
     ("prices", "breakeven", "h100"),
     ("prices", "coverage"),
+    ("facts",),
+    ("facts", "h100"),
+    ("facts", "p5.48xlarge"),
+    ("fabric", "--system", "dgx-h100", "--switch", "qm9700", "--nodes", "64"),
+    ("compare", "--one-node"),
+    ("compare", "--scenarios"),
+    ("validate", "training", "tests/published/independent_runs.csv"),
+    ("validate", "tco", "tests/published/tco/lenovo_lp2225.yaml", "--all"),
+)
+#: What answers about a blueprint, whose name stands in place of {}.
+ANSWERS = (
+    ("plan", "{}"),
+    ("plan", "{}", "--details"),
+    ("compare", "{}"),
+    ("compare", "{}", "--finance", "--draws", "200"),
+    ("sweep", "{}", "--instances", "p5.48xlarge,dgx-h100", "--jobs", "1"),
+    ("explain", "{}"),
+    ("explain", "{}", "mfu"),
+    ("explain", "{}", "horizon_usd", "--on", "onprem"),
+    ("diff", "{}", "other.yaml"),
+    ("preflight", "{}"),
+    ("check", "{}"),
 )
 
 
 def too_wide(text: str, width: int) -> list[str]:
-    """Return the lines of a text that are wider than a terminal."""
-    return [line for line in text.splitlines() if columns_of_text(line) > width]
+    """Return the lines of a text that are wider than a terminal; a path or key alone in its line is not broken."""
+    return [line for line in text.splitlines() if columns_of_text(line) > width and " " in line.strip()]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("arguments", LOOKUPS, ids=" ".join)
 def test_lookups_fit(command: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int) -> None:
     """Prices and facts keep to 60, 80 and 120 columns."""
+    monkeypatch.chdir(assets.root())
     monkeypatch.setenv("COLUMNS", str(width))
     ended = command(*arguments)
     assert ended.code == 0
     assert too_wide(ended.out, width) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
+def test_answers_fit(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], width: int
+) -> None:
+    """Answers, warnings and errors about a blueprint keep to 60, 80 and 120 columns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(width))
+    Path("small.yaml").write_text(SMALL)
+    Path("other.yaml").write_text(SMALL.replace("tokens: 100e9", "tokens: 120e9"))
+    ended = command(*(word.format("small.yaml") for word in arguments))
+    assert ended.code in (0, 1)
+    assert ended.out
+    assert too_wide(ended.out + ended.err, width) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_shipped_answer_is_a_screen(
+    command: Command, monkeypatch: pytest.MonkeyPatch, shipped: Path, width: int
+) -> None:
+    """The answer stands above the comparison, whole, and what it costs is never left out."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    ended = command("plan", shipped)
+    lines = ended.out.splitlines()
+    assert too_wide(ended.out.partition("  Next")[0], width) == []
+    assert lines[lines.index("") + 1].startswith("  Answer")
+    table = next(number for number, line in enumerate(lines) if "days (low–high)" in line)
+    assert all("$" in line for line in lines[table + 1 : table + 4])
+    assert not any(line.strip().startswith(("Memory", "Layout")) for line in lines)
+    assert len(ended.err.splitlines()) <= (1 if width > 60 else 2)
+
+
+def test_an_error_in_a_log_is_one_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no terminal says how wide it is, a message is not broken: logs are searched."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert len(command("compare").err.splitlines()) == 2
+    monkeypatch.setenv("COLUMNS", "60")
+    assert too_wide(command("compare").err, 60) == []

@@ -42,9 +42,10 @@ def test_the_oldest_are_named_first_and_each_once() -> None:
     option = seen_on("2026-01-01", "2024-10-16", "2026-09-01", "2025-10-16", "2026-03-01", "2026-02-01")
     (found,) = old_prices([option, option], as_of=AS_OF, max_age_s=180 * DAY_S)
     assert found.id == "TCO002"
-    assert found.message == (
-        "5 documented prices were last seen more than 180 days before 2026-10-16: "
-        "part-1 (730 days), part-3 (365 days), part-0 (288 days), part-5 (257 days) and 1 more"
+    assert found.message == "5 documented prices are 229 to 730 days old"
+    assert found.help.startswith(
+        "last seen more than 180 days before 2026-10-16: "
+        "part-1 (730 days), part-3 (365 days), part-0 (288 days), part-5 (257 days) and 1 more; "
     )
 
 
