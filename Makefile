@@ -90,14 +90,17 @@ constraints-stacks: .venv/installed-dev
 		| $(RESOLVE) - -o constraints-stacks.txt
 	sed -i '1i # Exact versions for the environment of the Pulumi stacks (.venv-stacks). Resolve again: make constraints-stacks' constraints-stacks.txt
 	for cloud in aws azure gcp; do \
-		$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/$$cloud/base/requirements.txt) \
-			| $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
-		sed -i '1i # Exact versions that this project was tested with.' stacks/$$cloud/base/constraints.txt; \
+		want="stacks/every_cloud/requirements.txt stacks/kubernetes/requirements.txt stacks/$$cloud/base/requirements.txt"; \
+		cat $$want | $(RESOLVE) --generate-hashes -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
+		cat $$want stacks/every_cloud/requirements-dev.txt | $(RESOLVE) --generate-hashes -c constraints-stacks.txt - \
+			-o stacks/$$cloud/base/constraints-dev.txt || exit 1; \
+		sed -i '1i # Exact versions that this project was tested with, and the hashes of their files: uv pip compile --generate-hashes' \
+			stacks/$$cloud/base/constraints*.txt; \
 	done
 	printf 'aws-parallelcluster\nkubernetes-validate\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
 	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
-	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
-	sed -i '1i # Exact versions that this policy pack was tested with.' stacks/every_cloud/policy/constraints.txt
+	$(RESOLVE) --generate-hashes stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
+	sed -i '1i # Exact versions that this policy pack was tested with, and the hashes of their files.' stacks/every_cloud/policy/constraints.txt
 
 clean: ## remove everything that these targets made
 	rm -rf .venv .venv-stacks .venv-policy .venv-exports out dist build

@@ -77,21 +77,17 @@ choose_stack() {
   case $organization in '' | organization) ;; *) stack_name=$organization/$stack ;; esac
 }
 
-# An environment is installed anew when what it was installed from changes.
+# An environment is installed anew when the file of exact versions changes. pip takes no file whose hash is not in it.
 install_environment() {
-  local folder=$1 stamp="$1/installed-from" wanted
-  shift
-  wanted=$(cat pyproject.toml "$@" | cksum)
+  local folder=$1 constraints=$2 stamp="$1/installed-from" wanted
+  local install=("$folder/bin/python" -m pip install -q --disable-pip-version-check --no-deps)
+  wanted=$(cat pyproject.toml "$constraints" | cksum)
   if [ -x "$folder/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
   command -v python3 >/dev/null || fail "python3 is not on PATH: the layers are Python programs (3.11 or newer)"
   run python3 -m venv "$folder"
-  local constraints=() file
-  for file in "$@"; do
-    case $file in
-      *constraints.txt) constraints=(-c "$file") ;;
-      *) run "$folder/bin/python" -m pip install -q --disable-pip-version-check ${constraints[@]+"${constraints[@]}"} -r "$file" ;;
-    esac
-  done
+  run "${install[@]}" --require-hashes -r "$constraints"
+  # The project itself, so that the layers' programs can import gpu_cluster; setuptools is among the versions above.
+  if [ "$folder" = .venv ]; then run "${install[@]}" --no-build-isolation -e .; fi
   printf '%s' "$wanted" >"$stamp"
 }
 
@@ -150,7 +146,7 @@ set CLUSTER_NAME_IS_FREE=yes."
 # Everything that would make a layer fail halfway is looked at before the first one starts.
 check_ready() {
   check_pulumi
-  install_environment .venv constraints.txt requirements.txt
+  install_environment .venv constraints.txt
   .venv/bin/python -m gpu_cluster.unset_values "$stack" "${LAYERS[@]}" || exit 1
   if declare -F require_credentials >/dev/null; then
     require_credentials || fail "no valid credentials for the cloud: log in first"
@@ -159,7 +155,7 @@ check_ready() {
   [ "$command" != up ] || check_tunnel
   if [ -n "$policy_pack" ]; then
     [ -f "$policy_pack/PulumiPolicy.yaml" ] || fail "$policy_pack holds no PulumiPolicy.yaml"
-    install_environment .venv-policy "$policy_pack/constraints.txt" "$policy_pack/requirements.txt"
+    install_environment .venv-policy "$policy_pack/constraints.txt"
     policy_options=(--policy-pack "$(cd "$policy_pack" && pwd)")
   fi
 }

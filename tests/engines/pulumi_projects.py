@@ -272,11 +272,10 @@ class Place:
         write(case, folder, stack="")
         _let_port_be_free(folder)
         assert self._stack_programs is not None
-        _environment_of(folder / ".venv", self._stack_programs, ("constraints.txt", "requirements.txt"))
+        _environment_of(folder / ".venv", self._stack_programs, ("constraints.txt",))
         policy = ROOT / ".venv-policy" / "bin" / "python"
         if policy.exists():
-            sources = ("policy/constraints.txt", "policy/requirements.txt")
-            _environment_of(folder / ".venv-policy", policy, sources)
+            _environment_of(folder / ".venv-policy", policy, ("policy/constraints.txt",))
         return self.at(folder)
 
     def at(self, folder: Path) -> Project:

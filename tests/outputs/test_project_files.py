@@ -85,9 +85,28 @@ def test_versions_are_those_that_the_stacks_are_tested_with(cloud: str) -> None:
     tested = {line for line in (root / "constraints-stacks.txt").read_text().splitlines() if "==" in line}
     for scheduler in SCHEDULERS:
         files = project_files(cloud, scheduler)
-        exact = {line for line in files["constraints.txt"].content.decode().splitlines() if "==" in line}
-        assert exact <= tested
-        for name in ("requirements.txt", "requirements-dev.txt"):
-            asked = re.findall(r"^([a-z][\w-]*)[<>=]", files[name].content.decode(), re.MULTILINE)
-            assert asked
-            assert {line.partition("==")[0] for line in exact} >= set(asked)
+        asked: set[str] = set()
+        for name in ("requirements", "requirements-dev"):
+            asked |= {*re.findall(r"^([a-z][\w-]*)[<>=]", files[f"{name}.txt"].content.decode(), re.MULTILINE)}
+            exact = exact_versions(files[f"{name.replace('requirements', 'constraints')}.txt"].content.decode())
+            assert exact.keys() <= tested
+            assert {line.partition("==")[0] for line in exact} >= asked
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-dev.txt", "policy/constraints.txt"])
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_every_version_has_the_hashes_of_its_files(cloud: str, name: str) -> None:
+    """Nothing is installed whose hash is not in the file, and no file names where packages come from."""
+    text = project_files(cloud, "slurm")[name].content.decode()
+    assert "://" not in text
+    assert all(exact_versions(text).values())
+
+
+def exact_versions(text: str) -> dict[str, list[str]]:
+    """Return the lines with a version, without what continues them, and the SHA-256 hashes of each."""
+    entries = text.replace("\\\n", " ").splitlines()
+    return {
+        line.partition(" --hash")[0].strip(): re.findall(r"--hash=sha256:([0-9a-f]{64})", line)
+        for line in entries
+        if "==" in line
+    }

@@ -309,12 +309,13 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
         "pyproject.toml",
         "requirements.txt",
         "constraints.txt",
+        "constraints-dev.txt",
     } <= files.keys()
     assert {"policy/PulumiPolicy.yaml", "policy/rules.py", ".github/workflows/infrastructure.yml"} <= files.keys()
     assert files["cluster.sh"].executable
     assert not [name for name in files if "__pycache__" in name or name.endswith((".pyc", "Pulumi.example.yaml"))]
     scripts = {path.name for path in (ROOT / "templates" / "node").glob("*.sh")}
-    kinds, others = ("secret", "metric", "transport"), {*INSTANCES, "local"} - {cloud}
+    kinds, others = ("bucket", "metric", "secret", "transport"), {*INSTANCES, "local"} - {cloud}
     foreign = {f"{kind}_{other}.sh" for kind in kinds for other in others}
     found = {name.removeprefix("node/") for name in files if name.startswith("node/") and name.endswith(".sh")}
     # Pods of Kubernetes report busy GPUs by the scripts of machines, in surroundings of their own.

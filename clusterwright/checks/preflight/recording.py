@@ -28,7 +28,7 @@ _HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "SYSTEMROOT")
 TIMEOUT_S = 180
 _INSTALL = (
     "./cluster.sh preview installs it, or: "
-    "python3 -m venv .venv && .venv/bin/pip install -c constraints.txt -r requirements.txt"
+    "python3 -m venv .venv && .venv/bin/pip install --no-deps --require-hashes -r constraints.txt"
 )
 
 

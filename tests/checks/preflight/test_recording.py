@@ -34,7 +34,7 @@ def test_without_the_environment_nothing_passes(tmp_path: Path) -> None:
     subject = Subject(project=project, catalogue=load(), recorded=recorded)
     found = {result.check: result.outcome for result in offline(subject, RECORDED)}
     assert {outcome.status for outcome in found.values()} == {"UNKNOWN"}
-    assert "pip install -c constraints.txt" in found["PRE013"].fix
+    assert "pip install --no-deps --require-hashes -r constraints.txt" in found["PRE013"].fix
 
 
 def test_a_program_that_hangs_is_ended(tmp_path: Path) -> None:
