@@ -88,6 +88,12 @@ class PlacementObject:
         return most // self.rack_nodes * self.rack_nodes
 
 
+#: Kinds of capacity that use no quota of instances: the block was counted when it was made.
+COUNTED_ELSEWHERE = ("capacity-block", "block-reservation")
+#: Flex-start counts as preemptible (Google, release note of 2026-06-03).
+_AS_SPOT = ("spot", "flex-start")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quota:
     """The limit of an account that a type counts against, by name and code, on demand and spot.
@@ -106,6 +112,13 @@ class Quota:
     verified: bool = True
     source: str = ""
     note: str = ""
+
+    def counted(self, capacity: str) -> tuple[str, str] | None:
+        """Return name and code of the limit that a kind of capacity uses up; None where it was counted before."""
+        if capacity in COUNTED_ELSEWHERE:
+            return None
+        spot = capacity in _AS_SPOT
+        return (self.spot_name, self.spot_code) if spot else (self.on_demand_name, self.on_demand_code)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

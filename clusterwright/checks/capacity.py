@@ -1,6 +1,6 @@
 """How nodes are obtained: a kind the type has, one object that decides placement, enough of it for long enough."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterwright.blueprint.cloud_places import RESERVATION_IDS, offer_problems, place_problems
 from clusterwright.blueprint.clouds import RESERVED
@@ -12,6 +12,8 @@ from clusterwright.checks.targets import outcomes_of, target_of
 from clusterwright.checks.values import flag, text, whole
 
 _HOURS_PER_DAY = 24
+#: Of the projects, without the key (stacks/azure/base/gpu_cluster/node_type.py).
+_SCALE_SET_NODES = 100
 #: Settings that ask for placement of one's own; a reservation brings its own.
 _PLACEMENT = ("placementMaxDistance", "placementGroup", "placementGroupName", "proximityPlacementGroup", "placement")
 
@@ -115,6 +117,15 @@ def limits(subject: Subject) -> Iterator[Outcome]:
             yield _outcome(
                 setting, f"{nodes:,} nodes, but one {name} holds {most:,}", f"set nodeCount to {most} or less"
             )
+    per_set = _nodes_of_a_scale_set(subject)
+    if per_set is not None and per_set < nodes <= (most_placed or nodes) and not _split(subject):
+        yield _outcome(
+            setting,
+            f"{nodes:,} nodes in one InfiniBand fabric, but nodeType.maxNodesPerScaleSet is {per_set:,}: the program "
+            "refuses them",
+            f"ask Azure support for scale sets of {nodes:,}, then ./cluster.sh set nodeType.maxNodesPerScaleSet "
+            f"{most_placed or nodes}; or set nodeCount to {per_set} or less",
+        )
     if own is not None and own.rack_nodes is not None and nodes > own.rack_nodes and nodes % own.rack_nodes:
         below = nodes // own.rack_nodes * own.rack_nodes
         yield _outcome(
@@ -131,6 +142,15 @@ def limits(subject: Subject) -> Iterator[Outcome]:
         )
     shown = ", ".join(f"one {name} holds {most:,}" for name, most in named) or "no limit is known"
     yield passed(f"{nodes:,} nodes; {shown}", place)
+
+
+def _nodes_of_a_scale_set(subject: Subject) -> int | None:
+    """Return how many nodes the program puts into one scale set on Azure; None where they need no common one."""
+    setting = subject.project.setting("nodeType") if subject.cloud == "azure" else None
+    node = setting.value if setting is not None else None
+    if not isinstance(node, Mapping) or text(node.get("fabric")) != "infiniband":
+        return None
+    return whole(node.get("maxNodesPerScaleSet", _SCALE_SET_NODES))
 
 
 def _split(subject: Subject) -> bool:

@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.catalog.cloud_objects import COUNTED_ELSEWHERE
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import Subject
 
-#: Kinds of capacity that use no quota of instances: the block was counted when it was made.
-_COUNTED_ELSEWHERE = ("capacity-block", "block-reservation")
-#: Flex-start counts as preemptible (Google, release note of 2026-06-03).
-_AS_SPOT = ("spot", "flex-start")
 _UNITS = {"vcpus": "vCPUs", "gpus": "GPUs", "chips": "chips"}
 #: How people show a quota, by cloud, and how they ask for more.
 _COMMANDS = {
@@ -55,20 +52,20 @@ class Ask:
 def ask(subject: Subject) -> Ask | None:
     """Return the quota that the nodes use; None where none is known or capacity needs none."""
     instance, nodes = subject.instance, subject.node_count
-    if instance is None or nodes is None or instance.quota is None or subject.capacity in _COUNTED_ELSEWHERE:
+    if instance is None or nodes is None or instance.quota is None:
         return None
     quota = subject.catalogue.quotas[instance.quota]
+    counted = quota.counted(subject.capacity)
     each = instance.vcpus if quota.unit == "vcpus" else instance.gpus
-    if each is None:
+    if each is None or counted is None:
         return None
-    spot = subject.capacity in _AS_SPOT
-    code, amount = quota.spot_code if spot else quota.on_demand_code, each * nodes
+    (name, code), amount = counted, each * nodes
     show, more = _COMMANDS[subject.cloud]
     if subject.cloud == "gcp" and " " in code:
         show = _GCP_FAMILY
     show, more = (text.format(region=subject.region, code=code, amount=amount) for text in (show, more))
     return Ask(
-        name=quota.spot_name if spot else quota.on_demand_name,
+        name=name,
         code=code,
         verified=quota.verified,
         amount=amount,
@@ -90,7 +87,7 @@ def quota(subject: Subject) -> Iterator[Outcome]:
     """Say which quota the nodes use and how much; whether there is so much only the provider knows."""
     setting = subject.project.setting("nodeCount")
     place = setting.place if setting else None
-    if subject.capacity in _COUNTED_ELSEWHERE:
+    if subject.capacity in COUNTED_ELSEWHERE:
         yield passed(f"capacity {subject.capacity} uses no quota of instances", place)
         return
     needed = ask(subject)

@@ -36,6 +36,8 @@ from clusterwright.plan.record import Option, Plan
 
 #: How a stack's file says what its owner has to set; `cluster.sh` and preflight read it.
 _STILL = "# Still to set: "
+#: What the nodes use up: kind of capacity, code, how much each, unit, name.
+_QUOTA = "# Quota: "
 _QUEUE, _EXAMPLE_JOB = "examples/queue.yaml", "examples/all_reduce.yaml"
 
 
@@ -73,7 +75,8 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         unset = [entry for entry in missing if entry.required and layer in entry.layers]
         known = without(values, [entry.key for entry in unset])
         commands = [entry.command for entry in unset]
-        values_file = text(_layer_yaml(plan, option, known, commands))
+        quota = _quota(option, catalogue) if layer == "nodes" else ""
+        values_file = text(_layer_yaml(plan, option, known, commands).rstrip("\n") + quota)
         files[f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"] = replace(values_file, merge=keep_values)
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     pages = files["README.md"].content.decode().strip()
@@ -81,6 +84,18 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         plan, option, missing, zone=_zone(option, layers), pages=pages, submits=has_job(plan, option, catalogue)
     )
     return dict(sorted((files | {"README.md": text(page)}).items()))
+
+
+def _quota(option: Option, catalogue: Catalogue) -> str:
+    """Return the line by which `cluster.sh` holds the nodes against the account's quota; empty where none counts."""
+    instance = catalogue.instances[option.instance]
+    quota = None if instance.quota is None else catalogue.quotas[instance.quota]
+    counted = None if quota is None else quota.counted(option.capacity)
+    each = instance.vcpus if quota is not None and quota.unit == "vcpus" else instance.gpus
+    if quota is None or counted is None or each is None:
+        return ""
+    name, code = counted
+    return f"\n{_QUOTA}{option.capacity}|{code}|{each}|{'vCPUs' if quota.unit == 'vcpus' else quota.unit}|{name}"
 
 
 def declared_keys(files: Mapping[str, File]) -> Declared:

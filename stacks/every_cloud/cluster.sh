@@ -152,7 +152,10 @@ check_ready() {
     require_credentials || fail "no valid credentials for the cloud: log in first"
   fi
   [ "$command" = status ] || check_identity
-  [ "$command" != up ] || check_tunnel
+  if [ "$command" = up ]; then
+    check_quota
+    check_tunnel
+  fi
   if [ -n "$policy_pack" ]; then
     [ -f "$policy_pack/PulumiPolicy.yaml" ] || fail "$policy_pack holds no PulumiPolicy.yaml"
     install_environment .venv-policy "$policy_pack/constraints.txt"
@@ -291,6 +294,30 @@ point_kubectl() {
 run_kubectl() {
   point_kubectl
   kubectl ${submit_options[@]+"${submit_options[@]}"}
+}
+
+# What the account may have of these machines is asked before anything is made: a new account often has 0, and the nodes are
+# the last to come. Where the cloud does not say, or nodes are obtained otherwise than planned, nothing is refused.
+check_quota() {
+  local capacity code each unit name nodes limit file="nodes/Pulumi.$stack.yaml" layer
+  declare -F quota_limit >/dev/null || return 0
+  IFS='|' read -r capacity code each unit name <<<"$(sed -n 's/^# Quota: //p' "$file")"
+  layer=$(project_of nodes)
+  nodes=$(configured nodes "$layer:nodeCount")
+  case $nodes in '' | *[!0-9]*) return 0 ;; esac
+  if [ -z "$name" ] || [ "$(configured nodes "$layer:capacity")" != "$capacity" ]; then return 0; fi
+  limit=$(quota_limit "$code" 2>/dev/null) || limit=''
+  limit=${limit%%.*}
+  case $limit in
+    '' | *[!0-9]*)
+      say "The quota $name ($code) could not be asked for; $nodes nodes need $((nodes * each)) $unit of it."
+      return 0
+      ;;
+  esac
+  [ $((nodes * each)) -le "$limit" ] || [ "${QUOTA_IS_GRANTED:-}" = yes ] ||
+    fail "PRE102: $file, nodeCount: $nodes nodes need $((nodes * each)) $unit of the quota $name ($code), and the account has $limit here.
+Nothing was done. Ask the cloud for more, days before (README.md), or take fewer: ./cluster.sh set nodeCount $((limit / each));
+if it was granted and is not shown yet, set QUOTA_IS_GRANTED=yes."
 }
 
 # Asks for the way to the API server before anything is made that needs it.

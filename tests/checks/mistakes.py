@@ -443,7 +443,15 @@ MISTAKES = (
     Mistake(
         "azure", "301 nodes of a scale set", set_to("nodes", "nodeCount", 301), "PRE017", "FAIL", "holds 300", "301"
     ),
-    Mistake("azure", "101 nodes without asking", set_to("nodes", "nodeCount", 101), "PRE017", "WARN", "100", "101"),
+    Mistake(
+        "azure",
+        "256 nodes in scale sets of 100",
+        set_to("nodes", "nodeCount", 256),
+        "PRE017",
+        "FAIL",
+        "nodeType.maxNodesPerScaleSet is 100",
+        "256",
+    ),
     Mistake(
         "gcp",
         "flex-start for 257 nodes",

@@ -115,6 +115,43 @@ def test_up_goes_from_foundation_to_nodes(project: Project) -> None:
         assert selected < calls.index(f"-C {layer} up --stack small --yes --skip-preview")
 
 
+QUOTA = "# Quota: on-demand|L-417A185B|192|vCPUs|Running On-Demand P instances\n"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "capacity", "limit", "refused"),
+    [
+        (4, "on-demand", "0", True),
+        (4, "on-demand", "0.0", True),
+        (4, "on-demand", "767", True),
+        (4, "on-demand", "768.0", False),
+        (40, "on-demand", "768", True),
+        (0, "on-demand", "0", False),
+        (4, "capacity-block", "0", False),
+        (4, "on-demand", "None", False),
+        (4, "on-demand", "", False),
+    ],
+)
+def test_nodes_beyond_the_quota_are_refused_before_anything_is_made(
+    project: Project, nodes: int, capacity: str, limit: str, refused: bool
+) -> None:
+    """A new account's 0, and growth beyond what was granted, stop `up` with id, place and fix."""
+    configuration = project.folder / "nodes" / "Pulumi.small.yaml"
+    lines = f"  aws-gpu-nodes:nodeCount: {nodes}\n  aws-gpu-nodes:capacity: {capacity}\n"
+    configuration.write_text(configuration.read_text() + lines + QUOTA)
+    with (project.folder / "cloud.sh").open("a") as cloud:
+        cloud.write('quota_limit() { [ "$1" = L-417A185B ] && printf "%s\\n" "$LIMIT"; }\n')
+    done = project.run("up", LIMIT=limit)
+    assert (done.returncode != 0) == refused, done.stderr
+    assert bool(project.changing()) != refused
+    if refused:
+        assert "PRE102: nodes/Pulumi.small.yaml, nodeCount" in done.stderr
+        assert f"need {nodes * 192} vCPUs" in done.stderr
+        assert "Nothing was done" in done.stderr
+        assert project.run("up", LIMIT=limit, QUOTA_IS_GRANTED="yes").returncode == 0
+    assert project.run("preview", LIMIT=limit).returncode == 0
+
+
 def test_failure_in_the_middle_stops(project: Project) -> None:
     """Nodes are not brought up on a cluster that is not there."""
     done = project.run("up", FAIL_ON="-C cluster up")

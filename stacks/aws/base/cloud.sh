@@ -22,6 +22,11 @@ require_credentials() {
   aws_here sts get-caller-identity --output text >/dev/null 2>&1
 }
 
+# What the account may have of a quota in the cluster's region.
+quota_limit() {
+  aws_here service-quotas get-service-quota --service-code ec2 --quota-code "$1" --query Quota.Value --output text
+}
+
 current_account() { aws_here sts get-caller-identity --query Account --output text; }
 
 # What a cluster of this name has that lasts, by its tag: keys and secrets that wait for their end are no cluster.

@@ -14,6 +14,12 @@ require_credentials() {
   az account show --output none 2>/dev/null
 }
 
+# What the subscription may have of a quota in the cluster's place.
+quota_limit() {
+  az vm list-usage --location "$(configured foundation azure-gpu-foundation:location)" \
+    --query "[?name.value=='$1'].limit" --output tsv
+}
+
 current_account() { az account show --query id --output tsv; }
 
 # The resource groups of a cluster of this name in this place, by their tag.

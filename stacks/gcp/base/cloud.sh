@@ -15,6 +15,12 @@ require_credentials() {
   gcloud auth print-access-token --quiet >/dev/null 2>&1
 }
 
+# What the project may have of a quota in the cluster's region; quotas of a family of machines are not in that list.
+quota_limit() {
+  gcloud compute regions describe "$(configured foundation gcp:region)" --project "$(configured foundation gcp:project)" \
+    --flatten quotas --filter "quotas.metric=$1" --format 'value(quotas.limit)'
+}
+
 current_account() { configured foundation gcp:project; }
 
 # Networks of a cluster of this name, which go by the name, and its buckets in this place, by their label.
