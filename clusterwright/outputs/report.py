@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from clusterwright import assets
-from clusterwright.outputs import cluster_charts, finance_tables, ranking, report_charts, report_tables
+from clusterwright.outputs import cluster_charts, finance_tables, ranking, report_charts, report_memo, report_tables
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.accounts import asked_keys
@@ -64,6 +64,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "name": plan.name,
         "description": plan.description,
         "answer": [capital(line) for line in (*answer_lines(plan), cheapest_sentence(plan, found)) if line],
+        "figures": report_memo.figures(plan, found),
         "as_of": plan.as_of,
         "currency": " ".join(told_lines()).strip(),
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
@@ -82,7 +83,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "carbon_remarks": finance_tables.carbon_remarks(found),
         "returns": finance_tables.returns_table(found),
         "unit_costs": finance_tables.unit_cost_table(found),
-        "tax": finance_tables.tax_table(found),
+        "tax": finance_tables.tax_table(found) if _is_taxed(found) else None,
         "tax_told": finance_tables.tax_sentence(found),
         "books": finance_tables.book_table(found),
         "financing": finance_tables.financing_sentence(found.taxed.financed),
@@ -119,6 +120,12 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             if "/" not in entry.number and entry.number.islower()
         ],
     }
+
+
+def _is_taxed(found: Finances) -> bool:
+    """Return whether anything differs after tax; else every row would say the same twice."""
+    taxed = found.taxed
+    return bool(taxed.tax_rate or taxed.delivery_months or taxed.financed) or not taxed.options
 
 
 def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:

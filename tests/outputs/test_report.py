@@ -18,7 +18,7 @@ from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.input_words import input_words
-from clusterwright.plan.money import Currency, money, money_alike, told_in
+from clusterwright.plan.money import Currency, money, money_alike, money_span, told_in
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, term_text
@@ -431,3 +431,40 @@ def test_warnings_stand_under_the_answer(shipped_plan: Plan) -> None:
     for warning in shipped_plan.warnings:
         assert f"{warning.id} {warning.message} {warning.help}" in page.text
     assert [warning.id for warning in shipped_plan.warnings] == ["TCO002"]
+
+
+def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Plan, html: str) -> None:
+    """Answer, four figures and one chart come first; what is warned of, the contents and every table follow."""
+    order = ('class="answer"', 'class="figures"', "<figure>", 'class="warned"', "<nav", "<table>")
+    places = [html.index(mark) for mark in order]
+    assert places == sorted(places)
+    assert html[: places[4]].count("<figure>") == 1
+    tiles = html[places[1] : places[2]]
+    run, kept = (shipped_plan.option(name) for name in (shipped_plan.recommended, shipped_plan.recommended_horizon))
+    assert run is not None
+    assert kept is not None
+    assert tiles.count("<li>") == 4
+    for option_usd, low, high in (
+        (run.run_usd, run.run_usd_low, run.run_usd_high),
+        (kept.horizon_usd, kept.horizon_usd_low, kept.horizon_usd_high),
+    ):
+        assert f"<strong>{money(option_usd)}</strong><span>{money_span(low or 0.0, high or 0.0)}</span>" in tiles
+    pair = next(entry for entry in shipped_plan.breakevens if entry.rented_key.partition("/")[0] == run.target)
+    assert pair.months is not None
+    assert f"month {pair.months:.0f}" in tiles
+
+
+def test_nothing_is_said_twice_at_no_tax(html: str) -> None:
+    """At a rate of 0 % a sentence stands in place of rows that are equal before and after tax."""
+    section = html.partition('<h2 id="tax">')[2].partition("<h2")[0]
+    assert "Present value after tax" not in section
+    assert "After tax every figure is as before it" in section
+
+
+def test_a_phone_and_a_dark_screen_are_thought_of(html: str) -> None:
+    """Cells bring the title of their column, which a narrow screen shows beside them; colours follow the scheme."""
+    assert 'data-title="This run" class="number"' in html
+    assert "prefers-color-scheme: dark" in html
+    style = html.partition("<style>")[2].partition("</style>")[0]
+    rules = style.partition("figure svg { filter")[2]
+    assert "background: #" not in rules
