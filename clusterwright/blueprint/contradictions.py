@@ -22,8 +22,8 @@ def contradictions(blueprint: Blueprint) -> list[Problem]:
         target = getattr(blueprint.targets, name)
         if target is not None:
             problems += [*_sizes(("targets", name), target), *_jobs(blueprint.cluster.jobs, name, target)]
-    cluster, clouds = blueprint.cluster, [name for name in TARGETS[:3] if getattr(blueprint.targets, name) is not None]
-    problems += user_problems(cluster.users, cluster.groups, cluster.identity, clouds)
+    cluster = blueprint.cluster
+    problems += user_problems(cluster.users, cluster.groups, cluster.identity)
     problems += _without_internet(blueprint.cluster.jobs)
     if isinstance(blueprint.workload, Train):
         problems += [*_layout(blueprint.workload), *_batch(blueprint.workload)]

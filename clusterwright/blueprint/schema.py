@@ -199,7 +199,7 @@ class Cluster(Section):
     groups: list[GroupSection] = Field(default_factory=list, description="groups of users, for shared files")
     identity: Identity = Field(
         "local",
-        description="local: users and groups are made on every machine; directory: on premises, by the site's own LDAP",
+        description="local: users and groups are made on every machine; directory (LDAP) is refused: nothing joins it",
     )
 
 

@@ -10,7 +10,7 @@ from clusterwright.blueprint import user_list
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.problems import Problem
 
-#: `local`: the list of the blueprint, the same on every machine; `directory`: accounts of the site's own LDAP.
+#: `local`: the list of the blueprint, the same on every machine; `directory`, an LDAP of the site, is refused.
 Identity = Literal["local", "directory"]
 
 _Name = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{user_list.NAME}$"})]
@@ -55,30 +55,21 @@ def list_of(users: list[UserSection], groups: list[GroupSection]) -> tuple[list[
     )
 
 
-def user_problems(
-    users: list[UserSection], groups: list[GroupSection], identity: Identity, clouds: list[str]
-) -> Iterator[Problem]:
+def user_problems(users: list[UserSection], groups: list[GroupSection], identity: Identity) -> Iterator[Problem]:
     """Yield what is wrong with the list, and `USR008` for accounts that nothing would make.
 
     Args:
         users: of the blueprint.
         groups: of the blueprint.
         identity: where accounts come from.
-        clouds: targets whose machines the stacks set up.
     """
     for fault in user_list.faults(*list_of(users, groups)):
         yield Problem(id=fault.id, path=("cluster", *fault.path), message=fault.message, help=fault.help)
-    if identity == "directory" and clouds:
+    if identity == "directory":
         yield Problem(
             id="USR008",
             path=("cluster", "identity"),
-            message=f"the stacks for {', '.join(clouds)} do not join machines to a directory, so nobody could submit",
-            help="set identity: local and list users by its uids, or keep onprem alone",
-        )
-    if identity == "directory" and (users or groups):
-        yield Problem(
-            id="USR008",
-            path=("cluster", "users" if users else "groups"),
-            message="accounts come from the directory, so that this list would be made nowhere",
-            help="leave users and groups out, or set identity: local",
+            message="nothing that is written joins machines to a directory, in a cloud or on premises, so nobody could "
+            "submit",
+            help="set identity: local and list users by the directory's uids",
         )

@@ -93,5 +93,5 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         controller=CONTROLLER_HOST,
         environment=plan.cluster.jobs.environment,
         shared=SHARED,
-        list_path=LIST_PATH if plan.cluster.identity == "local" else "",
+        list_path=LIST_PATH,
     )

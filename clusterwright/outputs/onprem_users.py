@@ -15,9 +15,7 @@ _SCRIPTS = ("users.sh", "environment.sh", "service.sh", "secret_local.sh")
 
 
 def user_documents(plan: Plan) -> dict[str, File]:
-    """Return `users.md`, the list and its scripts; nothing where the site's own directory has the accounts."""
-    if plan.cluster.identity != "local":
-        return {}
+    """Return `users.md`, the list and its scripts."""
     page = render(
         "slurm",
         "users.md.j2",

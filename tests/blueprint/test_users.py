@@ -12,6 +12,7 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.user_list import MOST_BYTES, Group, User, faults, key_problem, list_text
+from clusterwright.blueprint.users import user_problems
 from clusterwright.catalog.load import load as load_catalogue
 
 #: Made by ssh-keygen of OpenSSH 9.2.
@@ -218,10 +219,12 @@ def test_a_blueprint_says_where_the_mistake_is(tmp_path: Path) -> None:
     assert said.count("help:") == 5
 
 
-def test_a_directory_is_for_owned_clusters(tmp_path: Path) -> None:
-    """Machines of a cloud are not joined to a directory, so that choice is refused with a sentence and not ignored."""
+def test_a_directory_is_refused_everywhere(tmp_path: Path) -> None:
+    """No machine is joined to a directory, so that choice is refused with a sentence and not ignored."""
     said = problems(tmp_path, "  identity: directory\n")
-    assert "error[USR008]: the stacks for aws do not join machines to a directory" in said
+    assert "error[USR008]: nothing that is written joins machines to a directory, in a cloud or on premises" in said
+    (found,) = user_problems([], [], "directory")
+    assert found.id == "USR008"
 
 
 def test_a_user_needs_keys_said_or_said_to_have_none(tmp_path: Path) -> None:

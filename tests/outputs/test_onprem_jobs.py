@@ -71,8 +71,8 @@ def test_other_environments_need_no_containers() -> None:
         assert "Enroot" not in found["jobs.md"]
 
 
-def test_users_come_with_every_environment_unless_a_directory_has_them() -> None:
-    """The list, its scripts and their settings do not depend on what jobs run in; a directory's accounts need none."""
+def test_users_come_with_every_environment() -> None:
+    """The list, its scripts and their settings do not depend on what jobs run in."""
     plan = plan_of(
         GPT3, ["cluster.jobs.environment=venv", "cluster.users=[{name: ada, uid: 20001, ssh_keys: []}]"], "onprem"
     )
@@ -82,10 +82,6 @@ def test_users_come_with_every_environment_unless_a_directory_has_them() -> None
     assert f"CLUSTER_USERS_ID={LIST_PATH}\n" in found["node/node.env"]
     sourced = {name for script in found.values() for name in re.findall(r'\. "\$here/([a-z_]+\.sh)"', script)}
     assert {f"node/{name}" for name in sourced} <= found.keys()
-    directory = plan_of(GPT3, ["cluster.identity=directory"], "onprem")
-    files = onprem_files(directory, directory.options[0], load())
-    assert "node/users.sh" not in files
-    assert b"CLUSTER_USERS_ID=\n" in files["node/node.env"].content
 
 
 def test_adapters_are_named_or_looked_for() -> None:
