@@ -19,9 +19,11 @@ every file that is opened for writing, moved or removed by path, and the content
 import argparse
 import csv
 import hashlib
+import importlib
 import io
 import json
 import os
+import pkgutil
 import random
 import resource
 import shutil
@@ -1037,8 +1039,17 @@ def programs(count: int, say: Callable[[str], None], first: int = 0) -> Counter[
 _DISK = ("open", "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.chmod")
 
 
-def killed_build(blueprint: Path, out: Path, *, before: int | None, after_s: float) -> bool:
-    """Run `build`; kill it before its n-th operation on the disk, or after seconds; tell whether it died of it."""
+def load_all() -> None:
+    """Load every module, so that processes forked from this one need not."""
+    import clusterwright
+
+    for module in pkgutil.walk_packages(clusterwright.__path__, "clusterwright."):
+        if ".recorder." not in module.name:
+            importlib.import_module(module.name)
+
+
+def in_a_process(work: Callable[[], int], *, before: int | None = None, after_s: float | None = None) -> int:
+    """Do work in a forked process; kill it before its n-th operation on the disk, or after seconds; return its code."""
     child = os.fork()
     if child == 0:
         count = 0
@@ -1053,82 +1064,126 @@ def killed_build(blueprint: Path, out: Path, *, before: int | None, after_s: flo
 
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os.dup2(1, 2)
             if before is not None:
                 sys.addaudithook(dying)
-            from clusterwright.cli.main import run
-
-            sys.argv = ["clusterwright", "build", str(blueprint), "-o", str(out), "--quiet"]
-            try:
-                run()
-            except SystemExit as end:
-                os._exit(end.code if isinstance(end.code, int) else 0)
+            os._exit(work())
         except BaseException:  # noqa: BLE001 - told by the exit code
+            traceback.print_exc()
             os._exit(99)
-        os._exit(0)
-    if before is None:
+    if after_s is not None:
         time.sleep(after_s)
         os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def build_program(blueprint: Path, out: Path) -> int:
+    """Run the command `build`; return its exit code."""
+    from clusterwright.cli.main import run
+
+    sys.argv = ["clusterwright", "build", str(blueprint), "-o", str(out), "--quiet"]
+    try:
+        run()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
+
+
+@cache
+def build_files(blueprint: Path) -> Any:
+    """Return the files that `build` writes, planned once."""
+    from clusterwright.cli.answer import load_and_decide, planned_catalogue
+    from clusterwright.outputs.deliverables import everything
+
+    plan = load_and_decide(blueprint, None)[1]
+    return everything(plan, planned_catalogue(plan))
+
+
+def build_write(blueprint: Path, out: Path) -> int:
+    """Write what `build` writes, by its own way to the disk; return the exit code."""
+    from clusterwright.errors import ClusterwrightError
+    from clusterwright.outputs.folder import write
+
+    try:
+        write(out, build_files(blueprint))
+    except ClusterwrightError as error:
+        print(error.message, error.help, file=sys.stderr)
+        return error.exit_code
+    return 0
 
 
 def kills(count: int, say: Callable[[str], None]) -> Counter[str]:
-    """Kill `build` at as many moments; count what the next run lost, left over or refused."""
+    """Kill `build` at as many moments; count what the next run lost, left over or refused.
+
+    One in ten is the whole command; of the others the writing alone, with the same files.
+    """
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
-        root = Path(name)
+        root = Path(name).resolve()
         first, second = root / "first.yaml", root / "second.yaml"
         first.write_text(BLUEPRINT)
-        second.write_text(
-            BLUEPRINT.replace("max_nodes: 8", "max_nodes: 2").replace("region: us-east-1", "region: us-east-2")
-        )
+        second.write_text(BLUEPRINT.replace("max_nodes: 8", "max_nodes: 2").replace("us-east-1", "us-east-2"))
         wanted = {}
         for one in (first, second):
             whole = root / f"whole-{one.stem}"
-            code, *_, said = run_program(["build", str(one), "-o", str(whole), "--quiet"], root / "..")
-            if code not in (0, 1):
-                raise FailedError(said)
+            if in_a_process(lambda one=one, whole=whole: build_program(one, whole)) not in (0, 1):  # type: ignore[misc]
+                raise FailedError(f"{one.stem} is not built")
             wanted[one] = snapshot(whole)
-        operations = 2 * len(wanted[second]) + 20
-        for number in range(count):
-            chance = random.Random(f"kill:{number}")
-            place = root / "case"
-            place.mkdir()
-            (place / ".out.mine").write_text("the user's")
-            out, existing = place / "out", number % 2 == 1
-            if existing:
-                shutil.copytree(root / "whole-first", out, symlinks=True)
-                (out / "mine.txt").write_text("the user's")
-                (out / "aws" / ".hidden").write_text("the user's")
-            by_operation = number % 8 != 7
-            died = killed_build(
-                second,
-                out,
-                before=chance.randint(1, operations) if by_operation else None,
-                after_s=chance.uniform(0.3, 3),
-            )
-            found["killed"] += died
-            then = chance.choice((first, second))
-            code, *_, said = run_program(["build", str(then), "-o", str(out), "--quiet"], place)
-            if code not in (0, 1):
-                found["refused"] += 1
-                say(f"kill:{number} refused: {said[-300:]}")
-            left = snapshot(place)
-            mine = {".out.mine"} | ({"out/mine.txt", "out/aws/.hidden"} if existing else set())
-            lost = [one for one in mine if one not in left] + [
-                one for one in wanted[then] if left.get(f"out/{one}") != wanted[then][one]
-            ]
-            over = [one for one in left if one not in mine | {"out"} and one.removeprefix("out/") not in wanted[then]]
-            if code in (0, 1) and (lost or over):
-                say(f"kill:{number} lost {lost[:3]}, left over {over[:3]}")
-            found["lost"] += bool(lost and code in (0, 1))
-            found["left over"] += bool(over)
-            found["runs"] += 1
-            shutil.rmtree(place)
-            if number % 20 == 19:
-                say(f"{number + 1} kills: {dict(found)}")
+        whole_programs = count // 10
+        while found["killed"] < count:
+            if found["killed"] == whole_programs:
+                for one in (first, second):
+                    build_files(one)
+            run = build_program if found["killed"] < whole_programs else build_write
+            _kill_once(root, wanted, run, found, say)
+            if found["runs"] % 20 == 0:
+                say(f"{found['runs']} runs: {dict(found)}")
     return found
+
+
+def _kill_once(
+    root: Path,
+    wanted: dict[Path, dict[str, tuple[int, int, str]]],
+    run: Callable[[Path, Path], int],
+    found: Counter[str],
+    say: Callable[[str], None],
+) -> None:
+    number = found["runs"]
+    chance = random.Random(f"kill:{number}")
+    first, second = wanted
+    place = root / "case"
+    place.mkdir()
+    (place / ".out.mine").write_text("the user's")
+    out, existing = place / "out", number % 2 == 1
+    mine = {".out.mine"}
+    if existing:
+        shutil.copytree(root / "whole-first", out, symlinks=True)
+        (out / "mine.txt").write_text("the user's")
+        (out / "aws" / ".hidden").write_text("the user's")
+        mine |= {"out/mine.txt", "out/aws/.hidden"}
+    # A new folder takes an operation for each file and folder, an existing one some more for each changed file.
+    if number % 8 == 7:
+        most_s = 4.0 if run is build_program else 0.3
+        code = in_a_process(lambda: run(second, out), after_s=chance.uniform(0, most_s))
+    else:
+        most = len(wanted[second]) * (2 if existing else 1)
+        code = in_a_process(lambda: run(second, out), before=chance.randint(1, most))
+    found["killed"] += code == -signal.SIGKILL
+    found["with a record left" if (out / ".writing").exists() or (place / ".out.partial").exists() else "whole"] += 1
+    then = chance.choice((first, second))
+    code = in_a_process(lambda: run(then, out))
+    left = snapshot(place)
+    if code not in (0, 1):
+        found["refused"] += 1
+        say(f"kill:{number} refused, exit {code}")
+    lost = [one for one in mine if one not in left]
+    lost += [one for one in wanted[then] if left.get(f"out/{one}") != wanted[then][one]]
+    over = [one for one in left if one not in mine | {"out"} and one.removeprefix("out/") not in wanted[then]]
+    if lost or over:
+        say(f"kill:{number} lost {lost[:3]}, left over {over[:3]}")
+    found["lost"] += bool(lost)
+    found["left over"] += bool(over)
+    found["runs"] += 1
+    shutil.rmtree(place)
 
 
 def main() -> None:
@@ -1167,9 +1222,11 @@ def main() -> None:
         for kind, ways in in_process(asked.cases, say).items():
             say(f"{kind}: {dict(ways.most_common())}")
     if asked.programs:
+        load_all()
         for how, times in sorted(programs(asked.programs, say, asked.first).items()):
             say(f"{how}: {times}")
     if asked.kills:
+        load_all()
         say(f"kills: {dict(kills(asked.kills, say))}")
 
 

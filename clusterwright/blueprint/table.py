@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from clusterwright.blueprint import names
 from clusterwright.blueprint.problems import BlueprintError, Position, Problem
 from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
@@ -117,6 +118,7 @@ def table_of(text: str, *, name: str, what: str) -> Table:
                 advice = "write as many cells as the header, or put one that has the separator into quotes"
                 problems.append(Problem(path=(), message=message, help=advice, position=whole))
                 continue
+            problems += _controlling(cells)
             named = zip((cell.text for cell in header), cells, strict=True)
             rows.append(Row(line=line, cells=dict(named)))
     return Table(name=name, text=text, header=header, rows=tuple(rows), problems=tuple(problems))
@@ -130,6 +132,15 @@ def _values(reader: Any, name: str) -> Iterator[list[str]]:  # noqa: ANN401 - th
         raise InputError(
             f"{at}: this is no CSV table: {error}", help="save it as CSV in the spreadsheet program"
         ) from None
+
+
+def _controlling(cells: Sequence[Cell]) -> Iterator[Problem]:
+    """Yield a problem for each cell with characters that are not shown but obeyed."""
+    for cell in cells:
+        try:
+            names.plain(cell.text)
+        except ValueError as error:
+            yield Problem(path=(), message=str(error), help="write it without these characters", position=cell.position)
 
 
 def _places(line: str, number: int, delimiter: str, cells: int) -> list[Position]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clusterwright.catalog.part_numbers import part_numbers
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.tables import csv_text
 from clusterwright.pricing.quoted import QuotedPrice
 
@@ -96,15 +97,15 @@ def bill_markdown(bill: Bill, prices: Prices, *, title: str, besides: Sequence[B
         usd = None if price.unit_usd is None else price.unit_usd * line.quantity
         total, unknown = total + (usd or 0.0), unknown + (usd is None and price is not TO_BE_QUOTED)
         weeks = price.quote.lead_time_weeks if price.quote else None
-        cells = (
+        texts = (
             str(number), line.sku, line.item, f"{line.quantity:,g}", line.unit, _usd(price.unit_usd), _usd(usd),
             price.basis, "unknown" if weeks is None else f"{weeks:g}", line.note,
             part_numbers().get(line.sku, ""),
         )  # fmt: skip
-        rows.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+        rows.append(f"| {' | '.join(map(cell, texts))} |")
     known = f"**{total:,.2f} USD** for the lines whose price is known"
     missing = f"; {unknown} of {len(bill.lines)} have none" if unknown else ""
-    page = [f"# Bill of materials of {_cell(title)}", "", *head, *rows, "", f"{known}{missing}."]
+    page = [f"# Bill of materials of {cell(title)}", "", *head, *rows, "", f"{known}{missing}."]
     if besides:
         page += [
             "",
@@ -119,8 +120,3 @@ def bill_markdown(bill: Bill, prices: Prices, *, title: str, besides: Sequence[B
 
 def _usd(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,.2f}"
-
-
-def _cell(text: str) -> str:
-    """Return a text that cannot leave its cell of a Markdown table."""
-    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())

@@ -1,8 +1,10 @@
 """Markdown that others' names cannot break: cells and tables for comments of pull requests."""
 
+import re
 from collections.abc import Iterable, Sequence
 
-_MARKS = "\\`*_{}[]<>#!|~@"
+#: An underscore within a word marks nothing.
+_MARKS = re.compile(r"[\\`*{}\[\]<>#!|~@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def cell(text: str) -> str:
@@ -11,7 +13,7 @@ def cell(text: str) -> str:
     >>> print(cell("a|b <img> @all https://x"))
     a\|b \<img\> \@all https\://x
     """
-    plain = "".join(f"\\{letter}" if letter in _MARKS else letter for letter in text)
+    plain = _MARKS.sub(r"\\\g<0>", text)
     return " ".join(plain.replace("://", "\\://").replace("www.", "www\\.").split())
 
 

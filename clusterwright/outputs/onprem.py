@@ -29,6 +29,7 @@ from clusterwright.outputs.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_
 from clusterwright.outputs.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.floor_plan import floor_plans
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.netbox import SITE, netbox_files
 from clusterwright.outputs.network_tables import fabric_csv, racks_csv
 from clusterwright.outputs.own_parts import own_parts
@@ -210,13 +211,13 @@ def _readme(
     longest = max(cables, key=lambda cable: cable.length_m)
     kinds = Counter(cable.kind for cable in cables)
     drawn = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
-    unknown = ", ".join(design.bill.unknown_power_items) or "none"
+    unknown = ", ".join(map(cell, design.bill.unknown_power_items)) or "none"
     fullest = max(standing, key=lambda rack: rack.power_w)
     lines = [
         f"# {title} on premises",
         "",
         (
-            f"{inventory.nodes:,} {inventory.system_name} with {inventory.gpus:,} GPUs in {design.racks} racks, "
+            f"{inventory.nodes:,} {cell(inventory.system_name)} with {inventory.gpus:,} GPUs in {design.racks} racks, "
             f"{design.power.it_w / 1e3:,.0f} kW of IT load at nameplate."
         ),
         "",
@@ -273,7 +274,7 @@ def _readme(
         _servers(inventory, scheduler),
         f"- Cables: {len(cables):,} links ({drawn}); the longest is {longest.length_m:g} m.",
         f"- Spares: {spares_in_words(design.rules.spares)}; `procurement.md` has them and the lead times.",
-        *(f"- {note}" for note in inventory.notes),
+        *(f"- {cell(note)}" for note in inventory.notes),
         "",
         "## What to check",
         "",

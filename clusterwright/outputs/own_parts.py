@@ -1,6 +1,7 @@
 """The page that says which facts and prices are the user's own."""
 
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.markdown import cell
 from clusterwright.plan.record import Plan
 from clusterwright.plan.words import own_facts_lines
 
@@ -12,4 +13,4 @@ def own_parts(plan: Plan) -> dict[str, File]:
     if not lines:
         return {}
     head = [f"# Own parts of {plan.name}", "", "These stand in the place of the catalogue's facts and prices:", ""]
-    return {"own_parts.md": text("\n".join([*head, *(f"- {line}" for line in lines)]))}
+    return {"own_parts.md": text("\n".join([*head, *(f"- {cell(line)}" for line in lines)]))}

@@ -26,6 +26,7 @@ from clusterwright.facility.power_chain import (
 from clusterwright.facility.power_cords import worst_load
 from clusterwright.facility.rack_limits import compute_limits, nodes_per_rack
 from clusterwright.facility.racks import Rack
+from clusterwright.outputs.markdown import cell
 from clusterwright.units import percent
 
 #: Mean draw over nameplate for which the energy of a year is shown.
@@ -99,9 +100,11 @@ def _losses(design: OnPremDesign, standing: Sequence[Rack], system: System) -> l
 
 def _supplies(system: System, how: str) -> str:
     if system.psu_count is None or system.psu_needed is None:
-        return f"How many power supplies {system.name} has, and how many of them must live, is not in the catalogue."
+        return (
+            f"How many power supplies {cell(system.name)} has, and how many of them must live, is not in the catalogue."
+        )
     rule = supply_rule(system.psu_count, system.psu_needed)
-    return f"{system.name} has power supplies {rule}, {how}."
+    return f"{cell(system.name)} has power supplies {rule}, {how}."
 
 
 def _loss_row(what: str, pdus: int, left: Loss) -> str:

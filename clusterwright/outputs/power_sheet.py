@@ -10,6 +10,7 @@ from clusterwright.facility.power_chain import rack_va
 from clusterwright.facility.power_cords import worst_load
 from clusterwright.facility.rack_limits import WHOLE_RACK_U, compute_limits
 from clusterwright.facility.racks import Rack
+from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.power_chain_sheet import chain_sections, row
 from clusterwright.units import percent
 
@@ -95,7 +96,7 @@ def _loads(design: OnPremDesign) -> list[str]:
     limit = design.site.power_limit_w
     total = "sum" if limit is None else f"sum; the hall has {_kw(limit)}"
     return [
-        row("Compute", _kw(summary.compute_w), f"{inventory.nodes:,} x {inventory.system_name}{_capped(design)}"),
+        row("Compute", _kw(summary.compute_w), f"{inventory.nodes:,} x {cell(inventory.system_name)}{_capped(design)}"),
         row("Network", _kw(summary.network_w), f"{switches:,} switches"),
         row("Storage", _kw(summary.storage_w), f"{boxes} boxes"),
         row("Management", _kw(summary.management_w), "fabric managers and servers"),
@@ -169,5 +170,8 @@ def _whole(design: OnPremDesign, catalogue: Catalogue) -> list[str]:
     shelves = system.psu_count or 0
     circuits = f"{shelves * design.inventory.nodes:,} circuits of {design.site.feed.breaker_a:g} A"
     return [
-        f"- {system.name} comes with {shelves} power shelves instead of PDUs, each on a feed of its own: {circuits}."
+        (
+            f"- {cell(system.name)} comes with {shelves} power shelves instead of PDUs, each on a feed of its own: "
+            f"{circuits}."
+        )
     ]

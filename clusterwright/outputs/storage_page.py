@@ -11,6 +11,7 @@ from clusterwright.facility.storage_checks import NODE_BYTES_PER_S, node_draws_b
 from clusterwright.facility.storage_demand import level_bytes_per_s
 from clusterwright.facility.storage_design import StorageDesign
 from clusterwright.facility.storage_lustre import WIDEST_STRIPE, LustreTargets
+from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.storage_advice import cache_lines, tier_lines
 from clusterwright.units import percent
 
@@ -107,8 +108,8 @@ def _source(source: str, catalogue: Catalogue) -> str:
 
 
 def _count(storage: StorageDesign) -> str:
-    front = f" and {storage.front_boxes} {storage.front.name}" if storage.front is not None else ""
-    return f"{storage.name}: {storage.data_boxes} {storage.data.name}{front}"
+    front = f" and {storage.front_boxes} {cell(storage.front.name)}" if storage.front is not None else ""
+    return f"{storage.name}: {storage.data_boxes} {cell(storage.data.name)}{front}"
 
 
 def _levels(storage: StorageDesign, *, gpus: int) -> list[str]:
@@ -133,7 +134,7 @@ def _rule(storage: StorageDesign, rule: BoxRule) -> str:
     fixed = rule.needed is None or rule.per_box is None
     needed = "" if fixed else units.text(rule.needed, kind)
     each = "" if fixed else units.text(rule.per_box, kind)
-    return f"| {rule.rule} | {box.name} | {needed} | {each} | {rule.boxes:,} |"
+    return f"| {rule.rule} | {cell(box.name)} | {needed} | {each} | {rule.boxes:,} |"
 
 
 def _gives(storage: StorageDesign) -> list[str]:
@@ -164,7 +165,7 @@ def _box_table(storage: StorageDesign) -> list[str]:
             units.text(box.weight_kg, units.MASS),
             ", ".join(_given(box)) or "nothing",
         )
-        lines.append(f"| {box.name} | {' | '.join(cells)} |")
+        lines.append(f"| {cell(box.name)} | {' | '.join(cells)} |")
     return lines
 
 
@@ -226,7 +227,7 @@ def _lustre(targets: LustreTargets | None) -> list[str]:
 
 def _unknown(storage: StorageDesign) -> list[str]:
     lines = [
-        f"- {key} of {box.name}: write `targets.onprem.storage.{section}.{key}`"
+        f"- {key} of {cell(box.name)}: write `targets.onprem.storage.{section}.{key}`"
         for section, box in (("box", storage.data), ("front_box", storage.front))
         if box is not None
         for key in _wanted(storage, section)

@@ -116,19 +116,20 @@ def _basis(plan: Plan) -> list[str]:
         if entry.basis == "assumed"
     ]
     if assumed:
-        lines.append(f"- Assumed prices, no document: {'; '.join(assumed)}.")
+        lines.append(f"- Assumed prices, no document: {'; '.join(map(cell, assumed))}.")
     return lines
 
 
 def _missing(plan: Plan) -> list[str]:
     lines = [
-        f"- {NAME_OF_TARGET[option.target]}: {entry.item} has no price ({entry.reason}), so its totals are unknown"
+        f"- {NAME_OF_TARGET[option.target]}: {cell(entry.item)} has no price ({cell(entry.reason)}), so its "
+        "totals are unknown"
         for option in plan.options
         for entry in option.missing
     ]
     power = [item for option in plan.options for item in option.unknown_power_items]
     if power:
-        lines.append(f"- Power of parts whose rating no source gives: {', '.join(sorted(set(power)))}")
+        lines.append(f"- Power of parts whose rating no source gives: {', '.join(map(cell, sorted(set(power))))}")
     return lines
 
 

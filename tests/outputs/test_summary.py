@@ -11,6 +11,7 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import Finding
 from clusterwright.outputs.deliverables import everything
+from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
 from clusterwright.plan.money import money
@@ -61,7 +62,7 @@ def test_assumptions_are_all_named() -> None:
     plan = plan_of()
     basis = section(readme(plan), "What it rests on")
     for option in plan.options:
-        assert all(line.line.item in basis for line in option.lines if line.basis == "assumed")
+        assert all(cell(line.line.item) in basis for line in option.lines if line.basis == "assumed")
     assert all(entry.key in basis and entry.reason in basis for entry in plan.parameters if entry.basis == "assumed")
 
 
