@@ -48,7 +48,10 @@ _FOR_TESTS = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder on premises of a blueprint that needs four nodes, as the command writes it."""
     blueprint = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
-    values = ["name=first-job", "workload.model=gpt3-5b", "workload.tokens=1e12"]
+    values = [
+        *("name=first-job", "workload.model=gpt3-5b", "workload.tokens=1e12"),
+        "cluster.users=[{name: ada, uid: 20001, ssh_keys: []}]",
+    ]
     plan = plan_of(blueprint, values, "onprem")
     assert plan.options[0].nodes == len(NODES)
     written = tmp_path_factory.mktemp("written")
@@ -92,7 +95,7 @@ def _set_up(site: Site) -> None:
     site.start("services", SERVICES, {})
     start_server(site, "mgmt-001")
     # "Once", of jobs.md, for the whole cluster; the queue belongs to Slurm.
-    site.machines["mgmt-001"].text("bash", "-ec", _block(site, "Once:"))
+    site.machines["mgmt-001"].text("bash", "-ec", _block(site, "jobs.md", "Once:"))
     site.machines["mgmt-001"].text("install", "-d", "-o", "slurm", "-m", "0700", "/shared/slurm/slurmctld")
     backup = start_server(site, "mgmt-002")
     _accounting(site, backup)
@@ -109,9 +112,9 @@ def _set_up(site: Site) -> None:
     assert until(lambda: site.machines["mgmt-003"].run(*idle).stdout.strip() == "4")
 
 
-def _block(site: Site, start: str) -> str:
-    """Return the one block of commands in `jobs.md` whose first comment starts so."""
-    page = (site.folder / "site" / "folder" / "jobs.md").read_text()
+def _block(site: Site, name: str, start: str) -> str:
+    """Return the one block of commands of a page whose first comment starts so."""
+    page = (site.folder / "site" / "folder" / name).read_text()
     return str(re.findall(rf"```sh\n(# {re.escape(start)}.*?)```", page, re.DOTALL)[0])
 
 
@@ -124,8 +127,6 @@ def _start(site: Site, name: str, role: str) -> Machine:
         """
         mkdir -p /shared /scratch
         mount --bind /srv/shared /shared
-        groupadd --gid 4000 research
-        useradd --uid 4001 --gid 4000 --create-home --base-dir /shared/home --shell /bin/bash ada
         install -d -o munge -g munge -m 0755 /run/munge && install -d -o slurm /var/log/slurm
         printf '%s' 'a key of this test that is long enough for munge' >/etc/munge/munge.key
         chown munge:munge /etc/munge/munge.key && chmod 0400 /etc/munge/munge.key
@@ -135,9 +136,13 @@ def _start(site: Site, name: str, role: str) -> Machine:
     )
     if role != "compute":
         machine.text("bash", "-ec", "cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack}.conf /etc/slurm/")
-    commands = _block(site, "As root on every node").replace("CLUSTER_ROLE=compute", f"CLUSTER_ROLE={role}")
-    done = machine.run("bash", "-ec", commands, folder="/root/folder")
-    assert done.returncode == 0, done.stderr
+    commands = _block(site, "jobs.md", "As root on every node").replace("CLUSTER_ROLE=compute", f"CLUSTER_ROLE={role}")
+    once, everywhere = _block(site, "users.md", "Once, as root").split("# As root on every machine")
+    # The list is on the shared file system, where the first machine puts it.
+    users = ("" if _shared(site, ".gpu-cluster/users").exists() else once) + f"#{everywhere}"
+    for words in (commands, users.replace("ROLE=compute", f"ROLE={role}")):
+        done = machine.run("bash", "-ec", words, folder="/root/folder")
+        assert done.returncode == 0, done.stderr
     return machine
 
 
@@ -176,7 +181,7 @@ def _accounting(site: Site, machine: Machine) -> None:
         cat /var/trial-db.log >&2 && exit 1
         """,
     )
-    done = machine.run("bash", "-ec", _block(site, "As root on mgmt-002"), folder="/root/folder")
+    done = machine.run("bash", "-ec", _block(site, "jobs.md", "As root on mgmt-002"), folder="/root/folder")
     assert done.returncode == 0, done.stderr
     machine.text("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "slurmdbd")
     assert until(lambda: machine.run("sacctmgr", "--noheader", "list", "cluster").returncode == 0)
@@ -241,7 +246,7 @@ def test_an_ordinary_user_s_job_trains_and_saves(site: Site, folder: Path) -> No
     assert {name for name, _ in planned} >= {"NCCL_NET", "NCCL_IB_HCA"}
     for path in seen:
         lines = {*path.read_text().splitlines()}
-        assert {"user=4001", "image=stub framework", "nvidia=8"} <= lines
+        assert {"user=20001", "image=stub framework", "nvidia=8"} <= lines
         assert {f"{name}={value.strip(chr(39))}" for name, value in planned} <= lines
         assert {"word=--nnodes=4", "word=--nproc-per-node=8"} <= lines
     used = site.machines["mgmt-001"].text("scontrol", "show", "job", job, "--details", "--oneliner")
@@ -252,7 +257,7 @@ def test_an_ordinary_user_s_job_trains_and_saves(site: Site, folder: Path) -> No
     assert until(lambda: "COMPLETED" in login.run(*accounted).stdout), login.run(*accounted)
     assert "gres/gpu=32" in login.text(*accounted)
     saved = _shared(site, "checkpoints/first-job/latest_checkpointed_iteration.txt").stat()
-    assert saved.st_uid == 4001
+    assert saved.st_uid == 20001
 
 
 def test_a_job_sees_only_the_gpus_that_it_was_given(site: Site) -> None:
