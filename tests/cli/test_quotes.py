@@ -50,7 +50,7 @@ def test_quotes_price_plan_bill_and_workbook(command: Command, tmp_path: Path) -
     assert "back.csv: 1 of" in compared.out
     listed = command("compare", small, "--finance", "--draws", "10")
     assert listed.code == compared.code == 0
-    owned = [next(line for line in said.splitlines() if "on premises" in line) for said in (compared.out, listed.out)]
+    owned = [[line for line in said.splitlines() if "on premises" in line] for said in (compared.out, listed.out)]
     assert owned[0] != owned[1]
     reported = command("report", small, "-o", tmp_path / "tco", *quoted)
     assert "back.csv: 1 of" in reported.out
