@@ -15,6 +15,7 @@ from clusterwright.outputs.sheets.cash import CashSheet, owner_cells, write_cash
 from clusterwright.outputs.sheets.checks import add_checks, add_profit_checks, write_checks
 from clusterwright.outputs.sheets.contract_months import write_contract_calendar
 from clusterwright.outputs.sheets.contracts import contracted, write_contracts
+from clusterwright.outputs.sheets.engine_checks import Views, add_engine_checks
 from clusterwright.outputs.sheets.financing import write_financing
 from clusterwright.outputs.sheets.formula import Figure, figure
 from clusterwright.outputs.sheets.inputs import write_inputs
@@ -118,16 +119,29 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
     shown = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)
-    write_heat_map(work)
+    heat = write_heat_map(work)
     write_uncertainty(work)
-    write_units(work, sheets, mixes)
+    units = write_units(work, sheets, mixes)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
-    write_financing(work, taxed)
+    financing = write_financing(work, taxed)
     write_assumptions(work)
     write_not_counted(work)
     add_checks(work, sheets, shown, taxed)
     add_profit_checks(work, profit, taxed)
+    add_engine_checks(
+        work,
+        Views(
+            cash=sheets,
+            options=shown,
+            returns=returns,
+            units=units,
+            profit=profit,
+            financing=financing,
+            taxed=taxed,
+            heat=heat,
+        ),
+    )
     write_summary(work, sheets, write_checks(work))
 
 

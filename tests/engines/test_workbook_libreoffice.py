@@ -17,6 +17,7 @@ from openpyxl.workbook import Workbook
 
 from clusterwright import assets
 from clusterwright.cli.answer import plan_of
+from clusterwright.outputs.sheets.checks import CHANGED
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.money import Currency
@@ -120,6 +121,35 @@ def _with_cell(sheet: str, place: str, value: float | str) -> str:
     changed, count = re.subn(rf'<c r="{place}"(?: [^>]*)?(?:/>|>.*?</c>)', cell, sheet, count=1)
     assert count == 1, place
     return changed
+
+
+#: A formula of the taxed workbook that is wrong, by what it is of: in which sheets (all of them if none is named), what
+#: stands there, what is written in its place, and which view is then off.
+PLANTED = {
+    "tax": ("", r"\btax_rate\b", "(tax_rate/2)", "Tax, "),
+    "discounting": ("Cash by option", r"/12\)", "/11)", "Options, "),
+    "resale": ("Cash onprem", r"\bresale_fraction\b", "(resale_fraction/2)", "Options, On premises: resale"),
+    "age at resale": ("Inputs", r"horizon_months-", "horizon_months+1-", "Options, On premises: resale"),
+    "financing": ("", r"\bloan_rate/12\b", "loan_rate/11", "Financing, loan: "),
+}
+
+
+def with_formula(written: bytes, sheet: str, old: str, new: str) -> bytes:
+    """Return a workbook with other formulas on a sheet, or on all of them."""
+    stream = io.BytesIO()
+    count = 0
+    with zipfile.ZipFile(io.BytesIO(written)) as parts, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new_parts:
+        names = re.findall(r'<sheet name="([^"]+)"', parts.read("xl/workbook.xml").decode())
+        sheets = {f"xl/worksheets/sheet{number}.xml": unescape(name) for number, name in enumerate(names, start=1)}
+        for part in parts.namelist():
+            text = parts.read(part).decode()
+            if part in sheets and sheet in ("", sheets[part]):
+                text, found = re.subn(r"(?<=<f>)[^<]*", lambda match: re.sub(old, new, match[0]), text)
+                count += found
+            new_parts.writestr(part, text)
+    assert count
+    assert stream.getvalue() != written
+    return stream.getvalue()
 
 
 def with_inputs(written: bytes, inputs: Inputs) -> bytes:
@@ -257,6 +287,11 @@ def files(
         "taxed": with_inputs(formulas(taxed_plan), request.getfixturevalue("other_taxed")[1]),
         "leased": with_inputs(formulas(leased_plan), request.getfixturevalue("other_leased")[1]),
         **{name: changed(case) for name, case in CASES.items()},
+        "sound": formulas(taxed_plan),
+        **{
+            f"planted {name}": with_formula(formulas(taxed_plan), sheet, old, new)
+            for name, (sheet, old, new, _) in PLANTED.items()
+        },
     }
 
 
@@ -398,6 +433,31 @@ def test_contracts_growth_and_lots_are_formulas(
     """Contracts, charges of clouds, growth, refresh, lots, methods and delivery follow their inputs, to the cent."""
     _, other, _, _ = CASES[name]
     assert agree_with_views(calculated(name), with_draws(plan_of(BLUEPRINT, other)), bent=False) > 200
+
+
+def test_a_sound_workbook_passes_its_checks(calculated: Calculated) -> None:
+    """Calculated anew, every view is the engine's, and no input counts as changed."""
+    checks = calculated("sound")["Checks"]
+    assert (checks["C3"].value, checks["G3"].value) == ("OK", 0)
+    assert {row[2] for row in checks.iter_rows(min_row=6, values_only=True) if row[0]} == {"OK"}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_wrong_formula_sets_the_checks_off(name: str, calculated: Calculated) -> None:
+    """A wrong tax, discount factor, resale or loan is seen by the view that shows it, whatever reads it too."""
+    book = calculated(f"planted {name}")
+    assert book["Checks"]["C3"].value == "BROKEN"
+    off = [row[0] for row in book["Checks"].iter_rows(min_row=6, values_only=True) if row[2] == "BROKEN"]
+    assert [text for text in off if text.startswith(PLANTED[name][-1]) and text.endswith("as the engine has it")]
+    summary = [cell.value for row in book["Summary"] for cell in row]
+    assert summary[summary.index("Checks") + 1] == "BROKEN"
+
+
+def test_a_changed_input_is_no_fault(calculated: Calculated) -> None:
+    """With other inputs the engine's figures of before are not compared, and the inputs that changed are counted."""
+    checks = calculated("other")["Checks"]
+    assert (checks["C3"].value, checks["G3"].value) == ("OK", len(OTHER))
+    assert {row[2] for row in checks.iter_rows(min_row=6, values_only=True) if row[0]} == {"OK", CHANGED}
 
 
 def test_views_that_show_euro_can_show_usd(

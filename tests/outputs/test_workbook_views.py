@@ -1,8 +1,11 @@
 """Every view of the workbook shows what the engine finds, for blueprints with all that the section `tco` knows."""
 
+import dataclasses
+import importlib
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -10,6 +13,7 @@ from openpyxl.workbook import Workbook
 
 from clusterwright import assets
 from clusterwright.cli.answer import plan_of
+from clusterwright.outputs.sheets.formula import Span
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.pricing.book import PriceBook
@@ -123,3 +127,32 @@ def test_a_plan_with_clouds_alone_has_nothing_to_write_off(tmp_path: Path) -> No
     shown = [cell.value for sheet in book for row in sheet for cell in row]
     assert not [value for value in shown if isinstance(value, str) and value.startswith("#")]
     assert {row[2] for row in book["Checks"].iter_rows(min_row=6, values_only=True)} == {"OK"}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "off"),
+    [
+        ("tax", "product_sum", "Tax, On premises: present value after tax"),
+        ("options", "span", "Options, On premises: present value"),
+        ("financing", "payment", "Financing, loan: payment a month"),
+        ("returns", "product_sum", "Returns, AWS, on demand: present value saved"),
+    ],
+)
+def test_a_wrong_formula_of_ours_sets_the_checks_off(
+    module: str, name: str, off: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A formula that gives another number than the engine, as its cached value says, is BROKEN on the sheet Checks."""
+    sheet = importlib.import_module(f"clusterwright.outputs.sheets.{module}")
+    right = getattr(sheet, name)
+
+    def wrong(*cells: Any) -> Any:  # noqa: ANN401 - figures or spans
+        found = right(*cells)
+        if isinstance(found, Span):
+            return dataclasses.replace(found, values=tuple(float(value or 0.0) * 1.01 for value in found.values))
+        return found * 1.01
+
+    monkeypatch.setattr(sheet, name, wrong)
+    book, _ = opened(["tco.tax_rate=0.3", "tco.loan={share: 50 %, rate: 8 %, term: 24 months}"])
+    broken = [row[0] for row in book["Checks"].iter_rows(min_row=6, values_only=True) if row[2] == "BROKEN"]
+    assert f"{off}, as the engine has it" in broken
+    assert book["Checks"]["C3"].value == "BROKEN"

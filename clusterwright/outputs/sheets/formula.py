@@ -74,6 +74,10 @@ class Figure:
         """Return this, or a text where it is an error."""
         return Figure(f'IFERROR({self.text},"{instead}")', instead if self.value is None else self.value)
 
+    def or_number(self, instead: float) -> Figure:
+        """Return this, or a number where it is an error."""
+        return Figure(f"IFERROR({self.text},{instead:g})", instead if self.value is None else self.value)
+
 
 Operand = Figure | float
 
@@ -213,6 +217,16 @@ def either(*conditions: Figure) -> Figure:
     return Figure(
         f"OR({','.join(condition.text for condition in conditions)})", None if None in values else any(values)
     )
+
+
+def is_formula(of: Figure) -> Figure:
+    """Return whether a cell that was written as a formula still is one."""
+    return Figure(f"_xlfn.ISFORMULA({of.text})", True)
+
+
+def is_number(of: Figure) -> Figure:
+    """Return whether a single cell holds a number."""
+    return Figure(f"ISNUMBER({of.text.partition('*')[0]})", isinstance(of.value, int | float))
 
 
 def size(of: Figure) -> Figure:

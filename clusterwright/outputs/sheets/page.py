@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusterwright.outputs.sheets.formula import Figure, figure, times
+from clusterwright.outputs.sheets.formula import Figure, Value, figure, times
 
 _USD = "USD"
 #: Formats of money.
 _MONEY = ("usd", "unit_usd", "total", "engine")
+#: Formats of cells that may be changed.
+_INPUTS = ("input", "input_text", "share_input", "factor_input")
 _LINE = 15.0  # points: height of a row of text
 _USUAL_WIDTH = 8.43  # characters
 #: Characters of bold text take about so much more room.
@@ -28,6 +30,7 @@ class Page:
         wide: widths of columns in characters.
         told: where money is shown in a currency that an input chooses: its code, and the USD for one unit. Cells show
             money in it; what they return is in USD like everything else.
+        inputs: the cells that may be changed, with the values that were written, and whether they are formulas.
     """
 
     sheet: Any
@@ -35,6 +38,7 @@ class Page:
     errors: list[str] = field(default_factory=list)
     wide: dict[int, float] = field(default_factory=dict)
     told: tuple[Figure, Figure] | None = None
+    inputs: list[tuple[Figure, bool]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -60,6 +64,7 @@ class Page:
 
     def text(self, row: int, column: int, text: str, style: str | None = None) -> None:
         """Write a text; it never becomes a formula."""
+        self._input(row, column, text, style)
         self.sheet.write_string(row, column, text, self.formats[style] if style else None)
 
     def head(self, row: int, titles: Sequence[str], *, texts: int = 1, column: int = 0) -> None:
@@ -70,6 +75,7 @@ class Page:
 
     def number(self, row: int, column: int, value: float | None, style: str = "number") -> Figure:
         """Write a number, or `unknown`; return the cell."""
+        self._input(row, column, value, style)
         if value is None:
             self.sheet.write_string(row, column, "unknown", self.formats["text_right"])
         elif self.told is not None and style in _MONEY:
@@ -80,6 +86,7 @@ class Page:
 
     def put(self, row: int, column: int, figure: Figure, style: str = "usd") -> Figure:
         """Write a figure as a formula with its cached value; return the cell."""
+        self._input(row, column, figure.value, style, formula=True)
         if self.told is None or style not in _MONEY:
             self._write(row, column, figure, style)
             return self.cell(row, column, figure.value)
@@ -89,6 +96,10 @@ class Page:
             shown = Figure(f"IFERROR({shown.text},{figure.text})", value)
         self._write(row, column, shown, style)
         return self.money(row, column, figure.value)
+
+    def _input(self, row: int, column: int, value: Value, style: str | None, *, formula: bool = False) -> None:
+        if style is not None and style in _INPUTS and value is not None:
+            self.inputs.append((self.cell(row, column, value), formula))
 
     def _write(self, row: int, column: int, figure: Figure, style: str) -> None:
         if figure.value is None:

@@ -25,8 +25,8 @@ _LINES = (
 _BOUGHT = ("written off", "loss on the sale (gain negative)")
 
 
-def write_profit(work: Workbook, taxed: Mapping[str, Taxed]) -> dict[str, Figure]:
-    """Write the sheet; return the cell of every option's cost before tax over the horizon, by key."""
+def write_profit(work: Workbook, taxed: Mapping[str, Taxed]) -> dict[str, dict[str, Figure]]:
+    """Write the sheet; return the cells of every option's lines over the horizon, by key and name."""
     page = work.page("P&L")
     years = _years(work)
     page.title(
@@ -49,7 +49,7 @@ def _years(work: Workbook) -> int:
     return max(1, -(-(work.rows - 1) // 12))
 
 
-def _option(work: Workbook, row: int, option: Taxed) -> Figure:
+def _option(work: Workbook, row: int, option: Taxed) -> dict[str, Figure]:
     page = work.page("P&L")
     page.text(row, 0, option.label, "bold")
     years = _years(work)
@@ -74,8 +74,7 @@ def _option(work: Workbook, row: int, option: Taxed) -> Figure:
         after = page.put(at["cost after tax"], year, before + tax, "total")
         for name, cell in (("cost before tax", before), ("tax", tax), ("cost after tax", after)):
             lines[name].append(cell)
-    sums = {
+    return {
         name: page.put(at[name], years + 1, total(span(lines[name])), "total" if "cost " in name else "usd")
         for name in order
     }
-    return sums["cost before tax"]

@@ -92,6 +92,16 @@ class Flows:
         return added([self.amounts[kind][row] for kind in kinds if kind in self.amounts])
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineCheck:
+    """A cell of a view that shows a figure of the engine; None where the engine has none, and the cell a word."""
+
+    text: str
+    cell: Figure
+    engine: float | None
+    within: float
+
+
 @dataclass(kw_only=True, slots=True)
 class Workbook:
     """The workbook while it is written.
@@ -106,6 +116,7 @@ class Workbook:
         flows: the options' cash, by key, cheapest first.
         not_live: absolute USD of an option that are numbers of the engine, by key.
         checks: cells that are 0 in a sound workbook, with what they hold together.
+        engine_checks: cells that show a figure of the engine as long as no input is changed, with what they show.
     """
 
     book: Any
@@ -122,6 +133,7 @@ class Workbook:
     flows: dict[str, Flows] = field(default_factory=dict)
     not_live: dict[str, float] = field(default_factory=dict)
     checks: list[tuple[str, Figure]] = field(default_factory=list)
+    engine_checks: list[EngineCheck] = field(default_factory=list)
 
     def page(self, name: str) -> Page:
         """Return a sheet, made where the order of sheets was laid out."""

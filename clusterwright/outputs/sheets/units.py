@@ -18,8 +18,10 @@ _COLUMNS = (
 _HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
 
 
-def write_units(work: Workbook, sheets: Mapping[str, CashSheet], mixes: Mapping[str, Mixed]) -> None:
-    """Write the sheet.
+def write_units(
+    work: Workbook, sheets: Mapping[str, CashSheet], mixes: Mapping[str, Mixed]
+) -> dict[str, dict[str, Figure]]:
+    """Write the sheet; return the cells of every option whose cash has formulas, by key and name.
 
     Args:
         work: the workbook.
@@ -48,6 +50,7 @@ def write_units(work: Workbook, sheets: Mapping[str, CashSheet], mixes: Mapping[
         for key, offer in work.found.offers.items()
         if key in rows
     }
+    found: dict[str, dict[str, Figure]] = {}
     for row, flows in enumerate(work.flows.values(), start=_FIRST):
         page.text(row, 0, flows.label)
         mixed = mixes.get(flows.key)
@@ -70,8 +73,11 @@ def write_units(work: Workbook, sheets: Mapping[str, CashSheet], mixes: Mapping[
         if flows.key in goodputs:
             levelised = _levelised(work, flows, annuity, hours * goodputs[flows.key]).or_else("none")
         figures = (run / hours, levelised, run / tokens * 1e6, run / (tokens * flop / 1e15 / 3600.0))
-        for column, usd in enumerate(figures, start=3):
-            page.put(row, column, usd.or_else("unknown"), "unit_usd")
+        cells = [
+            page.put(row, column, usd.or_else("unknown"), "unit_usd") for column, usd in enumerate(figures, start=3)
+        ]
+        found[flows.key] = dict(zip(_COLUMNS[2:], (run, *cells), strict=True))
+    return found
 
 
 def _from_engine(work: Workbook, row: int, flows: Flows) -> None:
