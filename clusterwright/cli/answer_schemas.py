@@ -47,7 +47,7 @@ def _compare() -> Any:  # noqa: ANN401
     from clusterwright.plan.record import Option, Plan
 
     plan, option = get_type_hints(Plan), get_type_hints(Option)
-    entry = _model("ComparedOption", {name: option[name] for name in COMPARED}, versioned=False)
+    entry = _model("ComparedOption", {name: option[name] for name in (*COMPARED, "basis")}, versioned=False)
     told = {name: plan[name] for name in ("name", "as_of", "recommended", "economics", "breakevens")}
     return _model("Compared", told | {"options": list[entry]})  # type: ignore[valid-type]
 

@@ -8,6 +8,7 @@ from typing import Any
 from clusterwright.cli.caveats import caveat_details, caveats_line
 from clusterwright.cli.terminal import line_width
 from clusterwright.cli.text_table import bold, commands, prose, table
+from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
@@ -60,6 +61,8 @@ def plan_text(
         _comparison(plan),
         "",
         *_breakevens(plan),
+        *_block("Work", work_text(plan)),
+        *_block("Basis", *basis_lines(plan)),
         *_block("Hardware", *hardware_lines(plan)),
         *(_block("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
         *_no_price(plan),
@@ -243,6 +246,7 @@ def comparison_text(plan: Plan) -> str:
         "",
         table(columns, rows),
         *_block("", band_text(plan)),
+        *_block("Basis", *basis_lines(plan)),
         "",
         *_breakevens(plan),
         *_findings(plan),
@@ -270,7 +274,11 @@ def comparison_json(plan: Plan) -> dict[str, Any]:
         "as_of": plan.as_of,
         "recommended": plan.recommended,
         "economics": asdict(plan.economics),
-        "options": [{name: getattr(option, name) for name in COMPARED} for option in plan.options],
+        "options": [
+            {name: getattr(option, name) for name in COMPARED}
+            | {"basis": None if option.basis is None else asdict(option.basis)}
+            for option in plan.options
+        ],
         "breakevens": [asdict(entry) for entry in plan.breakevens],
     }
 

@@ -1,6 +1,7 @@
 """The comparison of renting and owning as Markdown for a pull request: answer, table, assumptions, what to mind."""
 
 from clusterwright.outputs.markdown import cell, markdown_table
+from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import bill_money, money, money_band, told_unit, told_value
@@ -33,6 +34,7 @@ def comparison_markdown(plan: Plan) -> str:
         "",
         f"{capital(band_text(plan))}.",
         *_breakevens(plan),
+        *_section("Basis", [cell(capital(line)) for line in basis_lines(plan)]),
         *_section("Assumptions that matter", _assumptions(plan)),
         *_section("To mind", _caveats(plan)),
     ]

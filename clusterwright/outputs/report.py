@@ -13,6 +13,7 @@ from clusterwright.outputs import cluster_charts, finance_tables, ranking, repor
 from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.accounts import asked_keys
+from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
@@ -101,6 +102,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             ),
             *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
         ],
+        "basis": [capital(line) for line in basis_lines(plan)],
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "band": band_text(plan),
         "parameters": report_tables.parameters(plan),

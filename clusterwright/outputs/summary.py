@@ -1,6 +1,7 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
 from clusterwright.outputs.markdown import cell
+from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.record import Option, Plan
@@ -104,6 +105,7 @@ def _basis(plan: Plan) -> list[str]:
         f"{plan.economics.hours_per_month:.0f} hours"
     )
     lines = [
+        *(f"- {cell(capital(line))}." for line in basis_lines(plan)),
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
         "- Day bands come from the residuals of published runs; the median is P50, the low end P10.",
         f"- {capital(band_text(plan))}.",

@@ -18,6 +18,7 @@ from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.facility.storage_checks import storage_warnings
+from clusterwright.plan.answer_basis import with_basis
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
 from clusterwright.plan.cloud_addresses import address_findings
 from clusterwright.plan.cloud_limits import capacity_warnings, time_findings
@@ -106,6 +107,7 @@ def decide(
         )
         for (choice, front), several in zip(chosen, targets, strict=True)
     )
+    options = with_basis(options, ledger, max_age_s=blueprint.economics.max_price_age)
     return compose(
         blueprint,
         resolved,

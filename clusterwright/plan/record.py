@@ -12,6 +12,7 @@ from clusterwright.errors import Finding
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.file_system import FileSystem
+from clusterwright.plan.basis import Basis
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
@@ -182,6 +183,7 @@ class Option:
         offload: what lies outside the accelerators, None for nothing.
         considered: the hardware that the blueprint left to choose from, the chosen one first; empty where it named one.
         constraints: what the blueprint holds of this target's size and layout.
+        basis: what the dollars rest on; None in plans of versions before it.
         kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on ones that the cloud
             takes back; `goodput` is one of them. None for owned nodes.
         compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
@@ -258,6 +260,7 @@ class Option:
     compute: ComputeTime | None = None
     npv_usd_low: float | None = None
     npv_usd_high: float | None = None
+    basis: Basis | None = None
 
     @property
     def training_nodes(self) -> int:

@@ -195,6 +195,14 @@ def days_band_text(option: Option) -> str:
     return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
 
 
+def indicative_text(option: Option) -> str:
+    """Return `, indicative (50 % documented)` where too little of an option's dollars is documented; else nothing."""
+    basis = option.basis
+    if basis is None or not basis.indicative or basis.documented_share is None:
+        return ""
+    return f", indicative ({units.percent(basis.documented_share)} documented)"
+
+
 def answer_lines(plan: Plan) -> tuple[str, ...]:
     """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
     alone, kept = plan.option(plan.recommended), plan.option(plan.recommended_horizon)
@@ -208,7 +216,7 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         work = f"{runs_text(kept.runs_in_horizon, 'such run')} in {horizon} cost least"
         what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
         horizon_usd = money_band(kept.horizon_usd, kept.horizon_usd_low, kept.horizon_usd_high)
-        lines.append(f"{work} {what}: {horizon_usd}, {money(kept.run_usd)} a run")
+        lines.append(f"{work} {what}: {horizon_usd}, {money(kept.run_usd)} a run{indicative_text(kept)}")
     return tuple(lines)
 
 
@@ -238,6 +246,7 @@ def _way(plan: Plan, option: Option) -> str:
         if option.target == "onprem"
         else money_band(option.run_usd, option.run_usd_low, option.run_usd_high)
     )
+    cost += indicative_text(option)
     return f"{_verb(option)} {cluster_text(option)}{_where(option)}: {days_band_text(option)}{early}, {cost}"
 
 

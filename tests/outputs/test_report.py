@@ -15,6 +15,7 @@ from clusterwright.outputs.charts import GAIN, LOSS
 from clusterwright.outputs.html_table import plain
 from clusterwright.outputs.report import report_html
 from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.input_words import input_words
@@ -398,6 +399,13 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
     assert compared[5].startswith(f"€{mine.horizon_usd / 1.25e6:,.1f} M")
     yearly = next(row for row in rows if row and row[0] == "resale")
     assert yearly[-1] == f"{sum(r.usd for r in found.rows['onprem'] if r.category == 'resale') / 1.25:,.0f}"
+
+
+def test_the_report_says_what_its_answer_rests_on(shipped_plan: Plan, html: str) -> None:
+    """Right below the answer, in the words of every other output."""
+    said = " ".join(" ".join(Page(html).pieces).split())
+    for line in basis_lines(shipped_plan):
+        assert line[1:] in said
 
 
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:

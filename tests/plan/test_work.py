@@ -10,6 +10,9 @@ import pytest
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.cli.show import comparison_text, plan_text
+from clusterwright.outputs.comparison import comparison_markdown
+from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
@@ -49,6 +52,15 @@ def test_the_printed_equation_gives_the_runs(tmp_path: Path, overrides: tuple[st
     factors = [float(number.replace(",", "")) for number in re.findall(r"[\d,.]*\d", product)]
     (hours,) = (float(number.replace(",", "")) for number in re.findall(r"[\d,.]*\d", rest))
     assert math.prod(factors) / 100 / hours == pytest.approx(plan.options[0].runs_in_horizon, rel=1e-3)
+
+
+@pytest.mark.parametrize("given", [(), ("economics.runs=36",)])
+def test_every_output_shows_where_the_runs_come_from(tmp_path: Path, given: tuple[str, ...]) -> None:
+    """Plan, comparison, its Markdown and the folder's README have the equation."""
+    plan = small(tmp_path, *given)
+    texts = (plan_text(plan, tmp_path), comparison_text(plan), comparison_markdown(plan), readme(plan))
+    for text in texts:
+        assert work_text(plan).replace(" ", "") in text.replace("\\", "").replace(" ", "").replace("\n", "")
 
 
 def test_runs_that_the_utilisation_would_give_cost_the_same(tmp_path: Path) -> None:

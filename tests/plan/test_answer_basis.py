@@ -1,0 +1,113 @@
+"""What the answer rests on is counted once, adds up, and is said alike in every output."""
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+
+from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.show import comparison_json, comparison_text, plan_text
+from clusterwright.outputs.comparison import comparison_markdown
+from clusterwright.outputs.summary import readme
+from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.basis import Basis
+from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.record import Option, Plan
+from clusterwright.pricing.quoted import QuotedPrice
+
+from .examples import SHIPPED, shipped
+
+QUOTE = QuotedPrice(
+    sku="dgx-h100", unit="each", usd=300_000.0, price=300_000.0, currency="USD", usd_per_currency=1.0, rate_on="",
+    vendor="Acme", quoted_on="2026-10-01", lead_time_weeks=None, file="quotes.csv", line=2,
+)  # fmt: skip
+
+
+def of(plan: Plan, target: str) -> tuple[Option, Basis]:
+    """Return an option with its basis."""
+    option = plan.option(target)
+    assert option is not None
+    assert option.basis is not None
+    return option, option.basis
+
+
+def test_shares_add_up_and_are_those_of_the_cash_flow() -> None:
+    """Quoted, listed and estimated dollars are all dollars; documented ones are those of the priced share."""
+    for entry in shipped().options:
+        option, basis = of(shipped(), entry.target)
+        assert basis.quoted_share is not None
+        assert basis.quoted_share + basis.list_share + basis.estimated_share == pytest.approx(1.0)  # type: ignore[operator]
+        assert basis.documented_share == pytest.approx(option.horizon_priced_share)
+        assert basis.indicative == (option.horizon_priced_share < 0.8)  # type: ignore[operator]
+
+
+def test_owning_at_half_documented_is_called_indicative() -> None:
+    """Where the recommended way is priced by half, the answer says so; where it is priced whole, nothing is said."""
+    text = " ".join(plan_text(shipped(), SHIPPED).split())
+    assert "a run, indicative (50 % documented)" in text
+    assert text.count(", indicative (") == 1
+
+
+def test_a_quote_is_no_list_price() -> None:
+    """What a vendor quoted moves from listed to quoted dollars, and its day counts."""
+    plan = load_and_decide(SHIPPED, ["targets.azure=null", "targets.gcp=null"], quotes=(QUOTE,))[1]
+    quoted, listed = of(plan, "onprem")[1], of(shipped(), "onprem")[1]
+    assert quoted.quoted_share > 0.3 > listed.quoted_share  # type: ignore[operator]
+    assert quoted.list_share < 0.2 < listed.list_share  # type: ignore[operator]
+    assert listed.oldest_sku == "dgx-h100" != quoted.oldest_sku
+
+
+def test_half_the_utilisation_is_counted_by_the_engine() -> None:
+    """What stands beside the answer is what a plan at half the utilisation comes to."""
+    basis = of(shipped(), "aws")[1]
+    half = of(shipped("economics.utilisation=40 %"), "aws")[0]
+    assert basis.half_runs == pytest.approx(half.runs_in_horizon)
+    assert basis.half_horizon_usd == pytest.approx(half.horizon_usd)
+    assert basis.half_run_usd == pytest.approx(half.run_usd)
+    assert of(shipped(), "onprem")[1].half_run_usd > 1.9 * of(shipped(), "onprem")[0].run_usd  # type: ignore[operator]
+
+
+def test_prices_are_valid_as_long_as_the_blueprint_says() -> None:
+    """The oldest price sets the day; a blueprint that trusts older prices moves it."""
+    basis = of(shipped(), "onprem")[1]
+    oldest = dt.date.fromisoformat(basis.oldest_price)
+    assert basis.valid_until == (oldest + dt.timedelta(days=180)).isoformat()
+    assert f"out of date since {basis.valid_until}" in " ".join(basis_lines(shipped()))
+    trusted = shipped("economics.max_price_age=6 years")
+    assert "out of date" not in " ".join(basis_lines(trusted))
+    assert f"valid until {of(trusted, 'onprem')[1].valid_until}" in " ".join(basis_lines(trusted))
+
+
+def test_freight_and_the_like_are_counted_or_named() -> None:
+    """Each of the four is on one of the two lists; what the blueprint gives is counted."""
+    given = {"freight": "tco.owner.freight_fraction=2 %", "licences": "tco.owner.software_usd_per_gpu_year=500",
+             "border network": "tco.owner.transit_usd_per_month=9000"}  # fmt: skip
+    plain, full = of(shipped(), "onprem")[1], of(shipped(*given.values()), "onprem")[1]
+    assert set(plain.counted) == {"support"}
+    assert set(plain.not_counted) == set(given)
+    assert set(full.counted) == {"support", *given}
+    assert not full.not_counted
+    assert "support plan" in of(shipped(), "aws")[1].not_counted
+
+
+def test_every_output_says_the_same() -> None:
+    """Plan, comparison, Markdown and the folder's README have the same sentences, JSON the same record."""
+    plan = shipped()
+    lines = basis_lines(plan)
+    assert len(lines) == 3
+    plain = [" ".join(text.split()) for text in (plan_text(plan, SHIPPED), comparison_text(plan))]
+    marked = [text.replace("\\", "") for text in (comparison_markdown(plan), readme(plan))]
+    for line in lines:
+        assert all(line.replace(" ", "") in text.replace(" ", "") for text in plain), line
+        assert all(line[1:] in text for text in marked), line
+    document = comparison_json(plan)
+    for option in document["options"]:
+        assert option["basis"]["list_share"] == of(plan, option["target"])[1].list_share
+    assert loads(dumps(plan)).options[0].basis == plan.options[0].basis
+
+
+def test_a_plan_of_an_older_version_says_nothing_of_it() -> None:
+    """No basis is known of a plan that was written without."""
+    old = replace(shipped(), options=tuple(replace(option, basis=None) for option in shipped().options))
+    assert basis_lines(old) == ()
+    assert "Basis" not in plan_text(old, SHIPPED)
