@@ -127,6 +127,18 @@ def test_a_price_in_the_wrong_column(tmp_path: Path, part: str, typed: str, wron
     assert f"{typed} is not the price that the bill has" in error.value.problems[0].message
 
 
+def test_a_line_to_be_quoted_is_no_price_of_the_bill(tmp_path: Path) -> None:
+    """Money is not counted with it, so its price is not taken in silence: the keys that count it are named."""
+    path = tmp_path / "quotes.csv"
+    good = GOOD.strip() + ",documented\n"
+    path.write_text(HEADER.strip() + f",price_basis\n{good}41,freight,,1,lot,90000,USD,Acme,,2026-11-20,to be quoted\n")
+    with pytest.raises(BlueprintError) as error:
+        read_vendor_quotes(path, {}).check(BILL, USD)
+    (problem,) = error.value.problems
+    assert problem.message == "money is not counted with 'freight': it is a line to be quoted"
+    assert "tco.owner" in problem.help
+
+
 def test_all_wrong_lines_at_once(quotes: Callable[[str], VendorQuotes]) -> None:
     """Every mistake of a file is told in one go, in the order of the lines; of a file of another kind, the first 20."""
     lines = "".join(f"{line}\n" for line, _, _ in WRONG[:10])
