@@ -21,8 +21,8 @@ FIRST_PORTS, LAST_PORTS = {"fromPort": 988, "toPort": 988}, {"fromPort": 1018, "
 
 def lustre(name: str, kind: str, group: str, peer: str, ports: dict[str, int]) -> Registered:
     """A rule that lets ports of Lustre through between two groups."""
-    ends = {"securityGroupId": group, "referencedSecurityGroupId": peer}
-    return resource(name, kind, {"ipProtocol": "tcp", **ports}, **ends)
+    inputs = {"ipProtocol": "tcp", **ports}
+    return resource(name, kind, inputs, securityGroupId=group, referencedSecurityGroupId=peer)
 
 
 STACK: Sequence[Registered] = (

@@ -65,7 +65,7 @@ system_nodes = SystemNodes(
     ),
     in_region,
 )
-ManagedAddOns(
+later = ManagedAddOns(
     f"{name}-add-ons",
     ManagedAddOnsArgs(account=account, cluster=control_plane.cluster, before_nodes=False, after=[system_nodes.group]),
     in_region,
@@ -140,6 +140,9 @@ pulumi.export("endpoint", control_plane.endpoint)
 pulumi.export("cluster_security_group_id", control_plane.security_group_id)
 pulumi.export("api_tunnel", str(TUNNEL_PORT) if settings.install_charts and settings.api_from_outside else "")
 pulumi.export("system_node_group", system_nodes.group.node_group_name)
+pulumi.export(
+    "add_on_versions", pulumi.Output.all(first.versions, later.versions).apply(lambda found: {**found[0], **found[1]})
+)
 pulumi.export("kubernetes_version", settings.kubernetes_version)
 pulumi.export(
     "connect",

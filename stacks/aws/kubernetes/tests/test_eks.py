@@ -110,6 +110,14 @@ def test_drivers_come_from_the_image_alone() -> None:
     assert charts["aws-efa-k8s-device-plugin"]["values"]["supportedInstanceLabels"]["values"] == ["p5.48xlarge"]
 
 
+def test_what_version_an_add_on_got_is_recorded() -> None:
+    """EKS chooses it; the layer neither asks for one nor keeps quiet about it."""
+    run = layer("cluster")
+    add_ons = run.of("aws:eks/addon:Addon")
+    assert len(add_ons) == 7
+    assert all("addonVersion" not in one.inputs for one in add_ons)
+
+
 def test_trainium_has_charts_of_its_own() -> None:
     """Nothing of NVIDIA's, and the image that holds the Neuron driver."""
     charts = {one.inputs["name"] for one in layer("cluster", **TRAINIUM).of(RELEASE)}

@@ -61,7 +61,12 @@ class ManagedAddOns(pulumi.ComponentResource):
     def __init__(self, name: str, args: ManagedAddOnsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:aws:ManagedAddOns", name, None, opts)
         self._name = name
-        self.add_ons = [self._add_on(one, args) for one in ADD_ONS if one.before_nodes == args.before_nodes]
+        made = {one.name: self._add_on(one, args) for one in ADD_ONS if one.before_nodes == args.before_nodes}
+        self.add_ons = list(made.values())
+        # Which version fits is EKS's to say, by the cluster's own. It is asked once, when the add-on is made, and kept.
+        self.versions: pulumi.Output[dict[str, str]] = pulumi.Output.all(
+            **{name: add_on.addon_version for name, add_on in made.items()}
+        )
         self.register_outputs({})
 
     def _add_on(self, one: AddOn, args: ManagedAddOnsArgs) -> aws.eks.Addon:
