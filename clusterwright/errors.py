@@ -4,7 +4,8 @@
 - `InputError`: bad input or usage (exit 2); `UnitError`, a quantity that cannot be read, is one and also a ValueError,
   so that schemas collect it
 - `RuleError`: valid input, but a rule failed (exit 1)
-- `MissingFactError`: a fact or a price is missing or too old (exit 3)
+- `MissingFactError`: a fact or a price is missing or too old, and there is no answer without it (exit 3); a plan of
+  which a price is missing says `unknown` and names it (exit 0)
 """
 
 import re

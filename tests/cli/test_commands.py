@@ -381,3 +381,18 @@ def test_debug_shows_the_traceback() -> None:
     """Only with `--debug` does the user see where in the program something failed."""
     assert "Traceback" in started("plan", "none.yaml", "--debug").stderr
     assert "Traceback" not in started("plan", "none.yaml").stderr
+
+
+def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(command: Command, shipped: Path) -> None:
+    """A plan answers without a price: it says `unknown`, names it and recommends another. Asked for alone: exit 3."""
+    ended = command("plan", shipped, "--set", "targets.aws.capacity=spot", "--json")
+    plan = loads(ended.out)
+    option = plan.option("aws")
+    assert option is not None
+    assert (ended.code, option.run_usd, plan.recommended == "aws") == (0, None, False)
+    assert [entry.sku for entry in option.missing] == ["aws/p5.48xlarge"]
+    ended = command("plan", shipped, "--set", "targets.aws.capacity=spot")
+    assert ended.code == 0
+    assert "unknown" in ended.out
+    assert "no documented spot price" in " ".join(ended.out.split())
+    assert command("prices", "aws/p5.48xlarge", "--as-of", "2015-01-01").code == 3
