@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_gcp import projects, serviceaccount, storage
+from pulumi_gcp import projects, serviceaccount
 
 ACCOUNT_ID_MAX_LENGTH = 30
 # Cloud Logging, Monitoring and Storage are on in every new project.
