@@ -366,7 +366,10 @@ def spoilt_workbook(chance: random.Random) -> bytes:
 
     book = openpyxl.Workbook()
     sheet = book.active
-    for row in csv.reader(io.StringIO(spoilt_cells(QUOTES, chance), newline="")):
+    csv.field_size_limit(10**6)
+    rows = list(csv.reader(io.StringIO(spoilt_cells(QUOTES, chance), newline="")))
+    csv.field_size_limit(131_072)
+    for row in rows:
         try:
             sheet.append(row)
         except (ValueError, openpyxl.utils.exceptions.IllegalCharacterError):

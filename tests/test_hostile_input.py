@@ -145,6 +145,12 @@ def test_deep_nesting_is_refused_at_once(opening: str) -> None:
     assert time.process_time() - started < 2
 
 
+def test_comments_that_the_parser_cannot_hold_are_bad_input() -> None:
+    """The YAML parser gives up where two comments belong to one place; that is no bug of ours."""
+    with pytest.raises(InputError, match=r"x\.yaml is not valid YAML: overlap in comment"):
+        parse("targets:   # one each\n  |2\n\neconomics:", name="x.yaml")
+
+
 def test_messages_of_all_errors_are_short() -> None:
     """Words and lines beyond reading are cut in their middle; both ends stay."""
     assert len(ClusterwrightError("a " + DIGITS + " b").message) < 200

@@ -180,7 +180,8 @@ def parse(text: str, *, name: str) -> Document:
             position=position,
         )
         raise BlueprintError(name=name, text=text, problems=(problem,)) from None
-    except (YAMLError, RecursionError) as error:
+    # The last one where comments stand in each other's way.
+    except (YAMLError, RecursionError, NotImplementedError) as error:
         raise InputError(f"{name} is not valid YAML: {error}", help="save it as plain UTF-8 text") from None
     if node is None:
         raise InputError(f"{name} is empty", help="write one with: clusterwright init train -o FILE")
@@ -195,6 +196,6 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401
     """Read one value as it would be read in a blueprint (for `--set path=value`)."""
     try:
         node = _compose(text)
-    except YAMLError:
+    except (YAMLError, NotImplementedError):
         return text
     return None if node is None else _Walk().value(node, ())

@@ -125,6 +125,10 @@ def add(path: Path, content: bytes) -> None:
 def _is_inside(name: str) -> bool:
     """Tell whether a name is that of a deliverable: relative, normalised, below the folder, and no record of ours."""
     pure = PurePosixPath(name)
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
     return (
         bool(pure.parts)
         and str(pure) == name

@@ -191,7 +191,9 @@ def test_one_first_run_at_a_time(tmp_path: Path) -> None:
         write(tmp_path / "out", FILES)
 
 
-@pytest.mark.parametrize("name", ["/absolute", "../above", "a/../../above", "./plan.json", "a//b", ".writing/x", ""])
+@pytest.mark.parametrize(
+    "name", ["/absolute", "../above", "a/../../above", "./plan.json", "a//b", ".writing/x", "", "a\ud800"]
+)
 @pytest.mark.parametrize("force", [False, True])
 def test_a_manifest_of_somebody_else_removes_nothing(tmp_path: Path, name: str, force: bool) -> None:
     """A record that names a file outside the folder is refused, whatever its hash, and the file stays."""
