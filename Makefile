@@ -125,9 +125,9 @@ environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed 
 	.venv-stacks/bin/python $(INSTALL) -r constraints-stacks.txt
 	touch $@
 
-.venv-policy/installed: stacks/every_cloud/policy/constraints.txt stacks/every_cloud/policy/requirements.txt
+.venv-policy/installed: stacks/every_cloud/policy/constraints.txt
 	$(PYTHON) -m venv .venv-policy
-	.venv-policy/bin/python $(INSTALL) -c $< -r stacks/every_cloud/policy/requirements.txt
+	.venv-policy/bin/python $(INSTALL) --require-hashes -r $<
 	touch $@
 
 # AWS ParallelCluster, SkyPilot and the API schemas of Kubernetes, which read what is written for them.
