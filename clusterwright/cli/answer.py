@@ -263,7 +263,7 @@ def compare(
         if as_json:
             told = show.comparison_json(result) | {
                 "scenario": ranked.scenario(loaded, result),
-                "ranking": ranked.ranking_document(found),
+                "ranking": ranked.ranking_document(result, found),
             }
             print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201
         elif markdown:
@@ -288,7 +288,7 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
     from clusterwright.plan.report_currency import told_as_asked
 
     loaded, result = load_and_decide(path, set_values)
-    target = on or result.recommended or result.options[0].target
+    target = on or (result.option(result.recommended) or result.options[0]).target
     with placing(loaded), told_as_asked(result):
         known = explanations(result, target)
     if number is None:

@@ -10,7 +10,7 @@ from clusterwright.cli.show import COMPARED
 from clusterwright.errors import InputError
 
 #: What an option says of its hardware.
-_WORDS = ("instance", "accelerator", "note")
+_WORDS = ("instance", "accelerator", "note", "reason")
 _UNCERTAINTY = {"options": "drawn", "tornado": "swings", "heat_map": "heat"}
 _UNCERTAIN = (
     "draws", "seed", "inputs", "price_paths", "options", "regrets", "compared_with", "base_saving_usd", "tornado",
@@ -48,7 +48,13 @@ def _compare() -> Any:  # noqa: ANN401
 
     plan, option = get_type_hints(Plan), get_type_hints(Option)
     entry = _model("ComparedOption", {name: option[name] for name in (*COMPARED, "basis")}, versioned=False)
-    told = {name: plan[name] for name in ("name", "as_of", "recommended", "economics", "breakevens")}
+    told = {
+        name: plan[name]
+        for name in (
+            "name", "as_of", "recommended", "recommended_key", "recommended_horizon", "recommended_horizon_key",
+            "economics", "breakevens",
+        )
+    }  # fmt: skip
     return _model("Compared", told | {"options": list[entry]})  # type: ignore[valid-type]
 
 
@@ -61,7 +67,10 @@ def _finance() -> Any:  # noqa: ANN401
     found, plan, cost = get_type_hints(Finances), get_type_hints(Plan), get_type_hints(CandidateCost)
     option = _model(
         "FinanceOption",
-        {name: cost[name] for name in OPTION} | get_type_hints(UnitCost) | dict.fromkeys(_WORDS, str),
+        {name: cost[name] for name in OPTION}
+        | dict.fromkeys(("run_usd", "run_share_usd"), cost["run_usd"])
+        | get_type_hints(UnitCost)
+        | dict.fromkeys(_WORDS, str),
         versioned=False,
     )
     uncertainty = _model(

@@ -13,7 +13,8 @@ from clusterwright.units import percent
 _MOST = 8
 #: Figures in words, as the comparison calls them.
 _NAMES = {
-    "calendar_days": "days", "run_usd": "this run", "capex_usd": "buy now", "horizon_usd": "horizon",
+    "calendar_days": "days", "run_usd": "this run", "run_share_usd": "share of a run",
+    "capex_usd": "buy now", "horizon_usd": "horizon",
     "npv_usd": "NPV", "usd_per_gpu_hour": "GPU-hour", "mfu": "MFU", "gpus": "GPUs", "priced_share": "priced",
 }  # fmt: skip
 #: Days that one decimal shows.
@@ -185,6 +186,6 @@ def _effect_row(effect: Effect) -> list[str]:
 
 
 def _signed(usd: float | None) -> str:
-    if usd is not None and abs(usd) < 0.005:  # noqa: PLR2004 - half a cent
+    if usd is None or abs(usd) < 0.005:  # noqa: PLR2004 - half a cent
         return "–"
-    return f"+{money(usd)}" if usd is not None and usd > 0 else money(usd)
+    return f"+{money(usd)}" if usd > 0 else money(usd)

@@ -18,6 +18,7 @@ from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, small_money_alike, told_lines
 from clusterwright.plan.owning_words import owning_text, several_owned
+from clusterwright.plan.ranking_text import NONE, NOT_RANKED, RANKED
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.returns import Return
@@ -31,7 +32,7 @@ _SHOWN_SWINGS = 8
 #: Of the record of costs, what is printed of each option as JSON.
 OPTION = (
     "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
-    "calendar_days", "run_usd", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
+    "calendar_days", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
 )  # fmt: skip
 
 
@@ -71,7 +72,10 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
         "as_of": plan.as_of,
         "economics": asdict(plan.economics),
         "options": [
-            {name: getattr(cost, name) for name in OPTION} | asdict(unit) | _described(found, cost.key)
+            {name: getattr(cost, name) for name in OPTION}
+            | {"run_usd": cost.run_cash_usd, "run_share_usd": cost.run_share_usd}
+            | asdict(unit)
+            | _described(found, cost.key)
             for cost, unit in zip(found.costs, found.unit_costs, strict=True)
         ],
         "carbon": [asdict(entry) for entry in found.carbon],
@@ -97,8 +101,13 @@ def _described(found: Finances, key: str) -> dict[str, Any]:
     """Return the hardware of an option and what is assumed of it; a mix has no hardware of its own."""
     offer = found.offers.get(key)
     if offer is None:
-        return {"instance": "", "accelerator": "", "note": ""}
-    return {"instance": offer.instance, "accelerator": offer.accelerator, "note": offer.note}
+        return {"instance": "", "accelerator": "", "note": "", "reason": ""}
+    return {
+        "instance": offer.instance,
+        "accelerator": offer.accelerator,
+        "note": offer.note,
+        "reason": offer.reason,
+    }
 
 
 def _text(plan: Plan, found: Finances) -> str:
@@ -111,8 +120,7 @@ def _text(plan: Plan, found: Finances) -> str:
         ),
         f"  {work_text(plan)}",
         "",
-        _options(found, months),
-        "",
+        *(line for ranked in (True, False) for line in (_options(found, months, ranked=ranked), "") if line or ranked),
         _work(found),
         "",
         *carbon_lines(found.carbon),
@@ -136,11 +144,12 @@ def _text(plan: Plan, found: Finances) -> str:
     return "\n".join(lines)
 
 
-def _options(found: Finances, months: str) -> str:
+def _options(found: Finances, months: str, *, ranked: bool) -> str:
+    """Return a table of the ways that are ranked, or of those that are not; empty where there is none."""
     drawn = {entry.key: entry for entry in found.drawn}
     columns = [
-        ("Where and how", "left"), (months, ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""),
-        ("dearest tenth", ""), ("cheapest in", ""), ("regret", ""),
+        (months, ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""), ("dearest tenth", ""), ("cheapest in", ""),
+        ("regret", ""),
     ]  # fmt: skip
     rows = [
         [
@@ -155,8 +164,9 @@ def _options(found: Finances, months: str) -> str:
             money(drawn[cost.key].regret_usd) if cost.competes else "–",
         ]
         for cost in found.costs
+        if cost.competes is ranked
     ]
-    return table(columns, rows)
+    return table([(RANKED if ranked else NOT_RANKED, "left"), *columns], rows) if rows else ""
 
 
 def _notes(found: Finances) -> list[str]:
@@ -215,12 +225,13 @@ def _taxed(of: Finances, found: Taxed) -> list[str]:
 
 def _work(found: Finances) -> str:
     columns = [
-        ("What work costs", "left"), ("this run", ""), ("GPU-hour", ""), ("useful GPU-hour, levelised", ""),
-        ("million tokens", ""), ("effective PFLOP-hour", ""),
+        ("What work costs", "left"), ("this run", ""), ("share of a run", ""), ("GPU-hour", ""),
+        ("useful GPU-hour, levelised", ""),        ("million tokens", ""), ("effective PFLOP-hour", ""),
     ]  # fmt: skip
     rows = zip(
         [term_text(cost.key) for cost in found.costs],
-        [money(cost.run_usd) for cost in found.costs],
+        [NONE if cost.shared else money(cost.run_usd) for cost in found.costs],
+        [money(cost.run_usd) if cost.shared else NONE for cost in found.costs],
         small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
         small_money_alike(unit.levelised_usd_per_gpu_hour for unit in found.unit_costs),
         small_money_alike(unit.usd_per_million_tokens for unit in found.unit_costs),

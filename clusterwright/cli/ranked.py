@@ -1,14 +1,25 @@
 """Every option of a comparison in one table, best first, and what the comparison can be repeated from."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.text_table import table
+from clusterwright.cli.text_table import Column, table
 from clusterwright.outputs.markdown import markdown_table
-from clusterwright.plan.chance_words import not_called
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.money import money, told, told_code
-from clusterwright.plan.record import Plan
+from clusterwright.plan.ranking_text import (
+    NONE,
+    NOT_RANKED,
+    RANKED,
+    RULE,
+    answers_text,
+    cash_text,
+    paper_ways,
+    share_text,
+)
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.words import term_text
 from clusterwright.units import percent
 
@@ -34,65 +45,93 @@ def scenario_line(loaded: LoadedBlueprint, plan: Plan) -> str:
 
 
 def ranking_lines(plan: Plan, found: Finances) -> list[str]:
-    """Return every option over all targets, hardware, terms, contracts and mixes, the cheapest present value first."""
-    if not found.costs:
+    """Return every way over all targets, hardware, terms, contracts and mixes, and apart those that are not ranked."""
+    if not plan.ranking:
         return []
-    columns = [(title, "" if place else "left") for place, title in enumerate(_titles(plan))]
-    return [table(columns, _rows(found)), _legend(found)]
+    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(found)]
+    if paper_ways(plan):
+        lines += ["", _table(_paper_titles(plan), _paper_rows(plan)), *_left_out(plan)]
+    return lines
+
+
+#: How soon a column is left out in a narrow terminal, the highest first; others never.
+_DROP = {"nodes": 4.0, "best in": 2.0, "share of a run": 1.0}
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first column is names, and whose reasons are prose."""
+    months_or_price = {title: 5.0 for title in titles if title.endswith(("months", "GPU-h"))}
+    return table(
+        [
+            Column(title, "left" if not place or title in {"why", "answer"} else "", drop=drop, prose=title == "why")
+            for place, title in enumerate(titles)
+            for drop in [(_DROP | months_or_price).get(title, 0.0)]
+        ],
+        rows,
+    )
 
 
 def ranking_markdown(plan: Plan, found: Finances) -> list[str]:
-    """Return the same as Markdown where the blueprint has contracts or mixes, which no other table of it shows."""
-    if not (plan.tco.contracts or plan.tco.hybrid) or not found.costs:
+    """Return the ranked ways as Markdown where the blueprint has contracts or mixes, which no other table shows."""
+    if not (plan.tco.contracts or plan.tco.hybrid) or not plan.ranking:
         return []
-    return ["", *markdown_table(_titles(plan), _rows(found)), "", _legend(found).strip()]
+    return ["", *markdown_table(_titles(plan, RANKED), _rows(plan, found)), "", _legend(found).strip()]
 
 
-def _titles(plan: Plan) -> tuple[str, ...]:
+def _titles(plan: Plan, first: str) -> tuple[str, ...]:
     months = f"{plan.economics.horizon_months:.0f} months"
-    return ("Every way, best first", "nodes", "days", "this run", months, "NPV", f"{told_code()}/GPU-h", "best in")
+    per_hour = f"{told_code()}/GPU-h"
+    return (first, "nodes", "days", "this run", "share of a run", months, "NPV", per_hour, "best in", "answer")
 
 
-def _rows(found: Finances) -> list[list[str]]:
+def _rows(plan: Plan, found: Finances) -> list[list[str]]:
     drawn = {entry.key: entry for entry in found.drawn}
     return [
         [
-            term_text(cost.key),
-            f"{cost.nodes:,}",
-            f"{cost.calendar_days:.1f}",
-            money(cost.run_usd),
-            money(cost.horizon_usd),
-            money(cost.npv_usd),
-            "unknown" if cost.usd_per_gpu_hour is None else f"{told(cost.usd_per_gpu_hour):.2f}",
-            percent(drawn[cost.key].probability_cheapest) if cost.competes and cost.key in drawn else "–",
+            *_figures(way),
+            percent(drawn[way.key].probability_cheapest) if way.key in drawn else NONE,
+            answers_text(plan, way.key),
         ]
-        for cost in found.costs
+        for way in plan.ranked
     ]
+
+
+def _paper_titles(plan: Plan) -> tuple[str, ...]:
+    return (*_titles(plan, NOT_RANKED)[:-2], "why")
+
+
+def _paper_rows(plan: Plan) -> list[list[str]]:
+    return [[*_figures(way), way.reason] for way in paper_ways(plan)]
+
+
+def _figures(way: Alternative) -> list[str]:
+    return [
+        term_text(way.key),
+        f"{way.nodes:,}",
+        f"{way.calendar_days:.1f}",
+        cash_text(way),
+        share_text(way),
+        money(way.horizon_usd),
+        money(way.npv_usd),
+        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+    ]
+
+
+def _left_out(plan: Plan) -> list[str]:
+    dearer = len(plan.ranking) - len(plan.ranked) - len(paper_ways(plan))
+    return [f"  {dearer} dearer ways are not ranked either: compare --json has them"] if dearer else []
 
 
 def _legend(found: Finances) -> str:
-    legend = (
-        "  best first: by NPV, the present value of what is paid; "
-        f"best in: share of {found.draws:,} draws of the assumptions in which it costs least"
-    )
-    why = not_called(found)
-    return f"{legend}; –: {why}" if why else legend
+    return f"  {RULE}; best in: share of {found.draws:,} draws of the assumptions in which its NPV is least"
 
 
-def ranking_document(found: Finances) -> list[dict[str, Any]]:
-    """Return the same for programs, best first."""
+def ranking_document(plan: Plan, found: Finances) -> dict[str, Any]:
+    """Return the same for programs: `ranked` and `not_ranked`, each by present value."""
     drawn = {entry.key: entry.probability_cheapest for entry in found.drawn}
-    names = (
-        "key", "target", "term", "owned", "mixed", "competes", "nodes", "gpus", "calendar_days", "run_usd",
-        "horizon_usd", "npv_usd", "usd_per_gpu_hour",
-    )  # fmt: skip
-    return [
-        {name: getattr(cost, name) for name in names}
-        | {
-            "instance": found.offers[cost.key].instance if cost.key in found.offers else "",
-            "accelerator": found.offers[cost.key].accelerator if cost.key in found.offers else "",
-            "note": found.offers[cost.key].note if cost.key in found.offers else "",
-            "probability_best": drawn.get(cost.key) if cost.competes else None,
-        }
-        for cost in found.costs
-    ]
+    return {
+        "recommended": plan.recommended_key,
+        "recommended_horizon": plan.recommended_horizon_key,
+        "ranked": [asdict(way) | {"probability_best": drawn.get(way.key)} for way in plan.ranked],
+        "not_ranked": [asdict(way) for way in plan.ranking if not way.ranked],
+    }

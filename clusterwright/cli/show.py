@@ -7,11 +7,26 @@ from typing import Any
 
 from clusterwright.cli.caveats import caveat_details, caveats_line
 from clusterwright.cli.terminal import line_width
-from clusterwright.cli.text_table import bold, commands, prose, table
+from clusterwright.cli.text_table import Column, bold, commands, prose, table
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.ranking_text import (
+    NONE,
+    NOT_RANKED,
+    RANKED,
+    answers_text,
+    cash_text,
+    comparable,
+    days_of,
+    main_ways,
+    paper_ways,
+    purchase_text,
+    reason_lines,
+    share_text,
+    where_text,
+)
+from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
     answer_lines,
@@ -27,10 +42,9 @@ from clusterwright.units import percent
 
 #: Of each option, what `compare --json` prints.
 COMPARED = (
-    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high", "horizon_usd",
-    "horizon_usd_low", "horizon_usd_high", "capex_usd", "npv_usd", "npv_usd_low", "npv_usd_high", "usd_per_gpu_hour",
-    "runs_in_horizon", "busy_fraction",
-    "priced_share", "horizon_priced_share",
+    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high", "run_share_usd",
+    "horizon_usd", "horizon_usd_low", "horizon_usd_high", "capex_usd", "npv_usd", "npv_usd_low", "npv_usd_high",
+    "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction", "priced_share", "horizon_priced_share",
 )  # fmt: skip
 _BAR = 24
 #: Columns before prose, and the fewest that it is readable in.
@@ -60,6 +74,7 @@ def plan_text(
         "",
         _comparison(plan),
         "",
+        *_not_ranked(plan),
         *_breakevens(plan),
         *_block("Work", work_text(plan)),
         *_block("Basis", *basis_lines(plan)),
@@ -69,13 +84,13 @@ def plan_text(
         *_block("Currency", *told_lines()[1:]),
         *_findings(plan),
         *(_details(plan) if details else _block("Caveats", caveats_line(plan), band_text(plan))),
-        *_next(path, set_values, written=written),
+        *_next(plan, path, set_values, written=written),
     ]
     return "\n".join(parts)
 
 
 def _details(plan: Plan) -> list[str]:
-    shown = plan.option(plan.recommended) or plan.options[0]
+    shown = plan.planned(plan.recommended_key) or plan.options[0]
     return [
         *_block("Layout", layout_text(shown.layout)),
         *_block("Memory", *_memory_bar(shown)),
@@ -95,10 +110,14 @@ def _heading(plan: Plan) -> str:
     return f"{plan.name} · {work.model_name} · {work.tokens / 1e9:,.0f} B tokens · {work.precision}{goal}"
 
 
-def _next(path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
+def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
+    answer = plan.alternative(plan.recommended_key)
+    own = () if answer is None else answer.set_values
+    chosen = " ".join(f"--set {shlex.quote(value)}" for value in own)
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
     lines = commands(
         (
+            *([(f"clusterwright plan {of} {chosen}", "the answer for this run as the plan's option")] if own else []),
             *([] if written else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report")]),
             (f"clusterwright explain {of}", "where each number comes from"),
             (f"clusterwright compare {of}", "renting against owning"),
@@ -158,37 +177,38 @@ def _bold_text(line: str) -> str:
 
 
 def _comparison(plan: Plan) -> str:
-    months = f"{plan.economics.horizon_months:.0f} months"
+    """Return the ranked ways that a run can be done on, what is owned, and both answers."""
     columns = [
-        ("Where", "left"), ("nodes", ""), ("GPUs", ""), ("days (low–high)", ""), ("MFU", ""),
-        ("this run", ""), (months, ""), ("buy now", ""), (f"{told_code()}/GPU-h", ""), ("priced", ""), ("", "left"),
+        Column(RANKED, "left"), Column("nodes", drop=4), Column("GPUs", drop=8), Column("days (low–high)", drop=0),
+        Column("MFU", drop=6), Column("this run", drop=0), Column("share of a run", drop=0), Column("NPV", drop=0),
+        Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
+        Column("", "left", drop=0),
     ]  # fmt: skip
-    return table(columns, (_row(plan, option) for option in plan.options))
+    return table(columns, (_row(plan, way) for way in main_ways(plan)))
 
 
-def _row(plan: Plan, option: Option) -> list[str]:
-    notes = []
-    if option.target == plan.recommended:
-        notes.append("◀ this run")
-    if option.target == plan.recommended_horizon:
-        notes.append("◀ horizon")
-    if not option.meets_goal:
-        notes.append("misses the goal")
-    if option.missing:
-        notes.append(f"{len(option.missing)} without a price")
+def _row(plan: Plan, way: Alternative) -> list[str]:
+    option = plan.planned(way.key)
+    answers = answers_text(plan, way.key)
     return [
-        f"{NAME_OF_TARGET[option.target]} {option.instance}",
-        f"{option.nodes:,}",
-        f"{option.gpus:,}",
-        f"{option.calendar_days:.1f} ({option.calendar_days_low:.1f}–{option.calendar_days_high:.1f})",
-        percent(option.mfu),
-        money(option.run_usd),
-        money(option.horizon_usd),
-        money(option.capex_usd) if option.capex_usd != 0 else "–",
-        "unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):.2f}",
-        percent(option.priced_share),
-        ", ".join(notes),
+        where_text(plan, way),
+        f"{way.nodes:,}",
+        f"{way.gpus:,}",
+        days_of(way),
+        NONE if option is None else percent(option.mfu),
+        cash_text(way),
+        share_text(way),
+        money(way.npv_usd),
+        purchase_text(way),
+        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+        percent(way.priced_share),
+        f"◀ {answers}" if answers else "",
     ]
+
+
+def _not_ranked(plan: Plan) -> list[str]:
+    ways = paper_ways(plan)
+    return [f"  {bold(NOT_RANKED)}", *_block("", *reason_lines(ways)), ""] if ways else []
 
 
 def _breakevens(plan: Plan) -> list[str]:
@@ -218,15 +238,16 @@ def _findings(plan: Plan) -> list[str]:
 def comparison_text(plan: Plan) -> str:
     """Return renting against owning for a terminal: totals, what they consist of, breakeven."""
     rows = []
-    for option in plan.options:
+    for option in comparable(plan):
         parts = ", ".join(f"{entry.category} {money(entry.usd)}" for entry in option.horizon_breakdown[:5])
         rows.append(
             [
                 f"{NAME_OF_TARGET[option.target]} {option.instance}",
-                money_band(option.run_usd, option.run_usd_low, option.run_usd_high),
+                cash_text(option),
+                share_text(option),
                 money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
                 money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
-                money(option.capex_usd) if option.capex_usd != 0 else "–",
+                purchase_text(option),
                 percent(option.busy_fraction),
                 percent(option.horizon_priced_share),
                 parts,
@@ -234,8 +255,8 @@ def comparison_text(plan: Plan) -> str:
         )
     months = f"{plan.economics.horizon_months:.0f} months"
     columns = [
-        ("Where", "left"), ("this run", ""), (months, ""), ("NPV", ""), ("buy now", ""), ("busy", ""),
-        ("priced", ""), ("horizon consists of", "left"),
+        ("Where", "left"), ("this run", ""), ("share of a run", ""), (months, ""), ("NPV", ""), ("buy now", ""),
+        ("busy", ""), ("priced", ""), ("horizon consists of", "left"),
     ]  # fmt: skip
     lines = [
         (
@@ -273,6 +294,9 @@ def comparison_json(plan: Plan) -> dict[str, Any]:
         "name": plan.name,
         "as_of": plan.as_of,
         "recommended": plan.recommended,
+        "recommended_key": plan.recommended_key,
+        "recommended_horizon": plan.recommended_horizon,
+        "recommended_horizon_key": plan.recommended_horizon_key,
         "economics": asdict(plan.economics),
         "options": [
             {name: getattr(option, name) for name in COMPARED}

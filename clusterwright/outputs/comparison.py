@@ -5,8 +5,20 @@ from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import bill_money, money, money_band, told_unit, told_value
-from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, band_text, capital, days_text, uncapital
+from clusterwright.plan.ranking_text import (
+    NOT_RANKED,
+    RANKED,
+    RULE,
+    answers_text,
+    cash_text,
+    main_ways,
+    paper_ways,
+    purchase_text,
+    reason_lines,
+    share_text,
+)
+from clusterwright.plan.record import Alternative, Plan
+from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, band_text, capital, days_text, term_text, uncapital
 from clusterwright.plan.work import work_text
 from clusterwright.tco.records import Parameter, PricedLine
 from clusterwright.units import percent
@@ -25,32 +37,48 @@ def comparison_markdown(plan: Plan) -> str:
         *(f"- {cell(line[:1].upper() + line[1:])}" for line in answer_lines(plan)),
         "",
         *markdown_table(
-            ("Where", "cluster", "days", "this run", months, "NPV", "buy now", "priced from documents"),
-            [_row(option) for option in plan.options],
+            (
+                RANKED,
+                "cluster",
+                "days",
+                "this run",
+                "share of a run",
+                months,
+                "NPV",
+                "buy now",
+                "priced from documents",
+                "answer",
+            ),
+            [_row(plan, way) for way in main_ways(plan)],
             words=2,
         ),
+        "",
+        f"{capital(RULE)}.",
         "",
         f"The same work for all: {work_text(plan)}. Prices as of {plan.as_of}.",
         "",
         f"{capital(band_text(plan))}.",
         *_breakevens(plan),
         *_section("Basis", [cell(capital(line)) for line in basis_lines(plan)]),
+        *_section(NOT_RANKED, [cell(line) for line in reason_lines(paper_ways(plan))]),
         *_section("Assumptions that matter", _assumptions(plan)),
         *_section("To mind", _caveats(plan)),
     ]
     return "\n".join(lines)
 
 
-def _row(option: Option) -> list[str]:
+def _row(plan: Plan, way: Alternative) -> list[str]:
     return [
-        NAME_OF_TARGET[option.target],
-        f"{option.nodes:,} × {option.instance}",
-        f"{option.calendar_days:.1f}{'' if option.meets_goal else ' (misses the goal)'}",
-        money_band(option.run_usd, option.run_usd_low, option.run_usd_high),
-        money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
-        money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
-        money(option.capex_usd) if option.capex_usd != 0 else "–",
-        percent(option.horizon_priced_share),
+        term_text(way.key),
+        f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
+        f"{way.calendar_days:.1f}",
+        cash_text(way),
+        share_text(way),
+        money_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high),
+        money_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
+        purchase_text(way),
+        percent(way.horizon_priced_share),
+        answers_text(plan, way.key),
     ]
 
 

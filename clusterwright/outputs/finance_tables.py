@@ -9,6 +9,7 @@ from clusterwright.plan.finances import Finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
 from clusterwright.plan.owning_words import several_owned
+from clusterwright.plan.ranking_text import NONE
 from clusterwright.plan.returns import Return
 from clusterwright.plan.words import capital, depreciation_text, month_text, term_text
 from clusterwright.tco.financing import Financed
@@ -50,13 +51,20 @@ def _why_none(entry: Return) -> str:
     return entry.reason if entry.irr_per_year is None or entry.payback_months is None else ""
 
 
+def _dashed(amounts: Iterable[float | None]) -> list[str]:
+    """Return amounts with a dash for those that there are not: cash has no share, a share no cash."""
+    listed = list(amounts)
+    return [NONE if usd is None else text for usd, text in zip(listed, money_alike(listed), strict=True)]
+
+
 def unit_cost_table(found: Finances) -> Table:
     """Return what work costs on each option: a run, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
     units = found.unit_costs
     return by_column(
         {
             "Where and how": [capital(term_text(cost.key)) for cost in found.costs],
-            "This run": money_alike(cost.run_usd for cost in found.costs),
+            "This run": _dashed(cost.run_cash_usd for cost in found.costs),
+            "Share of a run": _dashed(cost.run_share_usd for cost in found.costs),
             "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
             "Useful GPU-hour, levelised": small_money_alike(unit.levelised_usd_per_gpu_hour for unit in units),
             "Million tokens": small_money_alike(unit.usd_per_million_tokens for unit in units),

@@ -79,7 +79,7 @@ def project_readme(
         region=option.region,
         layout=layout_text(option.layout),
         days=days_band_text(option),
-        run_cost=money(option.run_usd),
+        run_cost=money(option.run_cost_usd),
         priced=percent(option.priced_share),
         as_of=plan.as_of,
         bill=[_bill_row(line) for line in option.lines],

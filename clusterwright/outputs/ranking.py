@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from clusterwright.outputs.bar_chart import range_chart
 from clusterwright.outputs.charts import Range
 from clusterwright.outputs.html_table import Cell, Table, by_column
-from clusterwright.plan.contracted import Offer
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
+from clusterwright.plan.ranking_text import NONE, NOT_RANKED, paper_ways
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import capital, term_text
@@ -32,8 +32,8 @@ def ranked(plan: Plan, book: PriceBook) -> Finances:
 
 
 def counted(plan: Plan, found: Finances) -> Ledger:
-    """Return the cash flow of a plan's options, with the ways beside them that do not compete."""
-    return ledger(plan, found.ledger.book, [offer.candidate for offer in found.beside])
+    """Return the cash flow of a plan's options."""
+    return ledger(plan, found.ledger.book)
 
 
 def ranking_table(found: Finances) -> Table:
@@ -81,28 +81,27 @@ def after_tax_table(found: Finances) -> Table:
     )
 
 
-def beside_table(beside: Sequence[Offer], counted: Ledger) -> Table:
-    """Return what ways cost that do not compete, cheapest first, each with the reason; unknown ones are left out.
-
-    Args:
-        beside: offers that do not compete.
-        counted: a cash flow that has them.
-    """
-    notes = {offer.candidate.key: offer.note for offer in beside}
-    costs = sorted(
-        (cost for cost in counted.costs() if cost.key in notes and cost.npv_usd is not None),
-        key=lambda cost: (cost.npv_usd or 0.0, cost.key),
-    )
+def paper_table(plan: Plan) -> Table:
+    """Return what is cheaper on paper and not ranked, cheapest first, each with the reason."""
+    ways = paper_ways(plan)
     return by_column(
         {
-            "Where and how": [capital(term_text(cost.key)) for cost in costs],
-            "This run": money_alike(cost.run_usd for cost in costs),
-            "Same work over the horizon": money_alike(cost.horizon_usd for cost in costs),
-            "Present value": money_alike(cost.npv_usd for cost in costs),
-            "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in costs),
+            NOT_RANKED: [capital(term_text(way.key)) for way in ways],
+            "This run": _dashed(money_alike(way.run_usd for way in ways), [way.run_usd for way in ways]),
+            "Share of a run": _dashed(
+                money_alike(way.run_share_usd for way in ways), [way.run_share_usd for way in ways]
+            ),
+            "Same work over the horizon": money_alike(way.horizon_usd for way in ways),
+            "Present value": money_alike(way.npv_usd for way in ways),
+            "GPU-hour": small_money_alike(way.usd_per_gpu_hour for way in ways),
         },
-        details=[notes[cost.key] for cost in costs],
+        details=[way.reason for way in ways],
     )
+
+
+def _dashed(texts: Sequence[str], amounts: Sequence[float | None]) -> list[str]:
+    """Return amounts as they are written, with a dash for those that there are not."""
+    return [NONE if usd is None else text for text, usd in zip(texts, amounts, strict=True)]
 
 
 def wrong_choice_table(found: Finances) -> Table:

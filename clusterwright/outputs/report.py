@@ -14,12 +14,13 @@ from clusterwright.outputs.report_tables import heading
 from clusterwright.outputs.sensitivity import sensitivities
 from clusterwright.plan.accounts import asked_keys
 from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.chance_words import chance_sentences, cheapest_sentence
+from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.explain import explanations
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.money import money, told_lines
 from clusterwright.plan.owning_words import owning_text
+from clusterwright.plan.ranking_text import RULE
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
 from clusterwright.plan.work import work_text
@@ -61,10 +62,11 @@ def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | Non
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
+    rule = f"{capital(RULE)}."
     return {
         "name": plan.name,
         "description": plan.description,
-        "answer": [capital(line) for line in (*answer_lines(plan), cheapest_sentence(plan, found)) if line],
+        "answer": [capital(line) for line in answer_lines(plan)],
         "figures": report_memo.figures(plan, found),
         "as_of": plan.as_of,
         "currency": " ".join(told_lines()).strip(),
@@ -72,8 +74,9 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
         "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
         "comparison": report_tables.comparison(plan, sources),
+        "rule": rule,
         "unknown": _unknown(plan),
-        "beside": ranking.beside_table(found.beside, money_of),
+        "beside": ranking.paper_table(plan),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
         "ranking": ranking.ranking_table(found),
         "chance": chance_sentences(found),
@@ -144,7 +147,7 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
     return {
         "run": Chart(
             svg=report_charts.cost_chart(plan, horizon=False),
-            caption=f"Cost of this run by category. {_INCOME} {dated}",
+            caption=f"Cost of this run by category: cash where it is rented, {_SHARE} {_INCOME} {dated}",
         ),
         "work": Chart(
             svg=report_charts.cost_chart(plan, horizon=True),
@@ -169,6 +172,7 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
     }
 
 
+_SHARE = "of what is bought the share of the horizon's cost that falls on a run (no cash of this run)."
 _INCOME = "Resale is income, left of zero; the diamond and the figure are what remains."
 
 
@@ -205,16 +209,16 @@ def _cluster_charts(plan: Plan) -> dict[str, Chart]:
 
 
 def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
-    owned = [option for option in plan.options if option.it_power_w is not None and option.run_usd is not None]
-    if not owned or owned[0].run_usd is None:
+    owned = [option for option in plan.options if option.it_power_w is not None and option.run_share_usd is not None]
+    if not owned or owned[0].run_share_usd is None:
         return Chart(svg="", caption="")
     entries = sensitivities(money_of, book, owned[0].target)
     return Chart(
-        svg=report_charts.sensitivity_chart(entries, owned[0].run_usd),
+        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd),
         caption=(
-            f"What one run costs {NAME_OF_TARGET[owned[0].target]}, with one input at a time at its "
+            f"Share of one run in what owning costs {NAME_OF_TARGET[owned[0].target]}, with one input at a time at its "
             f"cheap (blue) or dear (orange) end and all others at their base; the upright line is "
-            f"{money(owned[0].run_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+            f"{money(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
         ),
     )
 

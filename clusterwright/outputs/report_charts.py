@@ -41,11 +41,11 @@ def cost_chart(plan: Plan, *, horizon: bool) -> str:
     colours = _category_colours([entry for option in plan.options for entry in option.run_breakdown])
     bars = []
     for option in plan.options:
-        entries, total = parts[option.target], option.horizon_usd if horizon else option.run_usd
+        entries, total = parts[option.target], option.horizon_usd if horizon else option.run_cost_usd
         income = any(entry.usd < 0 for entry in entries)
         bars.append(
             Bar(
-                label=NAME_OF_TARGET[option.target],
+                label=f"{NAME_OF_TARGET[option.target]}{'' if horizon or option.run_usd is not None else ', share'}",
                 segments=_cost_segments(entries, colours),
                 text=money(total),
                 net=told(total) / _MILLION if income and total is not None else None,

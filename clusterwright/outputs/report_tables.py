@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from clusterwright.outputs.html_table import Cell, Table, plain
 from clusterwright.plan.input_words import input_words
-from clusterwright.plan.money import bill_money, money, money_alike, money_span, told, told_code, told_unit, told_value
-from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, data_text, days_text, layout_text
+from clusterwright.plan.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
+from clusterwright.plan.ranking_text import RANKED, main_ways, purchase_text
+from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.words import NAME_OF_TARGET, capital, data_text, days_text, layout_text, term_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
 from clusterwright.units import percent
@@ -38,53 +39,60 @@ def heading(option: Option) -> str:
 
 
 def comparison(plan: Plan, sources: Sources) -> Table:
-    """Return one row per option: cluster, days, price of a node, and every total with its band."""
+    """Return one row per ranked way that a run can be done on: cluster, days, price of a node, totals with bands."""
     months = f"{plan.economics.horizon_months:.0f} months"
+    ways = main_ways(plan)
     return Table(
         columns=(
-            "Where", "Cluster", "Days", "Price of a node", "This run", f"Same work, {months}", "Present value",
-            "Buy now", f"{told_code()} per GPU-hour", "Priced from documents",
+            RANKED, "Cluster", "Days", "Price of a node", "This run", "Share of a run", f"Same work, {months}",
+            "Present value", "Buy now", f"{told_code()} per GPU-hour", "Priced from documents",
         ),
         rows=tuple(
-            _compared(plan, option, sources, totals)
-            for option, *totals in zip(
-                plan.options,
-                money_alike(option.run_usd for option in plan.options),
-                money_alike(option.horizon_usd for option in plan.options),
-                money_alike(option.npv_usd for option in plan.options),
+            _compared(plan, way, sources, totals)
+            for way, *totals in zip(
+                ways,
+                money_alike(way.run_usd for way in ways),
+                money_alike(way.run_share_usd for way in ways),
+                money_alike(way.horizon_usd for way in ways),
+                money_alike(way.npv_usd for way in ways),
                 strict=True,
             )
         ),
-        numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9}),
+        numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9, 10}),
     )  # fmt: skip
 
 
-def _compared(plan: Plan, option: Option, sources: Sources, totals: Sequence[str]) -> tuple[Cell, ...]:
-    run, horizon, present = totals
+def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str]) -> tuple[Cell, ...]:
+    run, share, horizon, present = totals
+    option = plan.planned(way.key)
+    known = way.calendar_days_low is not None and way.calendar_days_high is not None
     return (
-        Cell(text=heading(option), detail=_mark(plan, option)),
-        Cell(text=f"{option.nodes:,} × {option.instance}", detail=f"{option.gpus:,} {option.accelerator_name}"),
+        Cell(text=capital(term_text(way.key)), detail=_mark(plan, way)),
         Cell(
-            text=days_text(option.calendar_days),
-            detail=f"{option.calendar_days_low:.1f} to {option.calendar_days_high:.1f}"
-            + ("" if option.meets_goal else ", misses the goal"),
+            text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
+            detail=f"{way.gpus:,} {'GPUs' if option is None else option.accelerator_name}",
         ),
-        _node_price(option, sources),
-        Cell(text=run, detail=_band(option.run_usd, option.run_usd_low, option.run_usd_high)),
         Cell(
-            text=horizon,
-            detail=_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+            text=days_text(way.calendar_days),
+            detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "",
         ),
-        Cell(text=present, detail=_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high)),
-        Cell(text=_NONE if option.capex_usd == 0 else money(option.capex_usd)),
-        Cell(text="unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):,.2f}"),
-        Cell(text=percent(option.priced_share)),
+        Cell(text=_NONE) if option is None else _node_price(option, sources),
+        Cell(
+            text=_NONE if way.run_usd is None else run,
+            detail=_band(way.run_usd, way.run_usd_low, way.run_usd_high),
+        ),
+        Cell(text=_NONE if way.run_share_usd is None else share),
+        Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high)),
+        Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)),
+        Cell(text=purchase_text(way)),
+        Cell(text="unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):,.2f}"),
+        Cell(text=percent(way.priced_share)),
     )
 
 
-def _mark(plan: Plan, option: Option) -> str:
-    ways = (("for this run", plan.recommended), ("over the horizon", plan.recommended_horizon))
-    marks = [name for name, target in ways if option.target == target]
+def _mark(plan: Plan, way: Alternative) -> str:
+    answers = ((plan.recommended_key, "for this run"), (plan.recommended_horizon_key, "over the horizon"))
+    marks = [name for key, name in answers if key == way.key]
     return f"cheapest {' and '.join(marks)}" if marks else ""
 
 

@@ -1,21 +1,33 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
-from clusterwright.outputs.markdown import cell
+from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
-from clusterwright.plan.money import money, money_band, told, told_code, told_lines
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.money import money_band, told, told_code, told_lines
+from clusterwright.plan.ranking_text import (
+    NOT_RANKED,
+    RANKED,
+    RULE,
+    answers_text,
+    cash_text,
+    days_of,
+    main_ways,
+    paper_ways,
+    purchase_text,
+    reason_lines,
+    share_text,
+)
+from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.words import (
     NAME_OF_TARGET,
     answer_lines,
     band_text,
     capital,
-    cluster_text,
     data_text,
-    days_band_text,
     days_text,
     layout_text,
     offload_text,
+    term_text,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.units import percent
@@ -39,22 +51,45 @@ def readme(plan: Plan) -> str:
 
 def _comparison(plan: Plan) -> list[str]:
     months = f"{plan.economics.horizon_months:.0f} months"
-    per_hour = f"{told_code()} per GPU-hour"
-    rows = [
-        f"| Where | Cluster | Days (low to high) | This run | {months} | Buy now | {per_hour} | Priced |",
-        "|---|---|---|---|---|---|---|---|",
+    titles = (
+        RANKED, "Cluster", "Days (low to high)", "This run", "Share of a run", f"{months}, NPV", "Buy now",
+        f"{told_code()} per GPU-hour", "Priced", "Answer",
+    )  # fmt: skip
+    lines = [*markdown_table(titles, [_row(plan, way) for way in main_ways(plan)], words=2), "", f"{capital(RULE)}."]
+    paper = [cell(line) for line in reason_lines(paper_ways(plan))]
+    if paper:
+        lines += ["", f"{NOT_RANKED}:", "", *(f"- {line}" for line in paper)]
+    return [*lines, *_asked(plan), *map(cell, told_lines())]
+
+
+def _row(plan: Plan, way: Alternative) -> list[str]:
+    return [
+        term_text(way.key),
+        f"{way.nodes:,} × {way.instance} ({way.gpus:,} GPUs)" if way.instance else f"{way.nodes:,} nodes",
+        days_of(way),
+        cash_text(way),
+        share_text(way),
+        money_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
+        purchase_text(way),
+        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+        percent(way.priced_share),
+        answers_text(plan, way.key),
     ]
-    for option in plan.options:
-        marks = ((plan.recommended, "this run"), (plan.recommended_horizon, months))
-        mark = "".join(f" **(best for {what})**" for target, what in marks if option.target == target)
-        hour = "unknown" if option.usd_per_gpu_hour is None else f"{told(option.usd_per_gpu_hour):.2f}"
-        rows.append(
-            f"| {NAME_OF_TARGET[option.target]}{mark} | {cluster_text(option)} | {days_band_text(option)} "
-            f"| {money_band(option.run_usd, option.run_usd_low, option.run_usd_high)} "
-            f"| {money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high)} "
-            f"| {money(option.capex_usd) if option.capex_usd else '–'} | {hour} | {percent(option.priced_share)} |"
-        )
-    return [*rows, *map(cell, told_lines())]
+
+
+def _asked(plan: Plan) -> list[str]:
+    """Return what to do where the answer is another capacity than the one that the files here are for."""
+    answer = plan.alternative(plan.recommended_key)
+    if answer is None or not answer.set_values:
+        return []
+    values = " ".join(f"--set {value}" for value in answer.set_values)
+    return [
+        "",
+        (
+            f"The files here are for what the blueprint asks for; `{term_text(answer.key)}` is built with `{values}` "
+            "and the id of your own reservation, where one is named."
+        ),
+    ]
 
 
 def _reasons(plan: Plan) -> list[str]:
@@ -66,8 +101,8 @@ def _reasons(plan: Plan) -> list[str]:
     lines = [
         (
             f"Per target, of the cluster sizes that meet {goal} and that no other beats in both nodes and calendar "
-            "days, the cheapest was taken: by the cost of one run where it is rented, by that of the horizon's work "
-            "where it is owned."
+            "days, the cheapest was taken: by the cash of one run where it is rented, by the present value of the "
+            "horizon's work where it is owned or committed."
         ),
         "",
     ]

@@ -23,6 +23,7 @@ from clusterwright.outputs.sheets.mixed import mixed_options, needs_base
 from clusterwright.outputs.sheets.options import write_options
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.profit import write_profit
+from clusterwright.outputs.sheets.ranking import write_ranking
 from clusterwright.outputs.sheets.register import write_assumptions, write_not_counted
 from clusterwright.outputs.sheets.rent_case import Rents
 from clusterwright.outputs.sheets.resale import Resale
@@ -42,7 +43,8 @@ from clusterwright.tco.records import Candidate
 _A4 = 9
 #: The sheets from the answer to its foundations; the cash of the plan's options stands before the last ones.
 _VIEWS = (
-    "Summary", "Options", "Returns", "Breakeven", "Heat map", "Uncertainty", "Unit costs", "P&L", "Tax", "Financing",
+    "Summary", "Ranking", "Options", "Returns", "Breakeven", "Heat map", "Uncertainty", "Unit costs", "P&L", "Tax",
+    "Financing",
 )  # fmt: skip
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
@@ -116,6 +118,7 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
     }
     base = _base(work, bill, resale) if needs_base(work) else None
     mixes = write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets, base)
+    write_ranking(work)
     shown = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)

@@ -14,6 +14,7 @@ from clusterwright.facility.bill import Bill
 from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.file_system import FileSystem, choose_file_system
+from clusterwright.plan.booking import Booked, booked_of, with_booking
 from clusterwright.plan.cloud_file_systems import asked_of
 from clusterwright.plan.cloud_limits import cloud_findings
 from clusterwright.plan.fronts import front_of_target
@@ -52,6 +53,7 @@ class Choice:
     key: str
     term: str | None
     meets_goal: bool
+    booked: Booked | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,6 +136,7 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
     slower = [point for point in front if point.nodes not in met]
     if meeting and target.system is None:
         slower = []
+    term = None if target.system else TERM_OF_CAPACITY[asked.capacity]
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
@@ -153,16 +156,18 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
             refused += design.findings
             continue
         left.append(point)
+        booked = booked_of(target, point)
         choices.append(
             Choice(
                 resolved=target,
                 point=point,
-                bill=bill,
+                bill=with_booking(bill, booked, nodes=point.nodes, calendar_days=point.calendar_days),
                 design=design,
                 file_system=file_system,
-                key=key_of(target, point),
-                term=None if target.system else TERM_OF_CAPACITY[asked.capacity],
+                key=key_of(target, point, term),
+                term=term,
                 meets_goal=meets,
+                booked=booked,
             )
         )
     if not choices:
@@ -227,9 +232,9 @@ def _fast_enough(blueprint: Blueprint, target: ResolvedTarget, points: list[Size
     return enough or sorted(points, key=lambda point: point.calendar_days)[:1]
 
 
-def key_of(target: ResolvedTarget, point: SizedPoint) -> str:
-    """Return what names a target's size where candidates are costed: `aws/p5.48xlarge/48`."""
-    return f"{target.target}/{target.node.id}/{point.nodes}"
+def key_of(target: ResolvedTarget, point: SizedPoint, term: str | None) -> str:
+    """Return what names a target's size under a term where candidates are costed: `aws/p5.48xlarge/48/on_demand`."""
+    return f"{target.target}/{target.node.id}/{point.nodes}/{term or 'purchase'}"
 
 
 def _beyond(point: SizedPoint, billed: Sequence[Choice]) -> bool:
@@ -267,8 +272,8 @@ def candidate(choice: Choice) -> Candidate:
         nodes=choice.point.nodes,
         gpus=choice.point.gpus,
         calendar_days=choice.point.calendar_days,
-        run_time_low=choice.point.calendar_days_low / choice.point.calendar_days,
-        run_time_high=choice.point.calendar_days_high / choice.point.calendar_days,
+        run_time_low=1.0 if choice.booked else choice.point.calendar_days_low / choice.point.calendar_days,
+        run_time_high=1.0 if choice.booked else choice.point.calendar_days_high / choice.point.calendar_days,
         term=choice.term,
     )
 

@@ -1,8 +1,6 @@
 """What was drawn, in sentences: for the terminal and for the report."""
 
 from clusterwright.plan.finances import Finances
-from clusterwright.plan.money import money
-from clusterwright.plan.record import Plan
 from clusterwright.plan.words import term_text
 from clusterwright.units import percent
 
@@ -41,20 +39,6 @@ def _too_slow(found: Finances) -> list[str]:
         f"{'its' if len(names) == 1 else 'their'} figures leave out."
         for share, names in by_share.items()
     ]
-
-
-def cheapest_sentence(plan: Plan, found: Finances) -> str:
-    """Return the way that costs least of all that were ranked, empty where the answer names it already."""
-    best = next((cost for cost in found.costs if cost.competes), None)
-    if best is None or best.key == plan.recommended_horizon:
-        return ""
-    drawn = next((entry for entry in found.drawn if entry.key == best.key), None)
-    how_often = "" if drawn is None else f", cheapest in {percent(drawn.probability_cheapest)} of the draws"
-    months = f"{plan.economics.horizon_months:.0f} months"
-    return (
-        f"of every term and contract, {term_text(best.key)} costs least over {months} in present value: "
-        f"{money(best.npv_usd)}{how_often}"
-    )
 
 
 def _share(share: float) -> str:

@@ -208,7 +208,7 @@ def _band(option: Option, target: ResolvedTarget) -> list[Finding]:
             path=path,
             message=(
                 f"the run takes up to {time_text(option.calendar_days_high)}, one {capacity.name} lasts "
-                f"{days_text(needed)} at least and is paid for whole; the plan counts the time of the run"
+                f"{days_text(needed)} at least and is paid for whole, as the plan counts"
             ),
             help=f"see that it lasts {days_text(needed)} and is not shorter",
         )

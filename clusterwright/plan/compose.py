@@ -28,6 +28,7 @@ from clusterwright.plan.record import (
     GoalSummary,
     Hardware,
     Option,
+    OtherOption,
     Plan,
     WorkloadSummary,
 )
@@ -53,12 +54,10 @@ def compose(
     options: tuple[Option, ...],
     ledger: Ledger,
     *,
-    recommended: str,
-    recommended_horizon: str,
-    findings: tuple[Finding, ...],
+    other_options: tuple[OtherOption, ...],
     warnings: tuple[Finding, ...],
 ) -> Plan:
-    """Return the Plan of what was decided.
+    """Return the Plan of what was sized, before its ways are ranked.
 
     Args:
         blueprint: as loaded.
@@ -66,9 +65,7 @@ def compose(
         catalogue: for its version.
         options: the chosen cluster of each target.
         ledger: their cash flow.
-        recommended: as in `Plan`.
-        recommended_horizon: as in `Plan`.
-        findings: as in `Plan`.
+        other_options: as in `Plan`.
         warnings: as in `Plan`.
 
     Raises:
@@ -115,12 +112,13 @@ def compose(
             groups=tuple(groups),
             identity=blueprint.cluster.identity,
         ),
-        recommended=recommended,
-        recommended_horizon=recommended_horizon,
+        recommended="",
+        recommended_horizon="",
         options=options,
+        other_options=other_options,
         breakevens=ledger.breakevens(),
         parameters=(*_spot(blueprint, options), *update_assumption(catalogue, options), *ledger.parameters),
-        findings=findings,
+        findings=(),
         warnings=warnings,
         not_counted=not_counted(
             owned=any(option.facility is not None for option in options),
@@ -178,7 +176,7 @@ def option(
     kept, spot = rented_goodputs(blueprint, choice, job)
     asked = getattr(blueprint.targets, target.target)
     shared = {field.name for field in fields(CandidateCost)} & {field.name for field in fields(Option)}
-    described = {"target", "nodes", "gpus", "calendar_days"}
+    described = {"target", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high"}
     return Option(
         target=target.target,
         instance=target.node.id,
@@ -233,7 +231,7 @@ def option(
                 calendar_days_high=other.calendar_days_high,
                 mfu=other.mfu,
                 meets_goal=choice.meets_goal,
-                run_usd=costs[key].run_usd if (key := key_of(target, other)) in costs else None,
+                run_usd=costs[key].run_usd if (key := key_of(target, other, choice.term)) in costs else None,
             )
             for other in front
         ),
@@ -241,6 +239,11 @@ def option(
         kept_goodput=kept,
         spot_goodput=spot,
         constraints=_constraints(blueprint, target.target),
+        booked=choice.booked,
+        run_usd=cost.run_cash_usd,
+        run_usd_low=None if cost.shared else cost.run_usd_low,
+        run_usd_high=None if cost.shared else cost.run_usd_high,
+        run_share_usd=cost.run_share_usd,
         **{name: getattr(cost, name) for name in shared - described},
     )
 

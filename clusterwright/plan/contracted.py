@@ -21,6 +21,9 @@ class Offer:
         goodput: productive share of calendar time.
         instance: hardware that it is; accelerator: catalogue id.
         note: what is assumed of it, empty where nothing is.
+        reason: why it is not ranked, empty where it is.
+        band: ends of `calendar_days`, low and high; None where they are unknown.
+        set_values: overrides that make it the plan's option.
     """
 
     candidate: Candidate
@@ -28,6 +31,9 @@ class Offer:
     instance: str
     accelerator: str
     note: str = ""
+    reason: str = ""
+    band: tuple[float, float] | None = None
+    set_values: tuple[str, ...] = ()
 
 
 def contract_key(base: str, contract: CloudContract, known: Iterable[str]) -> str:
@@ -56,10 +62,11 @@ def contracted(offer: Offer, contract: CloudContract, key: str, place: int) -> O
     gpus_per_unit = 1 if nodes.unit == "GPU" else candidate.gpus / nodes.quantity
     return replace(
         offer,
+        set_values=(),
         candidate=replace(
             candidate,
             key=key,
-            competes=True,
+            competes=not offer.reason,
             term=contract.price_term,
             contract=Contract(
                 upfront_fraction=contract.upfront_fraction,

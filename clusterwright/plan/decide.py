@@ -2,13 +2,14 @@
 
 Per target, the sizing front (nodes against calendar days) is billed and costed; among the points whose
 P-confidence of calendar days meets the goal, the cheapest is taken: by the cost of one run where it is rented, by the
-cost of the horizon's work where it is owned. Recommended are the target on which this run alone takes least cash, and
-the one on which the work of the horizon costs least.
+present value of the horizon's work where it is owned or committed. Every way is then ranked (`ways`); recommended are
+the ranked way on which this run alone takes least cash, and the one on which the work of the horizon costs least.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable
@@ -20,6 +21,7 @@ from clusterwright.errors import Finding, InputError, MissingFactError, RuleErro
 from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.answer_basis import with_basis
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
+from clusterwright.plan.capacities import OtherCapacity, other_capacities, pinned, too_short
 from clusterwright.plan.cloud_addresses import address_findings
 from clusterwright.plan.cloud_limits import capacity_warnings, time_findings
 from clusterwright.plan.cloud_warnings import place_warnings
@@ -29,7 +31,8 @@ from clusterwright.plan.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.loading import waiting
 from clusterwright.plan.owning import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Alternative, Option, OtherOption, Plan
+from clusterwright.plan.ways import ranking
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
@@ -85,7 +88,15 @@ def decide(
             failures += [replace(finding, message=f"{name}: {finding.message}") for finding in findings]
     if not targets:
         raise RuleError(tuple(failures))
-    choices = [choice for several in targets for considered in several for choice in considered.choices]
+    others = other_capacities(
+        blueprint, catalogue, job, {several[0].choices[0].resolved.target: several for several in targets}
+    )
+    choices = [
+        choice
+        for several in (*targets, *(other.several for other in others))
+        for considered in several
+        for choice in considered.choices
+    ]
     progress(f"pricing {len(choices)} clusters")
     looked_at = cost([candidate(choice) for choice in choices], economics, book, scenarios=("base",))
     costs = {entry.key: entry for entry in looked_at}
@@ -94,29 +105,31 @@ def decide(
     named = [replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen]
     ledger = Ledger(named, with_reference(economics, named), book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
+    # Other capacities and commitments do the same work, beside the options and without a word in it.
+    best_others = {other.key: _chosen(other.several, costs) for other in others if other.several}
+    beside = cost(
+        [replace(candidate(choice), key=key) for key, (choice, _) in best_others.items()],
+        with_reference(economics, named),
+        book,
+    )
+    final |= {entry.key: entry for entry in beside}
+    record = partial(_option, job=job, costs=costs, refused=refused)
     options = tuple(
-        option(
-            blueprint,
-            choice,
-            final[choice.resolved.target],
-            front,
-            costs,
-            job=job,
-            considered=hardware(blueprint, choice, several, costs, refused, job=job),
-            traffic=traffic_of(job, choice.resolved.node, choice.point.layout, load_calibration()),
-        )
+        record(blueprint, choice, front, several, final[choice.resolved.target])
         for (choice, front), several in zip(chosen, targets, strict=True)
     )
     options = with_basis(options, ledger, max_age_s=blueprint.economics.max_price_age)
-    return compose(
+    plan = compose(
         blueprint,
         resolved,
         catalogue,
         options,
         ledger,
-        recommended=_recommended(options, blueprint.economics.budget),
-        recommended_horizon=_recommended_horizon(options),
-        findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen])),
+        other_options=tuple(
+            _other_option(other, best_others.get(other.key), final, record)
+            for other in others
+            if _is_priced(other, costs)
+        ),
         warnings=(
             *(
                 warning
@@ -135,6 +148,75 @@ def decide(
             *old_prices(options, as_of=ledger.as_of, max_age_s=blueprint.economics.max_price_age),
             *without_effect(whole or blueprint, options),
         ),
+    )
+    plan = replace(
+        plan, findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen]))
+    )
+    progress("ranking every way")
+    return _ranked(plan, book)
+
+
+def _ranked(plan: Plan, book: PriceBook) -> Plan:
+    """Return a plan with every way ranked, those that it recommends, and whether one is within the budget."""
+    ways = ranking(plan, book)
+    alone = recommended(ways, plan.goals.budget_usd)
+    kept = recommended_horizon(ways)
+    return replace(
+        plan,
+        ranking=ways,
+        recommended="" if alone is None else alone.target,
+        recommended_key="" if alone is None else alone.key,
+        recommended_horizon="" if kept is None else kept.target,
+        recommended_horizon_key="" if kept is None else kept.key,
+        findings=(*plan.findings, *_over_budget(plan, ways)),
+    )
+
+
+def _option(
+    blueprint: Blueprint,
+    choice: Choice,
+    front: tuple[SizedPoint, ...],
+    several: Sequence[Considered],
+    costed: CandidateCost,
+    *,
+    job: TrainingJob,
+    costs: dict[str, CandidateCost],
+    refused: Sequence[Unusable],
+) -> Option:
+    """Return the record of a choice, with the hardware that there was to choose from."""
+    return option(
+        blueprint,
+        choice,
+        costed,
+        front,
+        costs,
+        job=job,
+        considered=hardware(blueprint, choice, several, costs, refused, job=job),
+        traffic=traffic_of(job, choice.resolved.node, choice.point.layout, load_calibration()),
+    )
+
+
+def _is_priced(other: OtherCapacity, costs: dict[str, CandidateCost]) -> bool:
+    """Tell whether a capacity is worth a word: a price of it is known, or why it cannot be had."""
+    choices = [choice for considered in other.several for choice in considered.choices]
+    return not choices or any(chosen_by_usd(costs[choice.key]) is not None for choice in choices)
+
+
+def _other_option(
+    other: OtherCapacity,
+    best: tuple[Choice, tuple[SizedPoint, ...]] | None,
+    costs: dict[str, CandidateCost],
+    record: Callable[..., Option],
+) -> OtherOption:
+    """Return the best size of another capacity or commitment as an option of its own."""
+    if best is None:
+        return OtherOption(key=other.key, option=None, set_values=(), held=other.held)
+    choice, front = best
+    return OtherOption(
+        key=other.key,
+        option=record(other.blueprint, choice, front, other.several, costs[other.key]),
+        set_values=pinned(other, choice),
+        held=other.held or too_short(choice.resolved, choice.point.calendar_days_high),
     )
 
 
@@ -226,27 +308,46 @@ def _best(points: Sequence[Choice], costs: dict[str, CandidateCost]) -> Choice:
     return min(points, key=rank)
 
 
-def _recommended(options: Sequence[Option], budget_usd: float | None) -> str:
-    """Return where this run alone takes least cash: buying is for the horizon, so renting comes first."""
+def recommended(ways: Sequence[Alternative], budget_usd: float | None) -> Alternative | None:
+    """Return the ranked way that takes least cash for this run alone; what is bought only where nothing is rented.
+
+    What is bought is within the budget of a run by the share of it that a run takes.
+    """
     known = [
-        (option.target == "onprem", option.run_usd, option.target)
-        for option in options
-        if _usable(option) and option.run_usd is not None and (budget_usd is None or option.run_usd <= budget_usd)
+        (way.run_usd is None, way.capex_usd if way.run_usd is None else way.run_usd, way.key, way)
+        for way in ways
+        if way.ranked and (way.run_usd is not None or (way.owned and way.capex_usd is not None))
+        if budget_usd is None or _of_a_run(way) <= budget_usd
     ]
-    return min(known)[2] if known else ""
+    return min(known, key=lambda entry: entry[:3])[3] if known else None
 
 
-def _recommended_horizon(options: Sequence[Option]) -> str:
-    """Return where the work of the horizon costs least."""
-    known = [
-        (option.horizon_usd, option.target) for option in options if _usable(option) and option.horizon_usd is not None
+def _of_a_run(way: Alternative) -> float:
+    """Return what a run costs, in cash or as its share; endless where neither is known."""
+    costs = (usd for usd in (way.run_usd, way.run_share_usd) if usd is not None)
+    return next(costs, float("inf"))
+
+
+def recommended_horizon(ways: Sequence[Alternative]) -> Alternative | None:
+    """Return the ranked way on which the work of the horizon costs least in present value."""
+    known = [way for way in ways if way.ranked and way.npv_usd is not None]
+    return min(known, key=lambda way: (way.npv_usd, way.key), default=None)
+
+
+def _over_budget(plan: Plan, ways: Sequence[Alternative]) -> list[Finding]:
+    """Return `TCO001` where the cheapest run costs more than the budget."""
+    budget = plan.goals.budget_usd
+    least = min((_of_a_run(way) for way in ways if way.ranked), default=float("inf"))
+    if budget is None or least == float("inf") or least <= budget:
+        return []
+    return [
+        Finding(
+            id="TCO001",
+            path=("economics", "budget"),
+            message=f"the cheapest run costs {least:,.0f} USD, the budget is {budget:,.0f} USD",
+            help="raise economics.budget, allow more days, or add a cheaper target",
+        )
     ]
-    return min(known)[1] if known else ""
-
-
-def _usable(option: Option) -> bool:
-    """Tell whether an option meets the goal and, if it is to be built, the building holds it."""
-    return option.meets_goal and not (option.facility is not None and option.facility.findings)
 
 
 def _findings(
@@ -257,17 +358,6 @@ def _findings(
         for option, target in zip(options, targets, strict=True)
         if not option.meets_goal
     ]
-    budget = blueprint.economics.budget
-    known = [option.run_usd for option in options if option.run_usd is not None]
-    if budget is not None and known and min(known) > budget:
-        findings.append(
-            Finding(
-                id="TCO001",
-                path=("economics", "budget"),
-                message=f"the cheapest run costs {min(known):,.0f} USD, the budget is {budget:,.0f} USD",
-                help="raise economics.budget, allow more days, or add a cheaper target",
-            )
-        )
     for entry, target in zip(options, targets, strict=True):
         findings += [
             *too_many_runs(blueprint, entry),

@@ -9,11 +9,12 @@ from clusterwright.plan.record import Option, Plan
 #: Figures of an option that are compared, as (field, unit).
 _FIGURES = (
     ("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"), ("mfu", "share"),
-    ("goodput", "share"), ("busy_fraction", "share"), ("run_usd", "USD"), ("capex_usd", "USD"), ("horizon_usd", "USD"),
-    ("npv_usd", "USD"), ("usd_per_gpu_hour", "USD"), ("priced_share", "share"),
+    ("goodput", "share"), ("busy_fraction", "share"), ("run_usd", "USD"), ("run_share_usd", "USD"),
+    ("capex_usd", "USD"), ("horizon_usd", "USD"), ("npv_usd", "USD"), ("usd_per_gpu_hour", "USD"),
+    ("priced_share", "share"),
 )  # fmt: skip
 _INPUTS = ("workload", "goals", "economics")
-_VERSIONS = ("clusterwright", "catalogue", "as_of", "recommended", "recommended_horizon")
+_VERSIONS = ("clusterwright", "catalogue", "as_of", "recommended_key", "recommended_horizon_key")
 #: Keys of the blueprint's section tco whose values are times, in seconds.
 TIMES = frozenset(
     (

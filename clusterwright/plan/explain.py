@@ -38,6 +38,7 @@ ALSO = {
     "failures": "goodput",
     "data": "data_loading",
     "gpus": "nodes",
+    "run_share_usd": "run_usd",
     "run_usd_low": "run_usd",
     "run_usd_high": "run_usd",
     "horizon_usd_low": "horizon_usd",

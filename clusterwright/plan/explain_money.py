@@ -137,10 +137,10 @@ def _run(plan: Plan, option: Option) -> Explanation:
         )
     return _entry(
         "run_usd",
-        "cost of this run",
-        value=money(option.run_usd),
+        "cost of this run" if option.run_share_usd is None else "share of a run in the cost of the horizon",
+        value=money(option.run_cost_usd),
         rule=rule,
-        numbers=_sum(option.run_usd, [entry.usd for entry in option.run_breakdown]),
+        numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown]),
         inputs=(*_categories(option.run_breakdown), *more),
     )
 
@@ -220,9 +220,9 @@ def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanati
 def _per_gpu_hour(option: Option) -> Explanation:
     hours = option.calendar_days * 24
     numbers = None
-    if option.run_usd is not None and option.usd_per_gpu_hour is not None:
+    if option.run_cost_usd is not None and option.usd_per_gpu_hour is not None:
         result = f"{told(option.usd_per_gpu_hour):.4f} {told_code()}"
-        numbers = f"{exact(option.run_usd)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
+        numbers = f"{exact(option.run_cost_usd)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
     return _entry(
         "usd_per_gpu_hour",
         "cost of a GPU-hour of the run",
@@ -232,7 +232,7 @@ def _per_gpu_hour(option: Option) -> Explanation:
         inputs=(
             Input(
                 name="run cost",
-                value="unknown" if option.run_usd is None else f"{exact(option.run_usd)} {told_code()}",
+                value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd)} {told_code()}",
                 source="explain run_usd",
             ),
             Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),

@@ -1,21 +1,20 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
 from clusterwright.plan.carbon import Emissions, emissions
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.drawn_plan import PricePaths, drawn_plan
-from clusterwright.plan.hybrids import Mixed, mixed
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import economics_of_plan
 from clusterwright.plan.returns import Return, owning_returns
 from clusterwright.plan.sensitivities import HeatCell, Swing, sensitivities
 from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.plan.unit_costs import UnitCost, unit_costs
+from clusterwright.plan.ways import counted_ways
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
@@ -82,13 +81,8 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         InputError: draws are out of range, or the section cannot be counted with.
     """
     every = offers(plan, book)
-    found = _shown(plan, every, everything=everything)
-    ledger = _ledger(plan, found, book)
-    costs = _known(ledger)
-    mixes = mixed(plan.tco, ledger.economics, found, costs)
-    if mixes.mixes:
-        ledger = _ledger(plan, found, book, mixes)
-        costs = _known(ledger)
+    counted = counted_ways(plan, _shown(plan, every, everything=everything), book)
+    found, mixes, ledger, costs = counted.offers, counted.mixes, counted.ledger, counted.costs
     accelerators = {offer.candidate.key: offer.accelerator for offer in found}
     carbon = emissions(plan, ledger, costs, accelerators)
     chance = drawn_plan(
@@ -131,24 +125,3 @@ def _shown(plan: Plan, found: Sequence[Offer], *, everything: bool) -> tuple[Off
     """Return what is compared: what may be called the cheapest or is named in a mix, or everything."""
     named = {hybrid.burst for hybrid in plan.tco.hybrid}
     return tuple(offer for offer in found if everything or offer.candidate.competes or offer.candidate.key in named)
-
-
-def _ledger(plan: Plan, found: Sequence[Offer], book: PriceBook, mixes: Mixed | None = None) -> Ledger:
-    """Return the cash flow of every way to do the work; as much of it as the plan's own options do.
-
-    Where delivery takes time, what is owned only competes with it.
-    """
-    mixes = mixes or Mixed()
-    late = any(mix.delivery_months for mix in mixes.mixes)
-    candidates = [
-        replace(offer.candidate, competes=offer.candidate.competes and not (late and offer.candidate.owned))
-        for offer in (*found, *mixes.bases)
-    ]
-    return Ledger(candidates, economics_of_plan(plan, book), book, mixes.mixes).reconciled()
-
-
-def _known(ledger: Ledger) -> list[CandidateCost]:
-    """Return the costs that are known, cheapest present value first."""
-    return sorted(
-        (cost for cost in ledger.costs() if cost.npv_usd is not None), key=lambda cost: (cost.npv_usd or 0.0, cost.key)
-    )

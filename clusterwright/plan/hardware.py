@@ -18,8 +18,8 @@ def hardware_field(blueprint: Blueprint, target: str) -> str:
 
 
 def chosen_by_usd(cost: CandidateCost) -> float | None:
-    """Return the cost that a size is chosen by: of one run where it is rented, of the horizon's work where owned."""
-    return cost.horizon_usd if cost.owned else cost.run_usd
+    """Return the cost that a size is chosen by: of one run in cash; else, owned or committed, of the horizon's work."""
+    return cost.npv_usd if cost.shared else cost.run_usd
 
 
 def hardware(
@@ -86,6 +86,7 @@ def _record(
         goodput=point.goodput.fraction if other else None,
         kept_goodput=kept,
         spot_goodput=spot,
+        booked=choice.booked if other else None,
     )
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from clusterwright.catalog.price_only import PriceOnlyProduct, price_only_products
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.plan.booking import Booked, without_booking
 from clusterwright.plan.contracted import Offer, contract_key, contracted, with_extras
 from clusterwright.plan.owning import housed
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Hardware, Option, OtherOption, Plan
+from clusterwright.plan.words import days_text
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.records import TERMS, PriceRequest
+from clusterwright.pricing.records import COMMITTED_TERMS, TERMS, PriceRequest
 from clusterwright.tco.records import Candidate
 from clusterwright.tco.values import Parameter
 from clusterwright.units import percent
@@ -20,6 +22,8 @@ from clusterwright.units import percent
 HARDWARE = ":"
 #: Other hardware of a target that is compared: the cheapest so many.
 _MOST_OTHERS = 8
+#: Why a price alone is no way to do the work.
+_NO_CAPACITY = "no capacity of a blueprint is paid so: nothing plans it"
 #: Terms that price-only providers are compared under.
 _OPEN_TERMS = ("on_demand", "spot")
 
@@ -44,6 +48,9 @@ class _Sized:
     spot_goodput: float | None
     term: str | None
     chosen: bool
+    reason: str
+    booked: Booked | None
+    set_values: tuple[str, ...]
 
     @property
     def owned(self) -> bool:
@@ -63,44 +70,75 @@ def offers(plan: Plan, book: PriceBook) -> tuple[Offer, ...]:
     day = dt.date.fromisoformat(plan.as_of)
     places = housed(plan.tco, book, as_of=day, horizon_months=plan.economics.horizon_months)
     sizes = list(_sizes(plan))
+    others_sized = [size for other in plan.other_options for size in _of_other(plan, other)]
+    by_term = {(size.target, size.term) for size in others_sized}
+    refused = {other.key: other.held for other in plan.other_options if other.option is None}
     found: list[Offer] = []
     for size in sizes:
         if size.owned:
             found += _owned(size, places if size.chosen else {})
             continue
         found += [
-            _rented(size, f"{size.key}/{term}", term) for term in TERMS if term != "purchase" and _had(size, term)
+            _rented(size, f"{size.key}/{term}", term, refused.get(f"{size.target}/{term}", _NO_CAPACITY))
+            for term in TERMS
+            if term != "purchase" and (size.target, term) not in by_term and _had(size, term)
         ]
+    found += [_rented(size, f"{size.key}/{size.term}", size.term or "", "") for size in others_sized]
     others = list(_price_only(plan, sizes, book, day))
     found += others
-    found += _by_contract(plan, sizes, others)
+    found += _by_contract(plan, sizes, others_sized, others)
     return tuple(with_extras(offer, plan.tco.cloud, day) for offer in found)
 
 
 def _sizes(plan: Plan) -> Iterator[_Sized]:
     for option in plan.options:
-        yield _Sized(
-            key=option.target,
-            target=option.target,
-            instance=option.instance,
-            accelerator=option.accelerator,
-            gpus_per_node=option.gpus_per_node,
-            bill=option.bill,
-            nodes=option.nodes,
-            gpus=option.gpus,
-            calendar_days=option.calendar_days,
-            run_time_low=option.calendar_days_low / option.calendar_days,
-            run_time_high=option.calendar_days_high / option.calendar_days,
-            goodput=option.goodput,
-            kept_goodput=option.kept_goodput,
-            spot_goodput=option.spot_goodput,
-            term=option.term,
-            chosen=True,
-        )
-        yield from _alternatives(option)
+        yield from _sizes_of(plan, option, held="", set_values=())
 
 
-def _alternatives(option: Option) -> Iterator[_Sized]:
+def _of_other(plan: Plan, other: OtherOption) -> Iterator[_Sized]:
+    if other.option is not None:
+        yield from _sizes_of(plan, other.option, held=other.held, set_values=other.set_values)
+
+
+def _sizes_of(plan: Plan, option: Option, *, held: str, set_values: tuple[str, ...]) -> Iterator[_Sized]:
+    yield _Sized(
+        key=option.target,
+        target=option.target,
+        instance=option.instance,
+        accelerator=option.accelerator,
+        gpus_per_node=option.gpus_per_node,
+        bill=option.bill,
+        nodes=option.nodes,
+        gpus=option.gpus,
+        calendar_days=option.calendar_days,
+        run_time_low=option.calendar_days_low / option.calendar_days,
+        run_time_high=option.calendar_days_high / option.calendar_days,
+        goodput=option.goodput,
+        kept_goodput=option.kept_goodput,
+        spot_goodput=option.spot_goodput,
+        term=option.term,
+        chosen=True,
+        reason=held or not_met(plan, option),
+        booked=option.booked,
+        set_values=set_values,
+    )
+    yield from _alternatives(option, held=held, set_values=set_values)
+
+
+def not_met(plan: Plan, option: Option) -> str:
+    """Return which goal or limit an option does not meet, empty where it meets them all."""
+    ended = next((entry.message for entry in plan.findings if entry.id == "CAP004" and option.target in entry.path), "")
+    if ended and option is plan.option(option.target):
+        return ended
+    if not option.meets_goal:
+        goal = plan.goals.finish_within_days
+        return "misses the goal" if goal is None else f"misses the goal of {days_text(goal)}"
+    if option.facility is not None and option.facility.findings:
+        return option.facility.findings[0].message
+    return ""
+
+
+def _alternatives(option: Option, *, held: str, set_values: tuple[str, ...]) -> Iterator[_Sized]:
     """Yield the other hardware of a target that meets the goal, the cheapest first."""
     usable = [entry for entry in option.considered if entry.bill is not None and entry.meets_goal and entry.usd]
     for entry in usable[:_MOST_OTHERS]:
@@ -123,7 +161,20 @@ def _alternatives(option: Option) -> Iterator[_Sized]:
             spot_goodput=entry.spot_goodput,
             term=option.term,
             chosen=False,
+            reason=held,
+            booked=entry.booked,
+            set_values=_hardware_set(option, entry, set_values),
         )
+
+
+def _hardware_set(option: Option, entry: Hardware, set_values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the overrides that make other hardware of a target the plan's option, in the size that it has here."""
+    section = f"targets.{option.target}"
+    field = "allowed_systems" if option.target == "onprem" else "allowed_instances"
+    values = dict(value.split("=", 1) for value in set_values) | {f"{section}.{field}": f"[{entry.name}]"}
+    sizes = (f"{section}.min_nodes", f"{section}.max_nodes")
+    values |= {path: str(entry.nodes) for path in sizes if path in values}
+    return tuple(f"{path}={value}" for path, value in values.items())
 
 
 def _had(size: _Sized, term: str) -> bool:
@@ -138,21 +189,28 @@ def _goodput(size: _Sized, term: str) -> float:
 
 def _candidate(size: _Sized, key: str, term: str | None) -> Candidate:
     useful = size.goodput if term is None else _goodput(size, term)
+    whole = size.booked is not None and term == size.term
     return Candidate(
         key=key,
         target=size.target,
-        bill=size.bill,
+        bill=size.bill if term == size.term else without_booking(size.bill, size.booked),
         nodes=size.nodes,
         gpus=size.gpus,
         calendar_days=size.calendar_days * (size.goodput / useful),
-        run_time_low=size.run_time_low,
-        run_time_high=size.run_time_high,
+        # A booking is paid whole, however long the run takes.
+        run_time_low=1.0 if whole else size.run_time_low,
+        run_time_high=1.0 if whole else size.run_time_high,
         term=term,
+        competes=not size.reason,
     )
 
 
 def _offer(size: _Sized, candidate: Candidate, note: str = "") -> Offer:
+    days = candidate.calendar_days
     return Offer(
+        reason=size.reason,
+        set_values=size.set_values,
+        band=(days * size.run_time_low, days * size.run_time_high),
         candidate=candidate,
         goodput=size.goodput if candidate.term is None else _goodput(size, candidate.term),
         instance=size.instance,
@@ -169,18 +227,30 @@ def _owned(size: _Sized, places: Mapping[str, tuple[Parameter, ...]]) -> list[Of
     ]
 
 
-def _rented(size: _Sized, key: str, term: str) -> Offer:
-    """Return a size under a term. Spot nodes that nobody asked for are ranked, but nobody can count on them."""
+def _rented(size: _Sized, key: str, term: str, unplanned: str) -> Offer:
+    """Return a size under a term; one that it is not planned for is no answer: nobody can count on spot nodes.
+
+    Args:
+        size: of the hardware.
+        key: of the result.
+        term: how it is paid.
+        unplanned: why there is no plan for the term.
+    """
     offer = _offer(size, _candidate(size, key, term))
-    if term != "spot" or size.term == "spot":
+    if term == size.term:
         return offer
-    longer = offer.candidate.calendar_days / size.calendar_days - 1.0
-    return replace(
-        offer,
-        candidate=replace(offer.candidate, competes=False),
-        note=f"nodes may be taken back: a run takes {percent(longer, digits=1)} longer; not assured for the whole"
-        " horizon",
-    )
+    if term == "spot":
+        longer = offer.candidate.calendar_days / size.calendar_days - 1.0
+        unplanned = (
+            f"nodes may be taken back: a run takes {percent(longer, digits=1)} longer; not assured for the whole"
+            " horizon"
+        )
+    return not_ranked(offer, unplanned)
+
+
+def not_ranked(offer: Offer, reason: str) -> Offer:
+    """Return an offer that is no answer, with the reason."""
+    return replace(offer, candidate=replace(offer.candidate, competes=False), reason=reason, note=reason, set_values=())
 
 
 def _price_only(plan: Plan, sizes: Sequence[_Sized], book: PriceBook, day: dt.date) -> Iterator[Offer]:
@@ -236,23 +306,35 @@ def _elsewhere(near: _Sized, product: PriceOnlyProduct, key: str, term: str, uni
         _candidate(near, key, term),
         target=product.provider,
         bill=Bill(target=product.provider, lines=(line,)),
-        competes=asked and term != "spot",
     )
     where = "built to order" if near.owned else f"on {near.target} {near.instance}"
     spot = "; nodes may be taken back" if term == "spot" else ""
-    return replace(
-        _offer(near, candidate, f"GPUs alone: no storage, network or controller; as long as {where}{spot}"),
-        instance=product.sku.partition("/")[2],
-    )
+    note = f"GPUs alone: no storage, network or controller; as long as {where}{spot}"
+    offer = replace(_offer(near, candidate, note), instance=product.sku.partition("/")[2], set_values=())
+    return offer if asked and term != "spot" else not_ranked(offer, near.reason or note)
 
 
-def _by_contract(plan: Plan, sizes: Sequence[_Sized], others: Sequence[Offer]) -> Iterator[Offer]:
+def _unbooked(size: _Sized) -> _Sized:
+    return replace(size, booked=None, bill=without_booking(size.bill, size.booked))
+
+
+def _by_contract(
+    plan: Plan, sizes: Sequence[_Sized], others_sized: Sequence[_Sized], others: Sequence[Offer]
+) -> Iterator[Offer]:
     known = {offer.candidate.key for offer in others}
     for place, contract in enumerate(plan.tco.contracts):
         path = ("tco", "contracts", place)
+        own = [
+            size
+            for size in others_sized
+            if (size.target, size.term) == (contract.target, contract.price_term) and size.term in COMMITTED_TERMS
+        ]
         bases = [
-            (_rented(size, size.key, contract.price_term), size.chosen)
-            for size in sizes
+            (
+                replace(_rented(_unbooked(size), size.key, contract.price_term, ""), reason=size.reason),
+                size.chosen,
+            )
+            for size in own or sizes
             if size.target == contract.target and not size.owned
         ]
         bases += [

@@ -13,6 +13,7 @@ from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.file_system import FileSystem
 from clusterwright.plan.basis import Basis
+from clusterwright.plan.booking import Booked
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.loading_records import DataFeed
@@ -125,8 +126,8 @@ class Hardware:
         usd: what the choice was made by: the cost of one run where it is rented, of the horizon's work, as many runs
             for all that were compared, where it is owned; None where it is unknown.
         reason: why it was not chosen; empty for the chosen one.
-        bill: of that size; gpus_per_node: of it; goodput, kept_goodput, spot_goodput: as in `Option`. None where there
-            is no size, and for the chosen one, which stands in the option itself.
+        bill: of that size; gpus_per_node: of it; goodput, kept_goodput, spot_goodput, booked: as in `Option`. None
+            where there is no size, and for the chosen one, which stands in the option itself.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Hardware:
     goodput: float | None = None
     kept_goodput: float | None = None
     spot_goodput: float | None = None
+    booked: Booked | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,7 +178,10 @@ class Option:
         goodput: productive share of calendar time; failures: what is behind it.
         data: what is read and prepared, and how long training waits for it.
         calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the goal's confidence.
-        run_usd … priced_share: see `tco.records.CandidateCost`.
+        run_usd, run_usd_low, run_usd_high: cash that one run takes; None where it is bought or committed, then
+            run_share_usd: share of the horizon's cost that a run takes.
+        horizon_usd … priced_share: see `tco.records.CandidateCost`.
+        booked: what is booked and paid whole for the run, None where its hours alone are paid.
         it_power_w: nameplate load of owned hardware, None for rented.
         facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
         front: the cluster sizes that no size beats in both nodes and days and that meet the goal, the chosen one too.
@@ -232,6 +237,7 @@ class Option:
     run_usd: float | None
     run_usd_low: float | None
     run_usd_high: float | None
+    run_share_usd: float | None
     horizon_usd: float | None
     horizon_usd_low: float | None
     horizon_usd_high: float | None
@@ -261,6 +267,12 @@ class Option:
     npv_usd_low: float | None = None
     npv_usd_high: float | None = None
     basis: Basis | None = None
+    booked: Booked | None = None
+
+    @property
+    def run_cost_usd(self) -> float | None:
+        """What one run costs: in cash, or the share of the horizon's cost."""
+        return self.run_share_usd if self.run_usd is None else self.run_usd
 
     @property
     def training_nodes(self) -> int:
@@ -279,6 +291,73 @@ class Option:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class OtherOption:
+    """A cloud's other capacity or commitment, sized for itself.
+
+    Attributes:
+        key: of its way in the ranking.
+        option: None where nothing can be had so.
+        set_values: overrides of the blueprint that make it the plan's option.
+        held: why it cannot be ranked, empty where it can.
+    """
+
+    key: str
+    option: Option | None
+    set_values: tuple[str, ...]
+    held: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alternative:
+    """One way to do the work, with what it costs; ranked, or only cheaper on paper.
+
+    Attributes:
+        key: names it: target, other hardware after a colon, term or contract, as in `aws/capacity_block`.
+        target, instance, accelerator: where and on what; of a mix the target is `hybrid` or what is owned.
+        term: how the nodes are paid; owned: bought; mixed: done on several clusters.
+        nodes, gpus, calendar_days, calendar_days_low, calendar_days_high: of its own size; the band is None for mixes.
+        run_usd, run_usd_low, run_usd_high: cash that one run takes; None where only a share of the horizon's cost falls
+            on it: `run_share_usd`.
+        horizon_usd, npv_usd, with their bands, and capex_usd: of the work of the horizon.
+        usd_per_gpu_hour, priced_share, horizon_priced_share: see `tco.records.CandidateCost`.
+        ranked: whether it can be the answer: planned under its own limits, in time, assured, with all its costs.
+        reason: why it is not ranked, empty where it is; note: what is assumed of it.
+        set_values: `path=value` overrides that make it the plan's option; empty where it is one already.
+    """
+
+    key: str
+    target: str
+    instance: str
+    accelerator: str
+    term: str
+    owned: bool
+    mixed: bool
+    nodes: int
+    gpus: int
+    calendar_days: float
+    calendar_days_low: float | None
+    calendar_days_high: float | None
+    run_usd: float | None
+    run_usd_low: float | None
+    run_usd_high: float | None
+    run_share_usd: float | None
+    horizon_usd: float | None
+    horizon_usd_low: float | None
+    horizon_usd_high: float | None
+    npv_usd: float | None
+    npv_usd_low: float | None
+    npv_usd_high: float | None
+    capex_usd: float | None
+    usd_per_gpu_hour: float | None
+    priced_share: float | None
+    horizon_priced_share: float | None
+    ranked: bool
+    reason: str
+    note: str
+    set_values: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
     """The decision, and everything that deliverables are made from.
 
@@ -286,10 +365,14 @@ class Plan:
         schema: version of this record's JSON form.
         clusterwright, catalogue: versions of the program and of the facts.
         as_of: day whose prices hold, ISO 8601.
-        recommended: target on which this run alone costs least cash (renting; buying only where nothing can be
-            rented) among those that meet the goals, empty if there is none.
-        recommended_horizon: target on which the work of the whole horizon costs least, empty if none is known.
+        recommended: target of the ranked way on which this run alone takes least cash (renting; buying only where
+            nothing can be rented), empty if there is none.
+        recommended_horizon: target of the ranked way on which the work of the whole horizon costs least in present
+            value, empty if none is known.
+        recommended_key, recommended_horizon_key: these ways in `ranking`.
         options: one per target, in the blueprint's order of clouds, then on premises.
+        other_options: the clouds' other capacities and commitments, each sized for itself under its own limits.
+        ranking: every way to do the work with a known cost, those that are ranked first, each by present value.
         breakevens: owning against each rented target, on the horizon view.
         parameters: economic values that were used, with reason and source.
         findings: rules that failed; empty when every goal is met.
@@ -321,6 +404,25 @@ class Plan:
     quotes: tuple[QuotedPrice, ...] = ()
     own_facts: tuple[OwnFact, ...] = ()
     tco: TcoSection = field(default_factory=TcoSection)
+    other_options: tuple[OtherOption, ...] = ()
+    ranking: tuple[Alternative, ...] = ()
+    recommended_key: str = ""
+    recommended_horizon_key: str = ""
+
+    @property
+    def ranked(self) -> tuple[Alternative, ...]:
+        """The ways that can be the answer, the cheapest present value first."""
+        return tuple(entry for entry in self.ranking if entry.ranked)
+
+    def alternative(self, key: str) -> Alternative | None:
+        """Return the way of that key, None if there is none."""
+        return next((entry for entry in self.ranking if entry.key == key), None)
+
+    def planned(self, key: str) -> Option | None:
+        """Return the option, of this plan or of another capacity or commitment, that a way of the ranking is."""
+        known = {entry.key: entry.option for entry in self.other_options if entry.option is not None}
+        known |= {key: option for option in self.options for key in (option.target, f"{option.target}/{option.term}")}
+        return known.get(key)
 
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""

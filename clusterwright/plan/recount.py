@@ -24,8 +24,8 @@ def candidates_of(plan: Plan) -> list[Candidate]:
             nodes=option.nodes,
             gpus=option.gpus,
             calendar_days=option.calendar_days,
-            run_time_low=option.calendar_days_low / option.calendar_days,
-            run_time_high=option.calendar_days_high / option.calendar_days,
+            run_time_low=1.0 if option.booked else option.calendar_days_low / option.calendar_days,
+            run_time_high=1.0 if option.booked else option.calendar_days_high / option.calendar_days,
             term=None if option.target == "onprem" else option.term,
         )
         for option in plan.options

@@ -2,7 +2,7 @@
 
 from clusterwright import units
 from clusterwright.plan.money import money, money_band
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.sizing.loading_records import DataFeed
 from clusterwright.sizing.records import Layout
 
@@ -205,7 +205,7 @@ def indicative_text(option: Option) -> str:
 
 def answer_lines(plan: Plan) -> tuple[str, ...]:
     """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
-    alone, kept = plan.option(plan.recommended), plan.option(plan.recommended_horizon)
+    alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if alone is None:
         return (_no_answer(plan),)
     lines = [f"for this run: {_way(plan, alone)}"]
@@ -213,41 +213,72 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
             horizon += f" at {units.percent(plan.economics.utilisation)} utilisation"
-        work = f"{runs_text(kept.runs_in_horizon, 'such run')} in {horizon} cost least"
-        what = "the same way" if kept is alone else f"if you {_verb(kept)} {cluster_text(kept)}{_where(kept)}"
-        horizon_usd = money_band(kept.horizon_usd, kept.horizon_usd_low, kept.horizon_usd_high)
-        lines.append(f"{work} {what}: {horizon_usd}, {money(kept.run_usd)} a run{indicative_text(kept)}")
+        work = f"{runs_text(plan.options[0].runs_in_horizon, 'such run')} in {horizon} cost least"
+        what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
+        each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
+        present = money_band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
+        option = plan.planned(kept.key)
+        lines.append(
+            f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} a run"
+            f"{'' if option is None else indicative_text(option)}"
+        )
     return tuple(lines)
 
 
 def _no_answer(plan: Plan) -> str:
     if not any(option.meets_goal for option in plan.options):
         return "no target can finish in time; see what failed"
-    if all(option.run_usd is None for option in plan.options):
+    if all(option.run_cost_usd is None for option in plan.options):
         return f"the goal can be met, but no target has all its prices on {plan.as_of}; what lacks one is listed"
     return "no target meets every goal; see what failed"
 
 
-def _verb(option: Option) -> str:
-    return "buy" if option.target == "onprem" else "rent"
+def _cluster_of(plan: Plan, way: Alternative) -> str:
+    """Return what is done on a way: `rent 48 × p5.48xlarge (…) on AWS us-east-1`, or its name where it is no option."""
+    option = plan.planned(way.key)
+    if option is None:
+        return f"use {term_text(way.key)} ({way.nodes:,} nodes, {way.gpus:,} GPUs)"
+    if option.target == "onprem":
+        return f"buy {cluster_text(option)}"
+    paid = booking_text(option) or ("" if way.term == "on_demand" else term_text(way.key).partition(", ")[2])
+    return f"rent {cluster_text(option)} {on_target(option.target)} {option.region}{f', {paid}' if paid else ''}"
 
 
-def _where(option: Option) -> str:
-    return "" if option.target == "onprem" else f" {on_target(option.target)} {option.region}"
-
-
-def _way(plan: Plan, option: Option) -> str:
+def _way(plan: Plan, way: Alternative) -> str:
     early = ""
     if plan.goals.finish_within_days is not None:
-        spare = plan.goals.finish_within_days - option.calendar_days
+        spare = plan.goals.finish_within_days - way.calendar_days
         early = f", {spare:.1f} days before the goal" if spare >= 0 else ""
+    option = plan.planned(way.key)
+    time = days_text(way.calendar_days) if option is None else days_band_text(option)
     cost = (
-        f"{money(option.capex_usd)} to buy"
-        if option.target == "onprem"
-        else money_band(option.run_usd, option.run_usd_low, option.run_usd_high)
+        f"{money(way.capex_usd)} to buy"
+        if way.run_usd is None
+        else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
     )
-    cost += indicative_text(option)
-    return f"{_verb(option)} {cluster_text(option)}{_where(option)}: {days_band_text(option)}{early}, {cost}"
+    cost += "" if option is None else indicative_text(option)
+    listed = on_demand_text(plan, way)
+    return f"{_cluster_of(plan, way)}: {time}{early}, {cost}{f' ({listed})' if listed else ''}"
+
+
+def booking_text(option: Option) -> str:
+    """Return what is booked and paid whole for a run; empty where its hours alone are paid."""
+    booked = option.booked
+    if booked is None:
+        return ""
+    nodes = "" if booked.nodes == option.nodes else f"{booked.nodes:,} nodes for "
+    return f"{booked.name} of {nodes}{booked.days} days, paid whole"
+
+
+def on_demand_text(plan: Plan, way: Alternative) -> str:
+    """Return the price on demand of the same target, empty where a way is on demand or that price is unknown."""
+    same = plan.alternative(f"{way.key.partition('/')[0]}/on_demand")
+    if way.term == "on_demand" or way.run_usd is None or same is None or same.run_usd is None:
+        return ""
+    size = "" if (same.nodes, same.instance) == (way.nodes, way.instance) else (
+        f" with {same.nodes:,} nodes in {same.calendar_days:.1f} days"
+    )  # fmt: skip
+    return f"{money(same.run_usd)} on demand{size}"
 
 
 def data_text(feed: DataFeed) -> str:

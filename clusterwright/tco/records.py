@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
+from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
 from clusterwright.tco.resale import ResaleCurve
 from clusterwright.tco.stages import CONSTANT, Pace
@@ -104,6 +105,23 @@ class Candidate:
     def owned(self) -> bool:
         """Whether the cluster is bought and powered by its owner."""
         return self.bill.it_power_w is not None
+
+    @property
+    def binds(self) -> bool:
+        """Whether more is paid than the hours of a run: a purchase, a commitment, a sum that is paid in advance."""
+        contract = self.contract
+        return (
+            self.owned
+            or self.term in COMMITTED_TERMS
+            or (
+                contract is not None
+                and (
+                    contract.period_months is not None
+                    or contract.committed_usd_per_year > 0
+                    or contract.upfront_fraction > 0
+                )
+            )
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -206,6 +224,8 @@ class CandidateCost:
         lines: all bill lines with their prices.
         run_breakdown, horizon_breakdown: by category, largest first; empty while the total is None.
         mixed: whether the work is done on several candidates; competes: as in the candidate.
+        shared: whether `run_usd` is a share of what is paid for the whole horizon (bought, committed, paid in
+            advance), and no cash that one run takes.
         gpu_hours_per_run: GPUs times calendar hours of a run, over all parts of a mix.
     """
 
@@ -240,7 +260,18 @@ class CandidateCost:
     horizon_breakdown: tuple[CategoryCost, ...] = ()
     mixed: bool = False
     competes: bool = True
+    shared: bool = False
     gpu_hours_per_run: float = 0.0
+
+    @property
+    def run_cash_usd(self) -> float | None:
+        """Cash that one run takes; None where there is only a share of what the horizon takes."""
+        return None if self.shared else self.run_usd
+
+    @property
+    def run_share_usd(self) -> float | None:
+        """Share of the horizon's cost that one run takes; None where a run is paid in cash."""
+        return self.run_usd if self.shared else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

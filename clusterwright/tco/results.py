@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.records import (
     Breakeven,
     Candidate,
@@ -99,6 +100,7 @@ def _candidate_cost(
         horizon_breakdown=_breakdown(categories, "horizon") if feasible else (),
         mixed=mixed,
         competes=candidate.competes,
+        shared=mixed or candidate.binds or term in COMMITTED_TERMS,
         gpu_hours_per_run=work["gpu_hours_per_run"],
     )
 

@@ -6,6 +6,8 @@ from clusterwright import assets
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.outputs.comparison import comparison_markdown
 from clusterwright.plan.money import money
+from clusterwright.plan.ranking_text import main_ways
+from clusterwright.plan.words import term_text
 
 
 def test_comparison() -> None:
@@ -14,11 +16,13 @@ def test_comparison() -> None:
     plan = load_and_decide(path, ["targets.azure=null", "targets.gcp=null", "goals.finish_within=20 days"])[1]
     text = comparison_markdown(dataclasses.replace(plan, name="a|b<img>@all https://x"))
     assert text.splitlines()[0] == "### a\\|b\\<img\\>\\@all https\\://x: renting and owning"
-    for option in plan.options:
-        (row,) = (line for line in text.splitlines() if f"× {option.instance} |" in line)
-        assert money(option.run_usd) in row
-        assert money(option.horizon_usd) in row
-        assert row.count("|") == 9
+    for way in main_ways(plan):
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| {term_text(way.key)} |"))
+        assert (money(way.run_share_usd) if way.run_usd is None else money(way.run_usd)) in row
+        assert money(way.horizon_usd) in row
+        assert money(way.npv_usd) in row
+        assert row.count("|") == 11
+    assert "**Cheaper on paper, not ranked**" in text
     assert "Breakeven against AWS: month" in text
     assert "- All-flash data box VAST DF-3015V2, 338 TB raw (on premises): $250,000.00 each" in text
     assert "resale value: 30 % of purchase (50 % to 10 %)" in text
@@ -32,6 +36,6 @@ def test_unknown_and_late() -> None:
     plan = load_and_decide(path, ["targets.azure=null", "targets.gcp=null", "targets.aws.capacity=spot"])[1]
     late = tuple(dataclasses.replace(option, meets_goal=False) for option in plan.options)
     text = comparison_markdown(dataclasses.replace(plan, options=late))
+    assert "AWS, spot: no price of" in text
     assert "AWS is unknown: no price of aws/p5.48xlarge" in text
     assert "on premises misses the goal of 30 days" in text
-    assert "| unknown |" in text

@@ -15,8 +15,9 @@ from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
 from clusterwright.plan.money import money
+from clusterwright.plan.ranking_text import main_ways
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import NAME_OF_TARGET
+from clusterwright.plan.words import term_text
 
 
 @cache
@@ -44,17 +45,20 @@ def test_sections_stand_in_the_order_of_questions() -> None:
 
 
 def test_decision_holds_every_option() -> None:
-    """The table has each target's cluster and totals, and marks both recommendations."""
+    """The table has every ranked way's cluster and totals, and marks both answers."""
     plan = plan_of()
-    rows = [line for line in section(readme(plan), "Decision").splitlines() if line.startswith("| ")][1:]
-    assert len(rows) == len(plan.options)
-    for option, row in zip(plan.options, rows, strict=True):
-        assert row.startswith(f"| {NAME_OF_TARGET[option.target]}")
-        assert f"{option.nodes:,} × {option.instance}" in row
-        assert money(option.run_usd) in row
-        assert money(option.horizon_usd) in row
-        assert ("best for this run" in row) == (option.target == plan.recommended)
-        assert ("best for 36 months" in row) == (option.target == plan.recommended_horizon)
+    decision = section(readme(plan), "Decision")
+    rows = [line for line in decision.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(main_ways(plan))
+    for way, row in zip(main_ways(plan), rows, strict=True):
+        assert row.startswith(f"| {term_text(way.key)} |")
+        assert f"{way.nodes:,} × {way.instance}".replace("_", "\\_") in row
+        assert (money(way.run_share_usd) if way.run_usd is None else money(way.run_usd)) in row
+        assert money(way.npv_usd) in row
+        assert ("this run" in row) == (way.key == plan.recommended_key)
+        assert ("horizon" in row) == (way.key == plan.recommended_horizon_key)
+    assert "Cheaper on paper, not ranked:" in decision
+    assert "--set targets.aws.capacity=capacity-block" in decision
 
 
 def test_assumptions_are_all_named() -> None:

@@ -1,6 +1,5 @@
 """Choosing: the cheapest point that meets the goal, never one of unknown cost, never one that cannot be had."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,6 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import RuleError
 from clusterwright.plan import candidates, fronts
 from clusterwright.plan import decide as decision
-from clusterwright.plan.record import Plan
 
 from .examples import SHIPPED, SMALL, plan_of, shipped
 
@@ -30,9 +28,9 @@ def costs(owned: bool, **usd: float | None) -> Any:  # noqa: ANN401 - stands in 
     """Return what `_best` looks at of costs: the other total is turned round, so that it would choose otherwise."""
     return {
         key: SimpleNamespace(
-            owned=owned,
+            shared=owned,
             run_usd=None if value is None else (-value if owned else value),
-            horizon_usd=None if value is None else (value if owned else -value),
+            npv_usd=None if value is None else (value if owned else -value),
         )
         for key, value in usd.items()
     }
@@ -40,7 +38,7 @@ def costs(owned: bool, **usd: float | None) -> Any:  # noqa: ANN401 - stands in 
 
 @pytest.mark.parametrize("owned", [False, True])
 def test_the_cheapest_point_is_taken(owned: bool) -> None:
-    """Rented by the cost of a run, owned by the cost of the horizon."""
+    """Rented by the cost of a run, owned by the present value of the horizon."""
     points = [point("a", 4, 9), point("b", 8, 5), point("c", 16, 3)]
     assert decision._best(points, costs(owned, a=3.0, b=2.0, c=4.0)).key == "b"
 
@@ -78,35 +76,31 @@ def test_no_point_is_better_than_the_best(rows: list[tuple[int, float | None, bo
     assert by_key[best.key] == (min(known) if known else None)
 
 
-def _with(plan: Plan, **changes: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(replace(option, **changes.get(option.target, {})) for option in plan.options)
+def _way(key: str, **values: Any) -> Any:  # noqa: ANN401 - stands in for an Alternative
+    """Return what recommending looks at of a way."""
+    known: dict[str, Any] = {"run_usd": None, "run_share_usd": None, "capex_usd": 0.0, "npv_usd": 1e9}
+    return SimpleNamespace(**{"key": key, "ranked": True, "owned": False} | known | values)
 
 
 def test_this_run_is_recommended_where_it_takes_least_cash() -> None:
-    """Renting comes before buying for a single run; the cheapest rented one within the budget wins."""
-    options = _with(
-        shipped(), aws={"run_usd": 2e6}, azure={"run_usd": 1e6}, gcp={"run_usd": 3e6}, onprem={"run_usd": 1.0}
-    )
-    assert decision._recommended(options, None) == "azure"
-    assert decision._recommended(options, 5e5) == "onprem"
-    assert decision._recommended(options, 0.5) == ""
+    """Renting comes before buying for a single run; the cheapest rented way within the budget wins."""
+    ways = [
+        _way("onprem", owned=True, run_share_usd=1.0, capex_usd=1e7),
+        *(_way(key, run_usd=usd) for key, usd in (("aws", 2e6), ("azure", 1e6), ("gcp", 3e6))),
+        _way("spot", run_usd=1e5, ranked=False),
+        _way("reserved", run_share_usd=1e5),
+    ]
+    answers = [decision.recommended(ways, budget) for budget in (None, 5e5, 0.5)]
+    assert [answer and answer.key for answer in answers] == ["azure", "onprem", None]
 
 
 def test_unknown_or_late_is_not_recommended() -> None:
-    """An option without a price, or that misses the goal, or that the building cannot hold, is not recommended."""
-    broken = replace(shipped().options[3].facility, findings=("PWR001",))  # type: ignore[type-var, arg-type]
-    options = _with(
-        shipped(),
-        aws={"run_usd": None, "horizon_usd": None},
-        azure={"meets_goal": False},
-        gcp={"run_usd": 1e12, "horizon_usd": 1e15},
-        onprem={"facility": broken},
-    )
-    assert decision._recommended(options, None) == "gcp"
-    assert decision._recommended_horizon(options) == "gcp"
-    none = tuple(replace(option, meets_goal=False) for option in options)
-    assert decision._recommended(none, None) == ""
-    assert decision._recommended_horizon(none) == ""
+    """A way that is not ranked, or of which no cost is known, is no answer."""
+    ways = [_way("late", run_usd=1.0, npv_usd=1.0, ranked=False), _way("gcp", run_usd=1e12, npv_usd=1e15)]
+    alone, kept = decision.recommended(ways, None), decision.recommended_horizon(ways)
+    assert (alone and alone.key, kept and kept.key) == ("gcp", "gcp")
+    assert decision.recommended(ways[:1], None) is None
+    assert decision.recommended_horizon(ways[:1]) is None
 
 
 @pytest.mark.parametrize("target", ["aws", "azure", "gcp"])
@@ -151,7 +145,7 @@ def test_sizes_to_own_that_are_left_out_would_not_win(monkeypatch: pytest.Monkey
         assert sum(entry.run_usd is not None for entry in after.front) > sum(
             entry.run_usd is not None for entry in before.front
         )
-        assert (before.nodes, before.horizon_usd) == (after.nodes, after.horizon_usd)
+        assert (before.nodes, before.npv_usd) == (after.nodes, after.npv_usd)
 
 
 def test_rented_sizes_are_all_priced() -> None:

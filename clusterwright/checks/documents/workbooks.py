@@ -127,9 +127,12 @@ def _cost(book: Workbook, documents: Documents) -> Iterator[_Amount]:
             continue
         for title, value in (
             ("this run, USD", option.run_usd),
+            ("share of a run, USD", option.run_share_usd),
             ("horizon, USD", option.horizon_usd),
             ("present value, USD", option.npv_usd),
             ("buy now, USD", option.capex_usd),
             ("USD per GPU-hour", option.usd_per_gpu_hour),
         ):
-            yield _Amount(words=f"{title} of {option.target}", shown=row[at[title]], engine=value)
+            # A run is paid in cash or has a share of what is bought: the other cell holds a dash.
+            if value is not None or title not in {"this run, USD", "share of a run, USD"}:
+                yield _Amount(words=f"{title} of {option.target}", shown=row[at[title]], engine=value)

@@ -6,14 +6,17 @@ from clusterwright.outputs.sheets.cash import CashSheet
 from clusterwright.outputs.sheets.formula import Figure
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
+from clusterwright.plan.ranking_text import NONE
 from clusterwright.plan.record import Option
-from clusterwright.plan.words import NAME_OF_TARGET, layout_text
+from clusterwright.plan.words import NAME_OF_TARGET, layout_text, term_text
 
 _COLUMNS = (
-    "where", "cluster", "layout", "calendar days", "this run, USD", "horizon, USD", "present value, USD",
+    "where", "cluster", "layout", "calendar days", "this run, USD", "share of a run, USD", "horizon, USD",
+    "present value, USD",
     "buy now, USD", "USD per GPU-hour", "priced from documents",
 )  # fmt: skip
 _SHEETS = {
+    "Ranking": "every way that can be the answer, and apart what is cheaper on paper (numbers of the engine)",
     "Options": "every target and term with a documented price, the same work for all",
     "Returns": "owning against each rented option: NPV, internal rate, money back, breakeven",
     "Breakeven": "cash paid so far by month, with a chart",
@@ -39,7 +42,7 @@ _SHEETS = {
     "Checks": "identities of the books, each 0.00",
 }
 _FIRST = 4
-_FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 9
+_FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 10
 _HOURS_A_DAY = 24.0
 
 
@@ -58,7 +61,9 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
     page.head(_FIRST - 1, _COLUMNS, texts=_FIRST_NUMBER)
     for row, option in enumerate(plan.options, start=_FIRST):
-        page.text(row, 0, NAME_OF_TARGET[option.target] + (" *" if option.target == plan.recommended else ""))
+        page.text(
+            row, 0, NAME_OF_TARGET[option.target] + (" *" if plan.planned(plan.recommended_key) is option else "")
+        )
         page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
         page.heighten(row, {2: layout_text(option.layout)})
         page.text(row, 2, layout_text(option.layout), "wrapped")
@@ -70,8 +75,9 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
         page.put(row, _FIRST_NUMBER, sheets[option.target].days, "number")
         _figures(page, row, option, sheets[option.target])
     below = len(plan.options) + _FIRST + 1
-    if plan.recommended:
-        page.text(below, 0, "* cheapest run among the options that meet the goals", "note")
+    if plan.recommended_key:
+        answer = f"The answer for this run (* where it stands above): {term_text(plan.recommended_key)}; see Ranking"
+        page.text(below, 0, answer, "note")
     page.text(below + 1, 0, "Checks")
     page.put(below + 1, 1, checked, "left")
     page.text(below + 3, 0, "Sheets", "bold")
@@ -82,14 +88,16 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
 
 
 def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:
-    run = page.put(row, _FIRST_MONEY, cash.run_figure())
+    in_cash = option.run_share_usd is None
+    run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, cash.run_figure())
+    page.text(row, _FIRST_MONEY + 1 if in_cash else _FIRST_MONEY, NONE, "text_right")
     figures: tuple[Figure, ...] = (
         cash.sum_figure("total"),
         cash.sum_figure("present value"),
         cash.capex_figure(),
         (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
     )
-    for column, usd in enumerate(figures, start=_FIRST_MONEY + 1):
+    for column, usd in enumerate(figures, start=_FIRST_MONEY + 2):
         page.put(row, column, usd)
     if option.priced_share is not None:
         page.number(row, _SHARE, option.priced_share, "share")

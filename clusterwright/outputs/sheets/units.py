@@ -11,8 +11,8 @@ from clusterwright.plan.hybrids import BASE
 
 _FIRST = 9
 _COLUMNS = (
-    "where and how", "goodput", "this run, USD", "USD per GPU-hour", "levelised, USD per useful GPU-hour",
-    "USD per million tokens", "USD per effective PFLOP-hour",
+    "where and how", "goodput", "a run in cash or its share, USD", "USD per GPU-hour",
+    "levelised, USD per useful GPU-hour", "USD per million tokens", "USD per effective PFLOP-hour",
 )  # fmt: skip
 #: What is paid whether the nodes work or not.
 _HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")

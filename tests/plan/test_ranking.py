@@ -1,0 +1,298 @@
+"""The answer is the least of the column that decides, and what is cheaper on paper is planned or says why it is not."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl import load_workbook
+
+from clusterwright import assets
+from clusterwright.cli import text_table
+from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.ranked import ranking_document, ranking_lines
+from clusterwright.cli.show import comparison_text, plan_text
+from clusterwright.errors import ClusterwrightError
+from clusterwright.outputs.comparison import comparison_markdown
+from clusterwright.outputs.ranking import paper_table
+from clusterwright.outputs.report_tables import Sources, comparison
+from clusterwright.outputs.summary import readme
+from clusterwright.outputs.workbook import workbook_xlsx
+from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.finances import finances
+from clusterwright.plan.ranking_text import NOT_RANKED, main_ways, paper_ways
+from clusterwright.plan.record import Alternative, Plan
+from clusterwright.pricing.book import PriceBook
+
+BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+#: Blueprints as overrides of the example: other goals, targets, capacities, contracts, mixes, owners.
+FIXED = (
+    (),
+    ("goals.finish_within=10 days",),
+    ("goals.finish_within=60 days", "economics.utilisation=30 %"),
+    ("targets.onprem=null",),
+    ("targets.aws=null", "targets.azure=null", "targets.onprem=null"),
+    ("targets.aws.capacity=capacity-block", "targets.aws.reservation=cr-0123456789abcdef0"),
+    ("targets.azure.capacity=spot",),
+    ("targets.gcp.capacity=on-demand",),
+    ("tco.contracts=[{target: aws, term: on_demand, discount: 20 %}, {target: gcp, term: reserved_3y}]",),
+    ("tco.delivery=6 months",),
+    ("tco.hybrid=[{owned: 50 %}]",),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _wide_terminal() -> Iterator[None]:
+    """Leave no column out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_table, "line_width", lambda: 400)
+        yield
+
+
+@cache
+def plan_of(*set_values: str) -> Plan:
+    """Return the plan of the example with overrides."""
+    return load_and_decide(BLUEPRINT, list(set_values))[1]
+
+
+@pytest.fixture(scope="module", params=FIXED, ids=lambda values: " ".join(values) or "as shipped")
+def plan(request: pytest.FixtureRequest) -> Plan:
+    """Return the plan of each fixed blueprint."""
+    return plan_of(*request.param)
+
+
+def test_the_answer_for_this_run_is_the_least_cash_of_every_ranked_way(plan: Plan) -> None:
+    """Neither answer is undercut, and shares stand in no column of cash."""
+    _answers_decide(plan)
+
+
+def _answers_decide(plan: Plan) -> None:
+    cash = [way.run_usd for way in plan.ranked if way.run_usd is not None]
+    answer = plan.alternative(plan.recommended_key)
+    assert (answer is None) == (not plan.ranked)
+    if answer is not None:
+        assert answer.ranked
+        assert answer.target == plan.recommended
+        assert answer.run_usd == min(cash, default=None)
+    kept = plan.alternative(plan.recommended_horizon_key)
+    if kept is not None:
+        assert kept.npv_usd == min(way.npv_usd for way in plan.ranked if way.npv_usd is not None)
+    for way in plan.ranking:
+        assert way.ranked != bool(way.reason)
+        # A share of what is bought or committed is never cash.
+        assert way.run_usd is None or way.run_share_usd is None
+        assert not (way.owned or way.mixed or way.term.startswith("reserved")) or way.run_usd is None
+    assert all(option.run_usd is None for option in plan.options if option.facility is not None)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    goal=st.sampled_from(["4 days", "12 days", "21 days", "30 days", "90 days"]),
+    work=st.tuples(st.sampled_from(["30e9", "300e9"]), st.sampled_from(["10 %", "50 %", "100 %"])),
+    without=st.sets(st.sampled_from(["aws", "azure", "gcp", "onprem"]), max_size=3),
+    capacities=st.tuples(st.sampled_from(["", "spot", "on-demand"]), st.sampled_from(["", "flex-start", "spot"])),
+)
+def test_no_ranked_way_undercuts_the_answer(
+    goal: str, work: tuple[str, str], without: set[str], capacities: tuple[str, str]
+) -> None:
+    """Whatever goal, work, targets and capacities a blueprint has."""
+    (tokens, utilisation), (aws, gcp) = work, capacities
+    values = [f"goals.finish_within={goal}", f"workload.tokens={tokens}", f"economics.utilisation={utilisation}"]
+    values += [f"targets.{name}=null" for name in sorted(without)]
+    values += [f"targets.aws.capacity={aws}"] * bool(aws and "aws" not in without)
+    values += [f"targets.gcp.capacity={gcp}"] * bool(gcp and "gcp" not in without)
+    try:
+        plan = plan_of(*values)
+    except ClusterwrightError:
+        return  # the job fits nowhere
+    _answers_decide(plan)
+    _shown_tables_decide(plan)
+
+
+def test_no_row_of_what_is_printed_undercuts_the_answer(plan: Plan) -> None:
+    """Terminal, Markdown, README and report show nothing cheaper among what is ranked."""
+    _shown_tables_decide(plan)
+
+
+def _shown_tables_decide(plan: Plan) -> None:
+    answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    if answer is None or kept is None:
+        return
+    ranked = plan_text(plan, Path("blueprint.yaml")).split(NOT_RANKED)[0]
+    assert _least(_text_column(ranked, "this run"), answer.run_usd)
+    assert _least(_text_column(ranked, "NPV"), kept.npv_usd)
+    # The table of what the options consist of need not have the answers; it undercuts neither.
+    for title, usd in (("this run", answer.run_usd), ("NPV", kept.npv_usd)):
+        shown = [cell for cell in _text_column(comparison_text(plan), title) if cell is not None]
+        assert usd is None or all(cell > 0.994 * usd for cell in shown)
+    for text in (comparison_markdown(plan), readme(plan)):
+        ranked = text.split(NOT_RANKED)[0]
+        assert _least(_markdown_column(ranked, "this run"), answer.run_usd)
+        assert _least(_markdown_column(ranked, "npv"), kept.npv_usd)
+    table = comparison(plan, Sources())
+    for title, usd in (("This run", answer.run_usd), ("Present value", kept.npv_usd)):
+        cells = [row[table.columns.index(title)].text for row in table.rows]
+        assert _least([_usd(cell) for cell in cells], usd)
+    assert len(paper_table(plan).rows) == len(paper_ways(plan))
+    again = loads(dumps(plan))
+    assert again.recommended_key == plan.recommended_key
+    assert again.ranking == plan.ranking
+
+
+def _least(shown: list[float | None], answer_usd: float | None) -> bool:
+    """Tell whether nothing that is shown is less than the answer, as far as printed digits tell."""
+    known = [usd for usd in shown if usd is not None]
+    return answer_usd is None or (bool(known) and min(known) == pytest.approx(answer_usd, rel=0.006))
+
+
+def _usd(text: str) -> float | None:
+    found = re.search(r"\$([\d,.]+)( M| k)?", text)
+    return None if found is None else float(found[1].replace(",", "")) * {" M": 1e6, " k": 1e3}.get(found[2], 1.0)
+
+
+def _text_column(text: str, title: str) -> list[float | None]:
+    """Return the amounts under a title of the first table of a text for a terminal."""
+    lines = text.splitlines()
+    head = next(place for place, line in enumerate(lines) if "this run" in line and "share of a run" in line)
+    end = lines[head].index(title) + len(title)
+    rows = lines[head + 1 : [*lines, ""].index("", head)]
+    return [_usd(re.split(r"\s{2,}", row[:end])[-1]) for row in rows]
+
+
+def _markdown_column(text: str, title: str) -> list[float | None]:
+    lines = text.splitlines()
+    head = next(place for place, line in enumerate(lines) if line.startswith("|") and "this run" in line.lower())
+    titles = [cell.strip().lower() for cell in lines[head].split("|")]
+    column = next(place for place, cell in enumerate(titles) if cell.endswith(title))
+    rows = [line for line in lines[head + 2 : [*lines, ""].index("", head)] if line.startswith("|")]
+    return [_usd(row.replace("\\|", "").split("|")[column]) for row in rows]
+
+
+def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:
+    """The table of every way begins with the answers' least figures; the JSON has both lists."""
+    plan = plan_of()
+    found = finances(plan, PriceBook.open(), draws=10, seed=1, everything=True)
+    text = "\n".join(ranking_lines(plan, found))
+    ranked, paper = text.split(f"  {NOT_RANKED}")
+    answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    assert answer is not None
+    assert kept is not None
+    assert _least(_text_column(ranked, "this run"), answer.run_usd)
+    assert _least(_text_column(ranked, "NPV"), kept.npv_usd)
+    assert "nodes may be taken back" in " ".join(paper.split())
+    document = ranking_document(plan, found)
+    assert min(row["run_usd"] for row in document["ranked"] if row["run_usd"]) == answer.run_usd
+    assert {row["key"] for row in document["not_ranked"]} >= {way.key for way in paper_ways(plan)}
+    # What owning is held against is of the same ranking.
+    assert found.compared_with == next(way.key for way in plan.ranked if not way.owned)
+    assert found.owned_key == next(way.key for way in plan.ranked if way.owned and not way.mixed)
+
+
+def test_the_workbook_has_what_is_ranked_and_what_is_not_apart() -> None:
+    """The sheet Ranking has the plan's figures; the summary has no share of owning as cash."""
+    plan = plan_of()
+    found = finances(plan, PriceBook.open(), draws=10, seed=1)
+    book = load_workbook(BytesIO(workbook_xlsx(plan, found)), data_only=True)
+    rows = [list(row) for row in book["Ranking"].iter_rows(values_only=True)]
+    head = next(place for place, row in enumerate(rows) if row[0] == "Ranked")
+    apart = next(place for place, row in enumerate(rows) if row[0] == NOT_RANKED)
+    cash = [row[3] for row in rows[head + 1 : apart] if isinstance(row[3], float)]
+    answer = plan.alternative(plan.recommended_key)
+    assert answer is not None
+    assert min(cash) == pytest.approx(answer.run_usd)
+    assert len(rows[apart + 1 :]) == len(paper_ways(plan))
+    summary = [list(row) for row in book["Summary"].iter_rows(values_only=True)]
+    owned = next(row for row in summary if row[0] == "on premises")
+    titles = next(row for row in summary if row[0] == "where")
+    assert owned[titles.index("this run, USD")] == "–"
+    assert owned[titles.index("share of a run, USD")] == pytest.approx(plan.options[3].run_share_usd)
+
+
+def _same_way(way: Alternative, again: Plan) -> Alternative:
+    """Return the row of a plan that was made with a way's own overrides: of its target, hardware and terms."""
+    return next(
+        other
+        for other in again.ranked
+        if (other.target, other.instance, other.term, other.owned, other.mixed)
+        == (way.target, way.instance, way.term, way.owned, way.mixed)
+        and other.key.split("/")[1:] == way.key.split("/")[1:] + [other.term] * (":" in way.key and way.owned)
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        ("goals.finish_within=10 days",),
+        ("targets.aws.allowed_instances=[p5.48xlarge, p5en.48xlarge]", "targets.aws.instance=null"),
+    ],
+)
+def test_every_ranked_way_planned_by_its_own_overrides_gives_the_same_nodes_days_and_dollars(
+    values: tuple[str, ...],
+) -> None:
+    """What is cheaper is planned, not hidden: its own `--set` makes it the plan's."""
+    plan = plan_of(*values)
+    assert any(way.set_values for way in plan.ranked)
+    for way in plan.ranked:
+        again = _same_way(way, plan_of(*values, *way.set_values))
+        assert (again.nodes, again.calendar_days) == (way.nodes, pytest.approx(way.calendar_days)), way.key
+        for name in ("run_usd", "run_share_usd", "horizon_usd", "npv_usd"):
+            usd = getattr(way, name)
+            assert getattr(again, name) == (None if usd is None else pytest.approx(usd)), (way.key, name)
+
+
+def test_a_capacity_block_pays_its_days_whole() -> None:
+    """The run of 17.6 days pays 21 days of its 48 nodes."""
+    block = plan_of().planned("aws/capacity_block")
+    assert block is not None
+    assert block.booked is not None
+    assert (block.nodes, block.booked.days) == (48, 21)
+    node_usd = block.lines[0].unit_usd
+    assert node_usd is not None
+    paid = sum(line.usd_per_period or 0.0 for line in block.lines[:2]) * block.calendar_days * 24
+    assert paid == pytest.approx(48 * 21 * 24 * node_usd)
+
+
+def test_flex_start_is_planned_within_its_seven_days() -> None:
+    """The size ends in time, nine runs of ten."""
+    flex = plan_of().alternative("gcp/flex_start")
+    assert flex is not None
+    assert flex.ranked
+    assert flex.nodes == 192
+    assert flex.calendar_days_high is not None
+    assert flex.calendar_days_high <= 7
+
+
+def test_a_flex_start_request_that_ends_before_the_run_is_not_ranked() -> None:
+    """Forty nodes are not fast enough for one request."""
+    flex = plan_of("targets.gcp.max_nodes=40").alternative("gcp/flex_start")
+    assert flex is None or (not flex.ranked and "at most 7" in flex.reason)
+
+
+def test_a_capacity_that_is_written_down_is_held() -> None:
+    """Who writes a capacity down gets no other as the answer."""
+    plan = plan_of("targets.gcp.capacity=on-demand")
+    flex = plan.alternative("gcp/flex_start")
+    assert flex is not None
+    assert not flex.ranked
+    assert flex.reason == "targets.gcp.capacity holds on-demand"
+
+
+def test_the_price_on_demand_stands_beside_an_answer_that_is_not_on_demand() -> None:
+    """The answer line has both."""
+    text = plan_text(plan_of(), Path("blueprint.yaml"))
+    assert "$1.02 M ($1.13 M on demand)" in " ".join(text.split())
+    assert "capacity block of 21 days, paid whole" in " ".join(text.split())
+
+
+def test_what_is_cheaper_on_paper_says_why_it_is_not_ranked() -> None:
+    """Spot and prices of GPUs alone stand apart, with the reason."""
+    plan = plan_of()
+    paper = {way.key: way.reason for way in paper_ways(plan)}
+    assert "nodes may be taken back" in paper["azure/spot"]
+    assert "GPUs alone" in paper["lambda/on_demand"]
+    assert not {way.key for way in main_ways(plan)} & set(paper)
