@@ -16,6 +16,7 @@ from clusterwright.plan.ranking_text import (
     NOT_RANKED,
     RANKED,
     answers_text,
+    cash_band_text,
     cash_text,
     comparable,
     days_of,
@@ -243,7 +244,7 @@ def comparison_text(plan: Plan) -> str:
         rows.append(
             [
                 f"{NAME_OF_TARGET[option.target]} {option.instance}",
-                cash_text(option),
+                cash_band_text(option),
                 share_text(option),
                 money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
                 money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),

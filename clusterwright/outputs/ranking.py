@@ -8,7 +8,7 @@ from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
-from clusterwright.plan.ranking_text import NONE, NOT_RANKED, paper_ways
+from clusterwright.plan.ranking_text import NONE, NOT_RANKED, cash_text, paper_ways, share_text
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import capital, term_text
@@ -87,9 +87,9 @@ def paper_table(plan: Plan) -> Table:
     return by_column(
         {
             NOT_RANKED: [capital(term_text(way.key)) for way in ways],
-            "This run": _dashed(money_alike(way.run_usd for way in ways), [way.run_usd for way in ways]),
+            "This run": _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
             "Share of a run": _dashed(
-                money_alike(way.run_share_usd for way in ways), [way.run_share_usd for way in ways]
+                money_alike(way.run_share_usd for way in ways), [share_text(way) for way in ways]
             ),
             "Same work over the horizon": money_alike(way.horizon_usd for way in ways),
             "Present value": money_alike(way.npv_usd for way in ways),
@@ -99,9 +99,9 @@ def paper_table(plan: Plan) -> Table:
     )
 
 
-def _dashed(texts: Sequence[str], amounts: Sequence[float | None]) -> list[str]:
+def _dashed(texts: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return amounts as they are written, with a dash for those that there are not."""
-    return [NONE if usd is None else text for text, usd in zip(texts, amounts, strict=True)]
+    return [NONE if amount == NONE else text for text, amount in zip(texts, known, strict=True)]
 
 
 def wrong_choice_table(found: Finances) -> Table:

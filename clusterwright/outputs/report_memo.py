@@ -24,7 +24,7 @@ class Figure:
 
 def figures(plan: Plan, found: Finances) -> tuple[Figure, ...]:
     """Return cost of one run, cost of the horizon, payback and how sure owning is the cheapest; fewer if not known."""
-    run, kept = plan.option(plan.recommended), plan.option(plan.recommended_horizon)
+    run, kept = plan.planned(plan.recommended_key), plan.planned(plan.recommended_horizon_key)
     shown = [
         None if run is None or run.capex_usd else _run(run),
         None if kept is None else _horizon(plan, kept),

@@ -28,11 +28,12 @@ def where_text(plan: Plan, way: Alternative) -> str:
 
 def cash_text(way: Alternative | Option) -> str:
     """Return the cash that one run takes; a dash where there is only a share of what the horizon takes."""
-    return (
-        NONE
-        if way.run_usd is None and way.run_share_usd is not None
-        else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
-    )
+    return NONE if way.run_usd is None and way.run_share_usd is not None else money(way.run_usd)
+
+
+def cash_band_text(way: Alternative | Option) -> str:
+    """Return the same with its band."""
+    return cash_text(way) if way.run_usd is None else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
 
 
 def share_text(way: Alternative | Option) -> str:

@@ -55,7 +55,7 @@ def ranking(plan: Plan, book: PriceBook) -> tuple[Alternative, ...]:
     """
     counted = counted_ways(plan, offers(plan, book), book)
     by_key = {offer.candidate.key: offer for offer in counted.offers}
-    known = [_alternative(cost, by_key.get(cost.key)) for cost in counted.costs]
+    known = [_alternative(plan, cost, by_key.get(cost.key)) for cost in counted.costs]
     unknown = [
         _unknown(plan, option)
         for option in plan.options
@@ -64,7 +64,18 @@ def ranking(plan: Plan, book: PriceBook) -> tuple[Alternative, ...]:
     return tuple(sorted([*known, *unknown], key=lambda entry: not entry.ranked))
 
 
-def _alternative(cost: CandidateCost, offer: Offer | None) -> Alternative:
+def _same_work(plan: Plan, set_values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return overrides with the number of runs, where another option's days would set another number."""
+    reference = plan.option(plan.economics.reference_target)
+    changed = {value.split(".")[1] for value in set_values if value.startswith("targets.")}
+    rented = reference is not None and reference.facility is None
+    if not set_values or plan.economics.runs is not None or not (rented or plan.economics.reference_target in changed):
+        return set_values
+    runs = plan.options[0].runs_in_horizon
+    return (*set_values, "economics.utilisation=null", f"economics.runs={runs!r}")
+
+
+def _alternative(plan: Plan, cost: CandidateCost, offer: Offer | None) -> Alternative:
     reason = "" if cost.competes else _LATE if cost.owned and not cost.mixed else _REST
     low, high = (None, None) if offer is None or offer.band is None else offer.band
     return Alternative(
@@ -97,7 +108,7 @@ def _alternative(cost: CandidateCost, offer: Offer | None) -> Alternative:
         ranked=cost.competes,
         reason=reason if offer is None else offer.reason or reason,
         note="" if offer is None else offer.note,
-        set_values=() if offer is None else offer.set_values,
+        set_values=() if offer is None else _same_work(plan, offer.set_values),
     )
 
 

@@ -20,6 +20,7 @@ from clusterwright.plan.chance_words import chance_sentences
 from clusterwright.plan.finances import finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import Currency, money, money_alike, money_span, told_in
+from clusterwright.plan.ranking_text import main_ways
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, term_text
@@ -87,15 +88,15 @@ def test_the_report_says_what_the_plan_says(shipped_plan: Plan, html: str) -> No
     page = Page(html)
     for line in answer_lines(shipped_plan):
         assert line[1:] in page.text
-    columns = (
-        money_alike(getattr(option, name) for option in shipped_plan.options)
-        for name in ("run_usd", "horizon_usd", "npv_usd")
-    )
-    for option, *totals in zip(shipped_plan.options, *columns, strict=True):
-        row = page.row(report_tables.heading(option))
+    ways = main_ways(shipped_plan)
+    columns = (money_alike(getattr(way, name) for way in ways) for name in ("horizon_usd", "npv_usd"))
+    for way, *totals in zip(ways, *columns, strict=True):
+        row, option = page.row(capital(term_text(way.key))), shipped_plan.planned(way.key)
+        assert option is not None
         figures = [
-            *totals, money(option.horizon_usd_high).removeprefix("$"),
-            days_text(option.calendar_days), percent(option.priced_share), f"{option.usd_per_gpu_hour:.2f}",
+            *totals, money(way.run_usd if way.run_share_usd is None else way.run_share_usd),
+            money(way.horizon_usd_high).removeprefix("$"), days_text(way.calendar_days), percent(way.priced_share),
+            f"{way.usd_per_gpu_hour:.2f}",
         ]  # fmt: skip
         assert [figure for figure in figures if figure not in row] == []
         assert all(part in row for part in cluster_text(option).removesuffix(")").split(" ("))
@@ -162,8 +163,9 @@ def test_unknown_prices_are_named_and_never_zero(unpriced_plan: Plan) -> None:
     assert option is not None
     html = report_html(unpriced_plan)
     page = Page(html)
-    row = page.row("AWS")
-    assert row.count("unknown") == 6 + (option.priced_share is None)
+    row = page.row("AWS, spot")
+    assert row.count("unknown") == 4
+    assert "no price of" in row
     assert "$0" not in row
     for missing in option.missing:
         assert f"{missing.item}: {missing.reason}" in page.text
