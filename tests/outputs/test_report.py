@@ -450,7 +450,8 @@ def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Pl
     assert places == sorted(places)
     assert html[: places[4]].count("<figure>") == 1
     tiles = html[places[1] : places[2]]
-    run, kept = (shipped_plan.option(name) for name in (shipped_plan.recommended, shipped_plan.recommended_horizon))
+    answers = (shipped_plan.recommended_key, shipped_plan.recommended_horizon_key)
+    run, kept = (shipped_plan.planned(key) for key in answers)
     assert run is not None
     assert kept is not None
     assert tiles.count("<li>") == 4
