@@ -338,7 +338,12 @@ def _by_contract(
             if size.target == contract.target and not size.owned
         ]
         bases += [
-            (replace(offer, candidate=replace(offer.candidate, key=offer.candidate.key.partition("/")[0])), True)
+            (
+                replace(
+                    offer, reason="", candidate=replace(offer.candidate, key=offer.candidate.key.partition("/")[0])
+                ),
+                True,
+            )
             for offer in others
             if offer.candidate.target == contract.target
             and offer.candidate.term == ("on_demand" if contract.rate is not None else contract.price_term)
