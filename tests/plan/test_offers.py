@@ -176,8 +176,9 @@ def test_hybrids(shipped_plan: Plan) -> None:
         shipped_plan,
         hybrid=[Hybrid(owned=0.0), Hybrid(owned=1.0), Hybrid(owned=0.6, utilisation=0.95, burst="azure/spot")],
     )
-    owned, rented = _cost(found, "onprem"), _cost(found, found.compared_with)
+    owned = _cost(found, "onprem")
     none, every = (next(c for c in found.costs if c.key.startswith(f"hybrid-{n}-")) for n in (0, owned.nodes))
+    rented = _cost(found, none.key.partition("/")[2])
     for name in ("npv_usd", "horizon_usd", "run_usd", "capex_usd", "usd_per_gpu_hour"):
         assert getattr(none, name) == pytest.approx(getattr(rented, name)), name
         assert getattr(every, name) == pytest.approx(getattr(owned, name)), name
