@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError
+from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING, ClusterwrightError
 
 if TYPE_CHECKING:
     import httpx
@@ -37,6 +37,12 @@ class FeedError(ClusterwrightError):
     """A provider's document cannot be had, or is not what it should be; nothing was stored."""
 
     exit_code = EXIT_FACT_MISSING
+
+
+class RedirectError(FeedError):
+    """A redirect that is not followed, or one of too many: the address is wrong, or the server means harm."""
+
+    exit_code = EXIT_BAD_INPUT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -247,7 +253,7 @@ class Fetcher:
                 length = _length(answer)
                 self._receive(request, answer, part, have, length)
                 return
-        raise FeedError(
+        raise RedirectError(
             f"{_place(request.url)} redirects more than {self._manners.redirects} times",
             help="nothing was stored; check --url",
         )
@@ -256,20 +262,20 @@ class Fetcher:
         """Return where an answer sends us, if we may go there.
 
         Raises:
-            FeedError: it is another scheme, a host that nobody allowed, or a private address from a public one.
+            RedirectError: it is another scheme, a host that nobody allowed, or a private address from a public one.
         """
         target = answer.url.join(answer.headers["location"])
         where = f"{_place(request.url)} redirects to {_place(str(target))!r}"
         if target.scheme != answer.url.scheme or target.userinfo:
-            raise FeedError(f"{where}, another scheme or login", help="nothing was asked there; check --url")
+            raise RedirectError(f"{where}, another scheme or login", help="nothing was asked there; check --url")
         if (target.host, target.port) != (answer.url.host, answer.url.port):
             if target.host.lower() not in self._redirect_hosts:
-                raise FeedError(
+                raise RedirectError(
                     f"{where}, another host",
                     help=f"nothing was asked there; if it belongs to the provider, add --redirect-to {target.host!r}",
                 )
             if _is_public(answer.url.host) and not _is_public(target.host):
-                raise FeedError(f"{where}, a private address", help="nothing was asked there; check --url")
+                raise RedirectError(f"{where}, a private address", help="nothing was asked there; check --url")
         return str(target)
 
     def _receive(self, request: Request, answer: "httpx.Response", part: _Part, have: int, length: int | None) -> None:

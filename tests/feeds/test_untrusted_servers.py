@@ -17,6 +17,7 @@ import pytest
 
 httpx = pytest.importorskip("httpx", reason="the extra feeds is not installed")
 
+from clusterwright.errors import EXIT_BAD_INPUT  # noqa: E402
 from clusterwright.feeds import download  # noqa: E402
 from clusterwright.feeds.download import FeedError, Fetcher, Manners, Request  # noqa: E402
 
@@ -91,8 +92,9 @@ def test_another_scheme_is_not_followed(tmp_path: Path, to: str) -> None:
 
 def test_a_circle_ends(tmp_path: Path) -> None:
     """A server that redirects to itself for ever is left after a few hops, in words."""
-    with serving(redirecting(lambda: "/again")) as server, pytest.raises(FeedError, match="more than 5 times"):
+    with serving(redirecting(lambda: "/again")) as server, pytest.raises(FeedError, match="more than 5 times") as error:
         fetch(server.url, tmp_path)
+    assert error.value.exit_code == EXIT_BAD_INPUT
     assert len(server.asked) == 6
 
 
