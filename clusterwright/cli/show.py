@@ -25,7 +25,6 @@ from clusterwright.plan.ranking_text import (
     purchase_text,
     reason_lines,
     share_text,
-    where_text,
 )
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.words import (
@@ -37,6 +36,7 @@ from clusterwright.plan.words import (
     layout_text,
     offload_text,
     own_facts_lines,
+    term_text,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.units import percent
@@ -180,8 +180,9 @@ def _bold_text(line: str) -> str:
 def _comparison(plan: Plan) -> str:
     """Return the ranked ways that a run can be done on, what is owned, and both answers."""
     columns = [
-        Column(RANKED, "left"), Column("nodes", drop=4), Column("GPUs", drop=8), Column("days (low–high)", drop=0),
-        Column("MFU", drop=6), Column("this run", drop=0), Column("share of a run", drop=0), Column("NPV", drop=0),
+        Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
+        Column("days (low–high)", drop=0),
+        Column("MFU", drop=6), Column("this run", drop=0), Column("share of a run", drop=2), Column("NPV", drop=0),
         Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
         Column("", "left", drop=0),
     ]  # fmt: skip
@@ -192,7 +193,8 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
     option = plan.planned(way.key)
     answers = answers_text(plan, way.key)
     return [
-        where_text(plan, way),
+        term_text(way.key),
+        NONE if option is None else option.instance,
         f"{way.nodes:,}",
         f"{way.gpus:,}",
         days_of(way),

@@ -16,16 +16,6 @@ RULE = (
 )
 
 
-def where_text(plan: Plan, way: Alternative) -> str:
-    """Return the name of a way with its hardware, where it is an option of the plan: `AWS p5.48xlarge, on demand`."""
-    name = term_text(way.key)
-    option = plan.planned(way.key)
-    if option is None or ":" in way.key:
-        return name
-    place, comma, term = name.partition(", ")
-    return f"{place} {option.instance}{comma}{term}"
-
-
 def cash_text(way: Alternative | Option) -> str:
     """Return the cash that one run takes; a dash where there is only a share of what the horizon takes."""
     return NONE if way.run_usd is None and way.run_share_usd is not None else money(way.run_usd)
