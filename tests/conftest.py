@@ -18,6 +18,9 @@ from clusterwright.cli.answer import plan_of
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.record import Plan
 
+# Workers of pytest-xdist set the width of a terminal, to which commands would fit what they print.
+os.environ.pop("COLUMNS", None)
+
 settings.register_profile("clusterwright", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("clusterwright")
 
