@@ -8,7 +8,9 @@ from itertools import pairwise
 
 import pytest
 
+from clusterwright import assets
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.cli.answer import plan_of
 from clusterwright.errors import Finding
 from clusterwright.outputs import report_tables
 from clusterwright.outputs.charts import GAIN, LOSS
@@ -28,6 +30,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.uncertainty import SEED
 from clusterwright.units import percent
 
+SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"
 
 
@@ -205,15 +208,15 @@ def test_yearly_cash_adds_up_to_the_horizon(shipped_plan: Plan) -> None:
 
 
 def test_sensitivity_is_ordered_and_brackets_the_base(shipped_plan: Plan) -> None:
-    """Every input's cheap end lowers the cost of a run, its dear end raises it, the widest range comes first."""
+    """Every input's cheap end lowers the share of a run, its dear end raises it, the widest range comes first."""
     book = PriceBook.open()
     option = shipped_plan.option("onprem")
     assert option is not None
-    assert option.run_usd is not None
+    assert option.run_share_usd is not None
     found = sensitivities(ledger(shipped_plan, book), book, "onprem")
     assert 5 <= len(found) <= 10
-    assert all(entry.low_usd <= option.run_usd * (1 + 1e-12) for entry in found)
-    assert all(entry.high_usd >= option.run_usd * (1 - 1e-12) for entry in found)
+    assert all(entry.low_usd <= option.run_share_usd * (1 + 1e-12) for entry in found)
+    assert all(entry.high_usd >= option.run_share_usd * (1 - 1e-12) for entry in found)
     widths = [entry.high_usd - entry.low_usd for entry in found]
     assert all(before >= after for before, after in pairwise(widths))
 
@@ -256,16 +259,26 @@ def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) ->
 
 
 def test_what_does_not_compete_stands_apart(shipped_plan: Plan, html: str) -> None:
-    """Spot nodes and providers of prices alone are told with their cost and the reason, and are in no ranking."""
+    """What undercuts an answer and is none stands with its cost and the reason, and in no ranking."""
     section = html.partition('<h3 id="beside">')[2].partition("<h2")[0]
     found = finances(shipped_plan, PriceBook.open(), draws=1, seed=SEED, everything=True)
     rows = [" ".join(" ".join(row).split()) for row in Page(section).rows[1:]]
-    apart = [cost for cost in found.costs if not cost.competes]
-    assert len(rows) == len(apart) > 1
+    cash = shipped_plan.alternative(shipped_plan.recommended_key)
+    kept = shipped_plan.alternative(shipped_plan.recommended_horizon_key)
+    assert cash is not None
+    assert kept is not None
+    others = [cost for cost in found.costs if not cost.competes]
+    apart = [
+        cost
+        for cost in others
+        if (cost.run_cash_usd or 0.0) < (cash.run_usd or 0.0) or (cost.npv_usd or 0.0) < (kept.npv_usd or 0.0)
+    ]
+    assert len(others) > len(apart) == len(rows) > 1
     for row, cost, npv in zip(rows, apart, money_alike(cost.npv_usd for cost in apart), strict=True):
         assert row.startswith(f"{capital(term_text(cost.key))} {found.offers[cost.key].note}")
         assert npv in row
-        assert f"<td>{capital(term_text(cost.key))}" not in html.partition('<h2 id="breakeven">')[2]
+    below = {" ".join(row[0].split()) for row in Page(html.partition('<h2 id="breakeven">')[2]).rows if row}
+    assert {capital(term_text(cost.key)) for cost in others}.isdisjoint(below)
 
 
 def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> None:
@@ -365,17 +378,21 @@ def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> No
         assert capital(sentence) in told
 
 
-def test_the_answer_names_a_contract_that_costs_less(shipped_plan: Plan, html: str) -> None:
-    """What is ranked first is told beside the answer where the answer is another one, and only there."""
-    assert "Of every term and contract" not in html
-    cheap = {"contracts": [{"target": "coreweave", "rate": "1 USD"}]}
-    plan = replace(shipped_plan, tco=TcoSection.model_validate(cheap))
+def test_the_answer_names_a_contract_that_costs_less(html: str) -> None:
+    """A contract that costs less than all else is the answer itself, and stands first in the ranking."""
+    assert "CoreWeave" not in _answer(html)
+    plan = plan_of(SHIPPED, ["tco.contracts=[{target: coreweave, rate: 1 USD}]"])
     found = finances(plan, PriceBook.open(), draws=50, seed=SEED)
     best = found.costs[0]
-    assert best.key.startswith("coreweave")
-    answer = report_html(plan, found).partition('<div class="answer">')[2].partition("</div>")[0]
-    assert f"Of every term and contract, {term_text(best.key)} costs least over 36 months" in answer
+    assert best.key == "coreweave/on_demand/contract" == plan.recommended_horizon_key
+    answer = _answer(report_html(plan, found))
+    assert term_text(best.key) in answer
     assert money(best.npv_usd) in answer
+
+
+def _answer(html: str) -> str:
+    """Return the text of a report's answer."""
+    return Page(html.partition('<div class="answer">')[2].partition("</div>")[0]).text
 
 
 def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
@@ -394,11 +411,12 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
     assert "1 EUR = 1.25 USD on 2026-10-01 (ECB <b>)" in told
     rows = [[" ".join(cell.split()) for cell in row] for row in page.rows]
     mine = next(cost for cost in found.costs if cost.key == "onprem")
-    assert mine.run_usd is not None
+    assert mine.run_share_usd is not None
     assert mine.horizon_usd is not None
     compared = next(row for row in rows if row and row[0].startswith("On premises cheapest"))
-    assert compared[4].startswith(f"€{mine.run_usd / 1.25e6:,.3f} M")
-    assert compared[5].startswith(f"€{mine.horizon_usd / 1.25e6:,.1f} M")
+    assert compared[4] == "–"
+    assert compared[5] == f"€{round(mine.run_share_usd / 1.25e3):,.0f},000"
+    assert compared[6].startswith(f"€{mine.horizon_usd / 1.25e6:,.1f} M")
     yearly = next(row for row in rows if row and row[0] == "resale")
     assert yearly[-1] == f"{sum(r.usd for r in found.rows['onprem'] if r.category == 'resale') / 1.25:,.0f}"
 
@@ -424,14 +442,13 @@ def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> Non
 
 
 def test_what_has_no_price_is_not_ranked(unpriced_plan: Plan) -> None:
-    """A term without a price has no row; without anything owned there is no tornado."""
-    option = unpriced_plan.option("aws")
-    assert option is not None
-    html = report_html(replace(unpriced_plan, options=(option,), breakevens=(), recommended="", recommended_horizon=""))
+    """Neither what has no price nor what the blueprint's capacity leaves out has a row; nothing owned, no tornado."""
+    options = tuple(option for option in unpriced_plan.options if option.facility is None)
+    html = report_html(replace(unpriced_plan, options=options, breakevens=(), recommended="", recommended_horizon=""))
     section = html.partition('<h2 id="sure">')[2].partition("<h2")[0]
     assert 'aria-label="What moves the saving of owning"' not in html
-    assert "AWS, on demand" in section
-    assert "AWS, spot" not in section
+    assert '<td data-title="Where and how">Google Cloud, on demand</td>' in section
+    assert "AWS" not in section
     assert not re.search(r"\bnan\b|\binf\b", section, re.I)
 
 

@@ -26,8 +26,11 @@ def opened(plan: Plan, *, values: bool = True) -> Workbook:
 
 
 def summary_figures(option: Option) -> tuple[float | None, ...]:
-    """Return the engine's figures in the order of the summary's columns E to I."""
-    return option.run_usd, option.horizon_usd, option.npv_usd, option.capex_usd, option.usd_per_gpu_hour
+    """Return the engine's figures in the order of the summary's columns E to J: a run in cash, or its share."""
+    return (
+        option.run_usd, option.run_share_usd, option.horizon_usd, option.npv_usd, option.capex_usd,
+        option.usd_per_gpu_hour,
+    )  # fmt: skip
 
 
 def column(book: Workbook, sheet: str, title: str) -> list[float]:
@@ -46,8 +49,10 @@ def book(shipped_plan: Plan) -> Workbook:
 def test_cached_values_are_the_engines(shipped_plan: Plan, book: Workbook) -> None:
     """A preview that does not calculate shows the plan's figures."""
     for row, option in enumerate(shipped_plan.options, start=5):
-        shown = [book["Summary"].cell(row, at).value for at in range(5, 10)]
-        assert shown == pytest.approx(summary_figures(option), abs=CENT)
+        assert (option.run_usd is None) == (option.run_share_usd is not None) == (option.facility is not None)
+        for at, engine in enumerate(summary_figures(option), start=5):
+            shown = book["Summary"].cell(row, at).value
+            assert shown == ("–" if engine is None else pytest.approx(engine, abs=CENT)), (option.target, at)
         assert book["Summary"].cell(row, 4).value == pytest.approx(option.calendar_days)
 
 
@@ -67,8 +72,9 @@ def test_cash_sheets_hold_the_engines_cash_flow(shipped_plan: Plan, book: Workbo
 def test_everything_that_depends_on_an_input_is_a_formula(shipped_plan: Plan) -> None:
     """Totals, runs and every cash cell are formulas, and the inputs they use have names."""
     book = opened(shipped_plan, values=False)
-    for row in range(5, 5 + len(shipped_plan.options)):
-        assert all(str(book["Summary"].cell(row, at).value).startswith("=") for at in range(5, 10))
+    for row, option in enumerate(shipped_plan.options, start=5):
+        for at, engine in enumerate(summary_figures(option), start=5):
+            assert str(book["Summary"].cell(row, at).value).startswith("–" if engine is None else "="), at
     for option in shipped_plan.options:
         for row in book[f"Cash {option.target}"].iter_rows(min_row=FIRST_MONTH):
             assert all(str(cell.value).startswith("=") for cell in row if cell.value is not None)
@@ -111,7 +117,7 @@ def test_unknown_prices_stay_unknown(unpriced_plan: Plan) -> None:
     """An option without a price has unknown totals, no cash sheet, and its line says that and why."""
     book = opened(unpriced_plan)
     row = 5 + [option.target for option in unpriced_plan.options].index("aws")
-    assert [book["Summary"].cell(row, at).value for at in range(5, 10)] == ["unknown"] * 5
+    assert [book["Summary"].cell(row, at).value for at in range(5, 11)] == ["unknown"] * 6
     assert "Cash aws" not in book.sheetnames
     option = unpriced_plan.option("aws")
     assert option is not None
