@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.checks.results import ORDER, Place, Result, counts
+from clusterwright.checks.results import ORDER, Result, counts
 from clusterwright.checks.subject import Subject
 from clusterwright.checks.table import BY_ID, CREDENTIALS, NOTHING
 from clusterwright.cli.text_table import Column, fitted, table
@@ -110,12 +110,12 @@ def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *,
         lines += [f"{path} on {subject.cloud} ({subject.project.scheduler})", ""]
         shown = [result for result in own if every or result.outcome.status != "PASS"]
         rows = [
-            (result.outcome.status, result.check, result.title, _where(result.outcome.place), result.outcome.message)
+            (result.outcome.status, result.check, result.title, result.outcome.message)
             for result in sorted(shown, key=lambda result: ORDER.index(result.outcome.status))
         ]
         columns = [
             Column("Status", "left"), Column("Check", "left", drop=0), Column("What", "left", drop=3),
-            Column("Where", "left", drop=2), Column("Found", "left", drop=0, prose=True),
+            Column("Found", "left", drop=0, prose=True),
         ]  # fmt: skip
         lines += [table(columns, rows), ""] if rows else []
         lines += _fixes(shown)
@@ -123,14 +123,16 @@ def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *,
     return "\n".join(lines)
 
 
-def _where(place: Place | None) -> str:
-    return "" if place is None else str(place)
-
-
 def _fixes(results: Sequence[Result]) -> list[str]:
+    """Return what to do and where, each in a line of its own: no path is cut, and a terminal can open it."""
     ordered = sorted(results, key=lambda result: ORDER.index(result.outcome.status))
-    lines = [f"  {result.check}  {fix_of(result)}" for result in ordered if result.outcome.status != "PASS"]
-    return ["What to do", *dict.fromkeys(lines), ""] if lines else []
+    found = dict.fromkeys(
+        (f"  {result.check}  {fix_of(result)}", result.outcome.place)
+        for result in ordered
+        if result.outcome.status != "PASS"
+    )
+    lines = [line for fix, place in found for line in (fix, *([f"    --> {place}"] if place else []))]
+    return ["What to do", *lines, ""] if lines else []
 
 
 def fix_of(result: Result) -> str:

@@ -13,6 +13,7 @@ from clusterwright.plan.explained import Explanation
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.ranking_text import (
     NONE,
+    NONE_RANKED,
     NOT_RANKED,
     RANKED,
     answers_text,
@@ -186,7 +187,11 @@ def _comparison(plan: Plan) -> str:
         Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
         Column("", "left", drop=0),
     ]  # fmt: skip
-    return table(columns, (_row(plan, way) for way in main_ways(plan)))
+    ways = main_ways(plan)
+    if not ways:
+        # Without an answer the sizes still stand.
+        columns[0], ways = Column(NONE_RANKED, "left"), paper_ways(plan)
+    return table(columns, (_row(plan, way) for way in ways))
 
 
 def _row(plan: Plan, way: Alternative) -> list[str]:
@@ -211,7 +216,8 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
 
 def _not_ranked(plan: Plan) -> list[str]:
     ways = paper_ways(plan)
-    return [f"  {bold(NOT_RANKED)}", *_block("", *reason_lines(ways)), ""] if ways else []
+    title = NOT_RANKED if plan.ranked else NONE_RANKED
+    return [f"  {bold(title)}", *_block("", *reason_lines(ways)), ""] if ways else []
 
 
 def _breakevens(plan: Plan) -> list[str]:

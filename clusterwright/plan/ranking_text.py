@@ -9,6 +9,8 @@ from clusterwright.plan.words import term_text
 NONE = "–"
 RANKED = "Ranked"
 NOT_RANKED = "Cheaper on paper, not ranked"
+#: The same where there is no answer that they could be cheaper than.
+NONE_RANKED = "Not ranked"
 #: Which column decides what, under every table of the ranking.
 RULE = (
     "this run: cash, the least of which is the answer for this run; share of a run: of what is bought or committed for "

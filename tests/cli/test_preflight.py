@@ -20,9 +20,8 @@ def test_a_blueprint_is_checked_at_its_own_lines(command: Command, small: Path) 
     """What is found in the configuration that would be written is shown where the blueprint says it."""
     ended = command("preflight", small, "--all")
     assert f"{small} on aws (slurm)" in ended.out
-    (line,) = [line for line in ended.out.splitlines() if " PRE007 " in line]
-    number = int(line.split(f"{small}:")[1].split()[0])
-    assert "p5.48xlarge" in small.read_text().splitlines()[number - 1]
+    number = int(ended.out.split(f"--> {small}:")[-1].split()[0])
+    assert "max_nodes" in small.read_text().splitlines()[number - 1]  # what the quota is asked for
     assert "Not asked: PRE101" in ended.out
 
 
@@ -33,7 +32,9 @@ def test_a_project_fails_by_what_its_owner_changed(command: Command, project: Pa
     ended = command("preflight", project)
     assert ended.code == 1
     (line,) = [line for line in ended.out.splitlines() if " PRE004 " in line and "FAIL" in line]
-    assert f"{nodes}:" in line
+    fixes = ended.out.partition("What to do")[2].splitlines()
+    place = fixes[next(number for number, fix in enumerate(fixes) if " PRE004 " in fix) + 1]
+    assert place.startswith(f"    --> {nodes}:")
     assert "'us-west-2' in nodes, but 'us-east-1' in foundation" in line
     assert "./cluster.sh set aws:region" in ended.out
 
