@@ -39,6 +39,7 @@ ALSO = {
     "data": "data_loading",
     "gpus": "nodes",
     "run_share_usd": "run_usd",
+    "run_usd": "run_share_usd",
     "run_usd_low": "run_usd",
     "run_usd_high": "run_usd",
     "horizon_usd_low": "horizon_usd",
@@ -53,9 +54,11 @@ def find(known: tuple[Explanation, ...], number: str) -> Explanation:
         InputError: no number has that name; the help names the closest.
     """
     by_name = {entry.number: entry for entry in known}
-    entry = by_name.get(number) or by_name.get(ALSO.get(number, ""))
-    if entry is not None:
-        return entry
+    names = [number]
+    while names[-1] not in by_name and (other := ALSO.get(names[-1], number)) not in names:
+        names.append(other)
+    if names[-1] in by_name:
+        return by_name[names[-1]]
     close = get_close_matches(number, [*by_name, *ALSO], n=3, cutoff=0.5)
     raise InputError(
         f"there is no number {number!r}",

@@ -118,6 +118,11 @@ def _runs(plan: Plan, option: Option) -> Explanation:
     )
 
 
+def _run_number(option: Option) -> str:
+    """Return the name in the plan of what a run costs: cash, or a share where the cluster is bought."""
+    return "run_usd" if option.facility is None else "run_share_usd"
+
+
 def _run(plan: Plan, option: Option) -> Explanation:
     if option.facility is None:
         rule = "sum over categories of what is paid while the run lasts"
@@ -136,8 +141,8 @@ def _run(plan: Plan, option: Option) -> Explanation:
             ),
         )
     return _entry(
-        "run_usd",
-        "cost of this run" if option.run_share_usd is None else "share of a run in the cost of the horizon",
+        _run_number(option),
+        "cost of this run" if option.facility is None else "share of a run in the cost of the horizon",
         value=money(option.run_cost_usd),
         rule=rule,
         numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown]),
@@ -233,7 +238,7 @@ def _per_gpu_hour(option: Option) -> Explanation:
             Input(
                 name="run cost",
                 value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd)} {told_code()}",
-                source="explain run_usd",
+                source=f"explain {_run_number(option)}",
             ),
             Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
             Input(name="hours", value=f"{hours:,.3f}", source="explain calendar_days"),

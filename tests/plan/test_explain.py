@@ -137,7 +137,7 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         "startup": option.data.startup_s,
         "nodes": float(option.gpus),
         "runs_in_horizon": option.runs_in_horizon,
-        "run_usd": option.run_usd,
+        "run_usd" if target != "onprem" else "run_share_usd": option.run_cost_usd,
         "horizon_usd": option.horizon_usd,
         "capex_usd": option.capex_usd,
         "npv_usd": option.npv_usd,
@@ -205,12 +205,13 @@ def test_rented_run_is_its_lines_for_its_hours() -> None:
 
 def test_keys_of_the_plan_find_their_explanation() -> None:
     """Numbers are found by the names that `plan.json` has for them."""
-    known = explanations(shipped(), "aws")
-    for key, number in ALSO.items():
-        if number in {"host_memory", "offload_time"}:
-            continue
-        assert find(known, key).number == number
-    assert find(known, "mfu").title
+    for target, of_a_run in (("aws", "run_usd"), ("onprem", "run_share_usd")):
+        known = explanations(shipped(), target)
+        for key, number in ALSO.items():
+            if number in {"host_memory", "offload_time"}:
+                continue
+            assert find(known, key).number == (of_a_run if number in {"run_usd", "run_share_usd"} else number)
+        assert find(known, "mfu").title
 
 
 @pytest.mark.parametrize(("asked", "meant"), [("mfuu", "mfu"), ("calender_days", "calendar_days")])
