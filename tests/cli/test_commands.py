@@ -147,8 +147,9 @@ def test_plan_prints_the_answer_first(command: Command, shipped: Path) -> None:
     places = [ended.out.index(f"  {title}") for title in order]
     assert places == sorted(places)
     assert ended.out.index("days (low–high)") < places[1]
-    for name in ("AWS p5.48xlarge", "Azure Standard_ND96isr_H100_v5", "Google Cloud a3-highgpu-8g"):
-        assert name in ended.out
+    hardware = {"AWS": "p5.48xlarge", "Azure": "Standard_ND96isr_H100_v5", "Google Cloud": "a3-highgpu-8g"}
+    for name, instance in hardware.items():
+        assert re.search(rf"^  {name}, on demand +{instance} ", ended.out, re.MULTILINE), name
     assert f"clusterwright build {shipped}" in ended.out
     assert "\x1b[" not in ended.out
 
@@ -252,7 +253,12 @@ def test_compare(command: Command, small: Path) -> None:
     assert told["schema"] == 1
     assert {option["target"] for option in told["options"]} == {"aws", "onprem"}
     with_unit = ("usd", "share", "fraction", "days", "nodes", "gpus", "runs")
-    assert all(any(unit in key for unit in with_unit) for key in told["options"][0].keys() - {"target", "instance"})
+    texts = {"target", "instance", "basis"}
+    assert all(any(unit in key for unit in with_unit) for key in told["options"][0].keys() - texts)
+    basis = told["options"][0]["basis"]
+    numbers = {key for key, value in basis.items() if isinstance(value, int | float) and not isinstance(value, bool)}
+    assert "half_run_usd" in numbers
+    assert all(any(unit in key for unit in with_unit) for key in numbers)
 
 
 def test_explain_is_about_the_plan_that_was_printed(command: Command, small: Path) -> None:
@@ -384,7 +390,7 @@ def test_debug_shows_the_traceback() -> None:
 
 
 def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(command: Command, shipped: Path) -> None:
-    """A plan answers without a price: it says `unknown`, names it and recommends another. Asked for alone: exit 3."""
+    """A plan answers without a price: it ranks no way that needs it, and names it. Asked for alone: exit 3."""
     ended = command("plan", shipped, "--set", "targets.aws.capacity=spot", "--json")
     plan = loads(ended.out)
     option = plan.option("aws")
@@ -393,6 +399,9 @@ def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(comma
     assert [entry.sku for entry in option.missing] == ["aws/p5.48xlarge"]
     ended = command("plan", shipped, "--set", "targets.aws.capacity=spot")
     assert ended.code == 0
-    assert "unknown" in ended.out
+    ranked = ended.out.partition("\n  Ranked")[2].partition("\n\n")[0]
+    assert "Azure, on demand" in ranked
+    assert "AWS" not in ranked
+    assert "AWS, spot: no price of GPU node p5.48xlarge" in " ".join(ended.out.split())
     assert "no documented spot price" in " ".join(ended.out.split())
     assert command("prices", "aws/p5.48xlarge", "--as-of", "2015-01-01").code == 3

@@ -9,6 +9,9 @@ from clusterwright.assets import root
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import finance
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, InputError
+from clusterwright.plan.finances import finances
+from clusterwright.plan.record import Plan
+from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -64,12 +67,22 @@ class _Faulty(Ledger):
             self._connection.execute("update cumulative set usd = usd - 0.01 where month_end > 0")
 
 
-@pytest.mark.parametrize("where", ["decide", "finances"])
+@pytest.mark.parametrize("where", ["decide", "ways"])
 def test_no_answer_from_a_cash_flow_that_does_not_reconcile(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    """The plan (plan, build) and the ranking (compare, report) audit their cash flow; a fault is a bug, exit 70."""
+    """The options and the ranking of a plan (plan, build) audit their cash flow; a fault is a bug, exit 70."""
     monkeypatch.setattr(f"clusterwright.plan.{where}.Ledger", _Faulty)
     with pytest.raises(ClusterwrightError, match=r"do not reconcile.*category_sum") as caught:
         finance.compare(BLUEPRINT, None, draws=10, seed=1, as_json=False)
+    assert caught.value.exit_code == EXIT_BUG
+
+
+def test_no_comparison_from_a_cash_flow_that_does_not_reconcile(
+    shipped_plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `compare` and the report count of a plan that is already made is audited too."""
+    monkeypatch.setattr("clusterwright.plan.ways.Ledger", _Faulty)
+    with pytest.raises(ClusterwrightError, match=r"do not reconcile.*category_sum") as caught:
+        finances(shipped_plan, PriceBook.open(), draws=10, seed=1)
     assert caught.value.exit_code == EXIT_BUG
 
 

@@ -64,7 +64,7 @@ def test_half_the_utilisation_is_counted_by_the_engine() -> None:
     assert basis.half_runs == pytest.approx(half.runs_in_horizon)
     assert basis.half_horizon_usd == pytest.approx(half.horizon_usd)
     assert basis.half_run_usd == pytest.approx(half.run_usd)
-    assert of(shipped(), "onprem")[1].half_run_usd > 1.9 * of(shipped(), "onprem")[0].run_usd  # type: ignore[operator]
+    assert of(shipped(), "onprem")[1].half_run_usd > 1.9 * of(shipped(), "onprem")[0].run_share_usd  # type: ignore[operator]
 
 
 def test_prices_are_valid_as_long_as_the_blueprint_says() -> None:

@@ -245,9 +245,12 @@ def test_later_prices_change_nothing(shipped_plan: Plan, tmp_path: Path) -> None
 
 def test_map_of_prices_says_when_a_commitment_keeps_its_own(shipped_plan: Plan) -> None:
     """Where the cheapest rented option is a commitment, the columns of prices move it by less than a hundredth."""
-    by_use = _found(shipped_plan)
-    full = dataclasses.replace(shipped_plan, economics=dataclasses.replace(shipped_plan.economics, utilisation=1.0))
-    committed = _found(full)
+
+    def at(utilisation: float) -> Finances:
+        economics = dataclasses.replace(shipped_plan.economics, utilisation=utilisation)
+        return _found(dataclasses.replace(shipped_plan, economics=economics))
+
+    by_use, committed = at(0.5), at(1.0)
 
     def moved(found: Finances) -> float:
         savings = [cell.saving_usd for cell in found.heat if cell.utilisation == found.heat[-1].utilisation]
@@ -258,5 +261,6 @@ def test_map_of_prices_says_when_a_commitment_keeps_its_own(shipped_plan: Plan) 
     assert committed.compared_with == "aws/reserved_3y"
     assert "keep the price" in price_note(committed)
     assert moved(committed) < 0.01
+    assert by_use.compared_with == "aws/capacity_block"
     assert price_note(by_use) == ""
     assert moved(by_use) > 0.5

@@ -139,7 +139,7 @@ def test_what_is_bought_costs_what_a_plan_says() -> None:
     assert isinstance(resolved, Resolved)
     option = decide(bound.blueprint, resolved, CATALOGUE).options[0]
     assert points[0].capex_usd == pytest.approx(option.capex_usd, abs=0.01)
-    assert points[0].run_usd == pytest.approx(option.run_usd, abs=0.01)
+    assert points[0].run_usd == pytest.approx(option.run_share_usd, abs=0.01)
     assert all(before.capex_usd < after.capex_usd for before, after in itertools.pairwise(points))
 
 
