@@ -1,6 +1,7 @@
 -- One row is one rented bill line of one candidate in one scenario: what it costs in a month after its discount, and
--- how it is paid, for runs of the scenario's time. `held` costs run on while the cluster waits for work; nodes that are not committed are paid by the
--- hour worked. Committed nodes are paid whether they work or not; work beyond all their hours takes more of them.
+-- how it is paid, for runs of the scenario's time. `held` costs run on while the cluster waits for work; nodes that are
+-- not committed are paid by the hour worked. Committed nodes are paid whether they work or not; work beyond all their
+-- hours takes more of them.
 with
 tagged as (
     select
