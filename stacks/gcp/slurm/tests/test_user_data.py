@@ -94,6 +94,7 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
         "CLUSTER_SHARED_SOURCE": LUSTRE_MOUNT,
         "CLUSTER_SHARED_PATH": "/shared",
         "CLUSTER_BUCKET": "gs://gpt3-data",
+        "CLUSTER_DATA_IDENTITY": "gpt3-data@my-training-project.iam.gserviceaccount.com",
         "CLUSTER_DATABASE_HOST": "",
         "CLUSTER_DATABASE_USER": "",
         "CLUSTER_DATABASE_SECRET_ID": "",
@@ -105,7 +106,9 @@ def test_nodes_know_their_cluster(project: Path, machine: str) -> None:
 
 
 HEADS = {
+    # No job runs on the controller, which does not mount the bucket.
     "controller": {
+        "CLUSTER_DATA_IDENTITY": "",
         "CLUSTER_DATABASE_HOST": "10.20.16.3",
         "CLUSTER_DATABASE_USER": "slurm",
         "CLUSTER_DATABASE_SECRET_ID": "projects/my-training-project/secrets/gpt3-database-password",
