@@ -13,8 +13,8 @@ from clusterwright.errors import InputError
 _WORDS = ("instance", "accelerator", "note", "reason")
 _UNCERTAINTY = {"options": "drawn", "tornado": "swings", "heat_map": "heat"}
 _UNCERTAIN = (
-    "draws", "seed", "inputs", "price_paths", "options", "regrets", "compared_with", "base_saving_usd", "tornado",
-    "heat_map",
+    "draws", "seed", "inputs", "price_paths", "options", "regrets", "compared_with", "mapped_with", "base_saving_usd",
+    "tornado", "heat_map",
 )  # fmt: skip
 
 

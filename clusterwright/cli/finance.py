@@ -90,6 +90,7 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
             "options": [asdict(entry) for entry in found.drawn],
             "regrets": [asdict(entry) for entry in found.regrets],
             "compared_with": found.compared_with,
+            "mapped_with": found.mapped_with,
             "base_saving_usd": found.base_saving_usd,
             "tornado": [asdict(entry) for entry in found.swings],
             "heat_map": [asdict(entry) for entry in found.heat],
@@ -295,7 +296,7 @@ def _sensitivity(found: Finances) -> list[str]:
         f"{saves} in present value: {money(found.base_saving_usd)}; one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
-        "The same by utilisation (rows) and price of nodes rented by use (columns, of today's)"
-        + (f"; {note}" if (note := price_note(found)) else ""),
+        f"Against {term_text(found.mapped_with)} by utilisation (rows) and price of nodes rented by use (columns, of "
+        "today's)" + (f"; {note}" if (note := price_note(found)) else ""),
         table([("", "left"), *((percent(price), "") for price in prices)], heat),
     ]

@@ -246,7 +246,7 @@ def _heat(plan: Plan, found: Finances) -> Chart:
     return Chart(
         svg=svg,
         caption=(
-            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)} by the share "
+            f"What {owning_text(found)} saves in present value against {term_text(found.mapped_with)} by the share "
             "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; "
             f"orange: renting does. All other inputs at their base, prices as of {plan.as_of}."
             + (f" Note: {note}." if note else "")

@@ -16,6 +16,7 @@ from clusterwright.plan.taxed import Taxed, taxed, taxes_of
 from clusterwright.plan.unit_costs import UnitCost, unit_costs
 from clusterwright.plan.ways import counted_ways
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.distributions import UncertainInput
 from clusterwright.tco.drawing import DrawnOption, DrawnRegret
 from clusterwright.tco.engine import Ledger
@@ -36,6 +37,7 @@ class Finances:
         base_saving_usd: what owning saves in present value at base values, None where nothing is owned or rented.
         owned_key: the option that owns in swings and heat, the cheapest that is bought; compared_with: the rented one.
             Both are empty if there is none.
+        mapped_with: the rented one in heat: the cheapest whose price is not held by a commitment, where there is one.
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key; ledger: which counted them.
@@ -56,6 +58,7 @@ class Finances:
     base_saving_usd: float | None
     owned_key: str
     compared_with: str
+    mapped_with: str
     taxed: Taxed
     unit_costs: tuple[UnitCost, ...]
     carbon: tuple[Emissions, ...]
@@ -92,9 +95,11 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
     pairs = [(mine.mixed, entry) for mine, entry in owning_returns(ledger, owned, rented, chance.drawn.breakevens)]
-    against = next((cost.key for cost in rented if cost.competes), "") if owned else ""
+    competing = [cost for cost in rented if cost.competes] if owned else []
+    against = next((cost.key for cost in competing), "")
+    mapped_with = next((cost.key for cost in competing if cost.term not in COMMITTED_TERMS), against)
     mine = next((cost.key for cost in owned if not cost.mixed), "") if against else ""
-    swings, heat, base = sensitivities(ledger, chance.inputs, mine, against) if mine else ((), (), None)
+    swings, heat, base = sensitivities(ledger, chance.inputs, mine, against, mapped_with) if mine else ((), (), None)
     rows = {key: tuple(of_key) for key, of_key in groupby(ledger.cash_flow_rows(), key=attrgetter("key"))}
     return Finances(
         costs=tuple(costs),
@@ -111,6 +116,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         base_saving_usd=base,
         owned_key=mine,
         compared_with=against,
+        mapped_with=mapped_with,
         taxed=taxed(plan.tco, ledger, costs),
         unit_costs=unit_costs(plan, ledger, costs, (*found, *mixes.bases)),
         carbon=carbon,

@@ -5,8 +5,8 @@ from clusterwright.pricing.records import COMMITTED_TERMS
 
 
 def price_note(found: Finances) -> str:
-    """Return what the prices of the heat map leave alone: a commitment keeps the price of its start; else empty."""
-    against = next((cost for cost in found.costs if cost.key == found.compared_with), None)
+    """Return what the prices of the heat map leave alone where it is of a commitment, which keeps its price."""
+    against = next((cost for cost in found.costs if cost.key == found.mapped_with), None)
     if against is None or against.term not in COMMITTED_TERMS:
         return ""
     return "committed nodes keep the price that was agreed at the start, whatever the columns say"

@@ -36,9 +36,17 @@ class HeatCell:
 
 
 def sensitivities(
-    ledger: Ledger, inputs: Sequence[UncertainInput], owned_key: str, rented_key: str
+    ledger: Ledger, inputs: Sequence[UncertainInput], owned_key: str, rented_key: str, mapped_key: str
 ) -> tuple[tuple[Swing, ...], tuple[HeatCell, ...], float]:
-    """Return the swings widest first, the heat map by row, and what owning saves at base values in present value."""
+    """Return the swings widest first, the heat map by row, and what owning saves at base values in present value.
+
+    Args:
+        ledger: the cash flow of both.
+        inputs: that are uncertain.
+        owned_key: of the option that owns.
+        rented_key: of the rented option in the swings and at base values.
+        mapped_key: of the rented option in the heat map, whose columns are rental prices.
+    """
     saved = savings(ledger, one_at_a_time(inputs), owned_key, rented_key)
     swings = [
         Swing(
@@ -52,7 +60,7 @@ def sensitivities(
     highest = 1.0 / ledger.economics.utilisation
     utilisations = [factor for factor in HEAT_FACTORS if factor <= highest + 1e-9]
     factors = grid(inputs, ("utilisation", utilisations), ("cloud_price", HEAT_FACTORS))
-    cells = savings(ledger, factors, owned_key, rented_key)
+    cells = savings(ledger, factors, owned_key, mapped_key)
     pairs = [(used, price) for used in utilisations for price in HEAT_FACTORS]
     heat = tuple(
         HeatCell(utilisation=used * ledger.economics.utilisation, cloud_price=price, saving_usd=saving)

@@ -324,6 +324,7 @@ def test_the_map_is_blue_where_owning_costs_less(shipped_plan: Plan, html: str) 
         f"{words}": cell.saving_usd
         for cell, words in zip(found.heat, money_alike(cell.saving_usd for cell in found.heat), strict=True)
     }
+    assert f"saves in present value against {term_text(found.mapped_with)} by the share" in html
     assert {unescape(tip) for *_, tip in cells} == wanted.keys()
     assert {usd > 0 for usd in wanted.values()} == {True, False}
     for red, blue, tip in cells:

@@ -16,7 +16,9 @@ from clusterwright.cli.answer import plan_of
 from clusterwright.outputs.sheets.formula import Span
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.finances import Finances, finances
+from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
+from tests.commitments import only_commitments
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 WHOLE = [
@@ -36,9 +38,9 @@ AT_DELIVERY = [
 ]  # fmt: skip
 
 
-def opened(sets: list[str]) -> tuple[Workbook, Finances]:
+def opened(sets: list[str], changed: Callable[[Plan], Plan] = lambda plan: plan) -> tuple[Workbook, Finances]:
     """Return the workbook of the shipped blueprint with other values, and the same plan in the terms of finance."""
-    plan = plan_of(BLUEPRINT, sets)
+    plan = changed(plan_of(BLUEPRINT, sets))
     found = finances(plan, PriceBook.open(), draws=20, seed=1)
     return openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan, found)), data_only=True), found
 
@@ -74,11 +76,11 @@ def test_commitments_of_the_heat_map_grow_where_the_work_takes_more(
     agree_with_views: Callable[[Workbook, Finances], int],
 ) -> None:
     """A commitment whose hours are nearly all used takes more nodes at 1.25 times the work, as the engine finds."""
-    book, found = opened(["targets.onprem.system=dgx-b300"])
-    assert found.compared_with == "aws/reserved_3y"
+    book, found = opened(["targets.onprem.system=dgx-b300"], only_commitments)
+    assert found.mapped_with == "aws/reserved_3y"
     busiest = [cell.saving_usd for cell in found.heat if cell.utilisation == 1.0]
     assert min(busiest) > 1.5 * max(cell.saving_usd for cell in found.heat if cell.utilisation < 1.0)
-    assert agree_with_views(book, found) > 200
+    assert agree_with_views(book, found) > 150
 
 
 def test_no_line_of_the_bill_reads_itself() -> None:

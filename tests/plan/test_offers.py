@@ -20,6 +20,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
+from tests.commitments import only_commitments
 from tests.pricing.quotes import quote, read
 
 
@@ -244,23 +245,19 @@ def test_later_prices_change_nothing(shipped_plan: Plan, tmp_path: Path) -> None
 
 
 def test_map_of_prices_says_when_a_commitment_keeps_its_own(shipped_plan: Plan) -> None:
-    """Where the cheapest rented option is a commitment, the columns of prices move it by less than a hundredth."""
-
-    def at(utilisation: float) -> Finances:
-        economics = dataclasses.replace(shipped_plan.economics, utilisation=utilisation)
-        return _found(dataclasses.replace(shipped_plan, economics=economics))
-
-    by_use, committed = at(0.5), at(1.0)
+    """The map is of what is rented by use; where there are only commitments, prices move it by under a hundredth."""
+    by_use = _found(shipped_plan)
+    committed = _found(only_commitments(shipped_plan))
 
     def moved(found: Finances) -> float:
         savings = [cell.saving_usd for cell in found.heat if cell.utilisation == found.heat[-1].utilisation]
-        rented = _cost(found, found.compared_with).npv_usd
+        rented = _cost(found, found.mapped_with).npv_usd
         assert rented is not None
         return (max(savings) - min(savings)) / rented
 
-    assert committed.compared_with == "aws/reserved_3y"
+    assert committed.mapped_with == committed.compared_with == by_use.compared_with == "aws/reserved_3y"
+    assert by_use.mapped_with == shipped_plan.recommended_key
     assert "keep the price" in price_note(committed)
     assert moved(committed) < 0.01
-    assert by_use.compared_with == "aws/capacity_block"
     assert price_note(by_use) == ""
     assert moved(by_use) > 0.5

@@ -151,7 +151,7 @@ def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
     more nodes are committed to where the work takes more than these.
     """
     page = work.page("Heat map")
-    own, rented = work.owned, work.flows.get(work.found.compared_with)
+    own, rented = work.owned, work.flows.get(work.found.mapped_with)
     if own is None or rented is None:
         page.title("Heat map: nothing is owned, or nothing rented, in this plan")
         return {}
