@@ -55,10 +55,16 @@ def _comparison(plan: Plan) -> list[str]:
         RANKED, "Cluster", "Days (low to high)", "This run", "Share of a run", f"{months}, NPV", "Buy now",
         f"{told_code()} per GPU-hour", "Priced", "Answer",
     )  # fmt: skip
-    lines = [*markdown_table(titles, [_row(plan, way) for way in main_ways(plan)], words=2), "", f"{capital(RULE)}."]
+    ways = main_ways(plan)
+    lines = (
+        [*markdown_table(titles, [_row(plan, way) for way in ways], words=2), "", f"{capital(RULE)}."]
+        if ways
+        else ["No way can be ranked."]
+    )
     paper = [cell(line) for line in reason_lines(paper_ways(plan))]
     if paper:
-        lines += ["", f"{NOT_RANKED}:", "", *(f"- {line}" for line in paper)]
+        # Where there is no answer, nothing is cheaper than it.
+        lines += ["", f"{NOT_RANKED if ways else 'Not ranked'}:", "", *(f"- {line}" for line in paper)]
     return [*lines, *_asked(plan), *map(cell, told_lines())]
 
 

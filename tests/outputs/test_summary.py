@@ -77,7 +77,11 @@ def test_what_is_left_out_is_said() -> None:
     assert all(item in left_out for item in plan.not_counted)
     assert "GPU node p5.48xlarge" in left_out
     assert "totals are unknown" in left_out
-    assert "unknown" in section(readme(plan), "Decision")
+    decision = section(readme(plan), "Decision")
+    assert "No way can be ranked." in decision
+    assert "AWS, on demand: no price of GPU node p5.48xlarge" in decision
+    assert "Cheaper on paper" not in decision
+    assert "|" not in decision
 
 
 def test_failed_rules_have_a_section() -> None:
