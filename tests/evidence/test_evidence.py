@@ -11,12 +11,23 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.evidence import accuracy, baseline, calibrate, effects, fitting, learning, report, store, validate
+from clusterwright.evidence import (
+    accuracy,
+    baseline,
+    calibrate,
+    effects,
+    fitting,
+    learning,
+    measured_memory,
+    report,
+    store,
+    validate,
+)
 from clusterwright.evidence.learning import Learnt
 from clusterwright.evidence.nodes import measured_nodes
-from clusterwright.evidence.predictions import columns_of, memory_bytes, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.predictions import columns_of, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.rows import REQUIRED
-from clusterwright.evidence.runs import Run, read_runs
+from clusterwright.evidence.runs import ALLOCATED, RESERVED, Run, read_runs
 from clusterwright.sizing.calibration import BAND_OF_RELEASE, MEGATRON, Residuals, load_calibration
 from clusterwright.sizing.columns import Array, Tuning
 
@@ -171,8 +182,10 @@ def test_open_fields_take_the_fastest_choice_that_fits(runs: list[Run]) -> None:
     alone = [replace(run, candidates=(candidate,)) for candidate in run.candidates]
     each = predicted_tokens_per_s_per_gpu(columns_of(alone), START)
     assert predicted_tokens_per_s_per_gpu(columns_of([run]), START)[0] in each
-    reserved, allocated = (memory_bytes(columns_of([run]), allocated=np.array([flag])) for flag in (False, True))
-    assert reserved[0] > allocated[0] > 0
+    reserved, allocated = (
+        measured_memory.predict([replace(run, counted=counted)])[0].predicted_bytes for counted in (RESERVED, ALLOCATED)
+    )
+    assert reserved > allocated > 0
 
 
 def test_the_calibration_file_is_replaced_row_by_row(runs: list[Run], tmp_path: Path) -> None:
