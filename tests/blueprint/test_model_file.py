@@ -84,7 +84,9 @@ def test_a_plan_of_a_file_says_so_and_can_be_written(tmp_path: Path) -> None:
     assert loads(dumps(plan)) == plan
     assert plan.workload.architecture == resolved.model
     entry = find(explanations(plan, "aws"), "parameters")
-    assert {each.source for each in entry.inputs} == {"config.json, beside the blueprint"}
+    sizes = {each.source for each in entry.inputs if each.name in {"layers", "hidden", "MLP width", "vocabulary"}}
+    assert sizes == {"config.json, beside the blueprint"}
+    assert not [each for each in entry.inputs if each.source.startswith("facts ")]
     assert str(tmp_path) not in dumps(plan)
     script = launch_files(plan, plan.options[0], load_catalogue())["train.sbatch"].content.decode()
     assert "--num-layers 32" in script
