@@ -213,7 +213,7 @@ def test_a_formula_replaced_by_a_number(documents: Documents) -> None:
     """An amount typed over its formula no longer follows: it differs from the plan to the cent."""
     path = documents.root / "tco" / "tco.xlsx"
     edit_cell(
-        path, "xl/worksheets/sheet1.xml", r'(<c r="F5"[^>]*>)<f>[^<]*</f><v>([^<]*)</v>', r"\g<1><v>1000000.01</v>"
+        path, "xl/worksheets/sheet1.xml", r'(<c r="G5"[^>]*>)<f>[^<]*</f><v>([^<]*)</v>', r"\g<1><v>1000000.01</v>"
     )
     _, cost = prove_workbooks(documents)
     assert ids(cost) == {"WBK002"}
