@@ -17,9 +17,7 @@ GRANTS: Mapping[str, tuple[str, str, str]] = {
     "controller-secret": ("controller", _SECRETS_OFFICER, "/svsmall"),
     "login-secret": ("login", _SECRETS_USER, "/svsmall"),
     "compute-secret": ("compute", _SECRETS_USER, "/svsmall"),
-    "controller-bucket": ("controller", _BLOBS, "ontainers/"),
-    "login-bucket": ("login", _BLOBS, "ontainers/"),
-    "compute-bucket": ("compute", _BLOBS, "ontainers/"),
+    "data-bucket": ("data", _BLOBS, "ontainers/"),
     "controller-accounting": ("controller", _SECRETS_USER, "/secrets/small-accounting"),
 }
 #: Grants that come with something else: name of the grant -> type of what it belongs to.
@@ -27,6 +25,7 @@ WITH = {
     "accounting-key": "azure-native:dbformysql:Server",
     "controller-accounting": "azure-native:dbformysql:Server",
     "flow-logs-write": "azure-native:network:FlowLog",
+    "data-bucket": "azure-native:compute:VirtualMachine",
 }
 
 #: Type and end of the name, path -> end of the id that has to be there.
@@ -168,6 +167,7 @@ IDENTITIES: Mapping[str, str] = {
     "login": "",
     "compute": "",
     "storage": "",
+    "data": "compute:VirtualMachine",
     "accounting": "dbformysql:Server",
     "flow-logs": "network:FlowLog",
 }
