@@ -33,7 +33,7 @@ _FETCH = r"\b(curl|wget|aria2c|fetch)\b"
 _SHELL = r"(\S*/)?(ba|da|z|k|a)?sh\b"
 _AS = r"(sudo\s+(-\S+\s+)*|env\s+(\S+=\S*\s+)*|exec\s+)*"
 #: Addresses that never leave the machine or its host.
-_INSIDE = r"http://(169\.254\.169\.254|metadata\.google\.internal|localhost|127\.|\[::1\]|168\.63\.129\.16|\$)"
+_INSIDE = r"http://(169\.254\.169\.254|metadata\.google\.internal|localhost|127\.|\[::1\]|168\.63\.129\.16|\$)|--unix-socket\b"
 _CHECKED = "compare it with a checksum or signature that was fetched before, and is in the script"
 _SIGNED = "name the key that signs it: [signed-by=/etc/apt/keyrings/NAME.asc] or Signed-By:"
 _TLS = "leave certificates to be checked"
