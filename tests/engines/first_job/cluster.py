@@ -82,12 +82,11 @@ def make_image(path: Path, folder: Path) -> None:
 def make_site(folder: Path, hosts: Mapping[str, str], fabric: Mapping[str, str], secrets: Mapping[str, str]) -> Site:
     """Make what all machines have: stand-ins, the services' certificate, secrets, and the shared file system."""
     shared, site, files = folder / "shared", folder / "site", folder / "files"
-    for one in (shared, site / "calls", site / "secrets"):
+    for one in (shared, site / "calls", site / "secrets", site / "bucket"):
         one.mkdir(parents=True)
-    (site / "calls").chmod(0o1777)
-    # What stands for the bucket: every user may write there.
-    (shared / ".bucket").mkdir()
-    (shared / ".bucket").chmod(0o1777)
+    # What stands for the bucket, too, takes every user's files; it is no part of the shared file system, which is new.
+    for one in (site / "calls", site / "bucket"):
+        one.chmod(0o1777)
     sign(site / "tls", [name for name, address in hosts.items() if address == SERVICES])
     shutil.copytree(HERE / "sources", site / "sources")
     shutil.copy(HERE / "cloud.py", site)

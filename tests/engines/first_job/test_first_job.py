@@ -210,10 +210,11 @@ def test_a_user_s_job_reads_and_writes_the_bucket_and_reaches_no_credentials(clu
     if place.cloud == "aws":
         assert path == ""
         return
-    (cluster.shared(".bucket") / "dataset").write_text("tokens\n")
+    bucket = cluster.site.folder / "site" / "bucket"
+    (bucket / "dataset").write_text("tokens\n")
     job = f"srun --nodes=4 bash -c 'cat {path}/dataset; echo saved >{path}/$(hostname)'"
     assert cluster.login.text(job, user="ada") == "tokens\n" * 4
-    assert {path.name for path in cluster.shared(".bucket").iterdir()} == {"dataset", *NODES}
+    assert {path.name for path in bucket.iterdir()} == {"dataset", *NODES}
     mounted = cluster.login.text("cat", "/etc/enroot/mounts.d/40-bucket.fstab")
     assert mounted.startswith(f"{path} {path} none ")
     assert not any("fuse" in call for call in cluster.calls("controller"))
