@@ -210,7 +210,10 @@ def committed_plan(shipped_plan: Plan) -> Plan:
     cost = ledger(plan, PriceBook.open()).costs()[0]
     assert cost.run_usd is not None
     assert cost.run_usd != shipped_plan.options[0].run_usd
-    option = replace(committed, lines=cost.lines, run_usd=cost.run_usd, horizon_usd=cost.horizon_usd)
+    option = replace(
+        committed, lines=cost.lines, run_usd=cost.run_cash_usd, run_share_usd=cost.run_share_usd,
+        horizon_usd=cost.horizon_usd,
+    )  # fmt: skip
     return replace(plan, options=(option, *plan.options[1:]))
 
 
@@ -338,9 +341,13 @@ def again(counted: Ledger, **changes: object) -> tuple[CandidateCost, ...]:
 def agree(book: Workbook, costs: Sequence[CandidateCost]) -> None:
     """Check every figure of the summary to the cent, and the totals of the cash sheets."""
     for row, cost in enumerate(costs, start=5):
-        shown = [book["Summary"].cell(row, at).value for at in range(5, 10)]
-        wanted = [cost.run_usd, cost.horizon_usd, cost.npv_usd, cost.capex_usd, cost.usd_per_gpu_hour]
-        assert shown == pytest.approx(wanted, abs=CENT), cost.key
+        wanted = [
+            cost.run_cash_usd, cost.run_share_usd, cost.horizon_usd, cost.npv_usd, cost.capex_usd,
+            cost.usd_per_gpu_hour,
+        ]  # fmt: skip
+        for at, engine in enumerate(wanted, start=5):
+            shown = book["Summary"].cell(row, at).value
+            assert shown == ("–" if engine is None else pytest.approx(engine, abs=CENT)), (cost.key, at)
         assert sum(column(book, cost.key, "total")) == pytest.approx(cost.horizon_usd, abs=CENT)
         assert sum(column(book, cost.key, "present value")) == pytest.approx(cost.npv_usd, abs=CENT)
 
@@ -360,8 +367,11 @@ def test_libreoffice_finds_the_engines_figures(
     found = calculated("shipped")
     costs = counted.costs()
     for option, cost in zip(shipped_plan.options, costs, strict=True):
-        assert (option.run_usd, option.horizon_usd, option.capex_usd) == pytest.approx(
-            (cost.run_usd, cost.horizon_usd, cost.capex_usd), rel=1e-12
+        assert (option.run_usd is None, option.run_share_usd is None) == (cost.shared, not cost.shared)
+        engine = cost.run_share_usd if cost.shared else cost.run_cash_usd
+        shown = option.run_share_usd if cost.shared else option.run_usd
+        assert (shown, option.horizon_usd, option.capex_usd) == pytest.approx(
+            (engine, cost.horizon_usd, cost.capex_usd), rel=1e-12
         )
     agree(found, costs)
     cached = openpyxl.load_workbook(io.BytesIO(files["shipped"]), data_only=True)
@@ -484,7 +494,7 @@ def test_a_shorter_horizon_and_one_that_is_too_long(
     """Two thirds of the months give the engine's figures, a part of a month too; more months than rows give none."""
     agree(calculated("shorter"), again(counted, horizon_months=two_thirds(shipped_plan)))
     longer = calculated("longer")
-    assert [longer["Summary"].cell(5, at).value for at in (5, 6, 7)] == ["unknown"] * 3
+    assert [longer["Summary"].cell(5, at).value for at in (5, 7, 8)] == ["unknown"] * 3
     assert longer["Options"]["I5"].value == "unknown"
 
 
