@@ -160,7 +160,9 @@ def option_of(plan: Plan, cost: CandidateCost) -> Option | None:
     option = plan.option(cost.target)
     if option is None or cost.mixed:
         return None
-    return option if cost.key in (option.target, f"{option.target}/{option.term}") else None
+    # A commitment of the comparison is sized for the horizon: under one term it may be another cluster.
+    same = cost.key in (option.target, f"{option.target}/{option.term}") and cost.nodes == option.nodes
+    return option if same else None
 
 
 def bill_label(work: Workbook, cost: CandidateCost) -> str:

@@ -120,7 +120,7 @@ class ControlPlane(pulumi.ComponentResource):
             ),
         )
         named = self.cluster.control_plane_endpoints_config.apply(
-            lambda found: (found.dns_endpoint_config and found.dns_endpoint_config.endpoint) or ""
+            lambda found: (found.dns_endpoint_config.endpoint or "") if found.dns_endpoint_config else ""
         )
         self.endpoint: pulumi.Output[str] = named if args.dns_endpoint else self.cluster.endpoint
         self._dns_endpoint = args.dns_endpoint
