@@ -12,6 +12,7 @@ _FROM: dict[str, tuple[str, ...]] = {
     "partition": ("cluster", "partition"),
     "tags": ("cluster", "tags"),
     "jobEnvironment": ("cluster", "jobs"),
+    "users": ("cluster", "users"),
     "timeToLiveHours": ("cluster", "time_to_live"),
     "stopWhenIdleMinutes": ("cluster", "stop_when_idle"),
     "region": ("targets", "{target}", "region"),

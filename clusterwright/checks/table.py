@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from clusterwright.checks import (
+    accounts,
     addresses,
     capacity,
     frame,
@@ -139,6 +140,7 @@ CHECKS = (
         api_server.api_server,
     ),
     _offline(42, "nodes do their part", "put it back", node_scripts.nodes_do_their_part),
+    _offline(43, "somebody can submit", "name users: README.md, Users", accounts.somebody_can_submit),
     _online(101, "the provider takes the login", "log in as for the provider's own command line"),
     _online(102, "the quota suffices", "ask for more, days before"),
     _online(103, "the provider offers the type in the zone", "take a zone that has it"),

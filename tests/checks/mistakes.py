@@ -569,6 +569,17 @@ MISTAKES = (
         "protectData",
         "protectData",
     ),
+    Mistake("aws", "no users", set_to("cluster", "users", []), "PRE043", "WARN", "the list of users is empty", "users"),
+    Mistake("gcp", "users left out", without("cluster", "users"), "PRE043", "WARN", "nobody but root", ""),
+    Mistake(
+        "azure",
+        "nobody with a key",
+        set_to("cluster", "users", [{"name": "alice", "uid": 20001, "ssh_keys": []}]),
+        "PRE043",
+        "WARN",
+        "none of the 1 users has an SSH public key",
+        "users",
+    ),
 )
 
 FILE_MISTAKES = (

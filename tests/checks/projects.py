@@ -111,7 +111,11 @@ def configuration(cloud: str) -> Config:
             "budgetUsdPerMonth": 50_000_000,
             "alertEmail": "ml@example.com",
         },
-        "cluster": {**shared, "foundationStack": f"organization/{cloud}-gpu-foundation/{STACK}"},
+        "cluster": {
+            **shared,
+            "foundationStack": f"organization/{cloud}-gpu-foundation/{STACK}",
+            "users": [{"name": "alice", "uid": 20001, "ssh_keys": ["ssh-ed25519 AAAA alice@example.com"]}],
+        },
         "nodes": {
             **shared,
             "foundationStack": f"organization/{cloud}-gpu-foundation/{STACK}",
@@ -159,7 +163,7 @@ def files(cloud: str, config: Config | None = None, *, more: Mapping[str, str | 
 
 
 def _kind(value: object) -> str:
-    return {dict: "object", int: "integer", bool: "boolean"}.get(type(value), "string")
+    return {dict: "object", list: "array", int: "integer", bool: "boolean"}.get(type(value), "string")
 
 
 def _yaml(value: object) -> str:

@@ -78,6 +78,17 @@ def test_encrypted_values_are_no_plain_secrets() -> None:
     assert [result.outcome.status for result in found("aws", config)["PRE006"]] == ["PASS"]
 
 
+def test_only_slurm_needs_users() -> None:
+    """With Kubernetes people come in by the cloud's own identities; a project of before the list has none to fill."""
+    config = configuration("aws")
+    config["cluster"]["users"] = []
+    assert "PRE043" not in found("aws", config, more={"gpu_cluster/kubernetes/__init__.py": ""})
+    plain = files("aws")["cluster/Pulumi.yaml"].replace("  users:\n", "  someone:\n")
+    assert "PRE043" not in found("aws", more={"cluster/Pulumi.yaml": plain})
+    (result,) = found("aws", only="PRE043")["PRE043"]
+    assert (result.outcome.status, result.outcome.message) == ("PASS", "alice may log in and submit")
+
+
 def test_the_quota_to_ask_for() -> None:
     """48 × p5.48xlarge are 48 × 192 vCPUs of the P bucket; TCPXO nodes are GPUs of their family and nine networks."""
     config = configuration("aws")
