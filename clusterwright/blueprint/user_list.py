@@ -47,6 +47,14 @@ KEY_TYPES = (
 _KEY = re.compile(r"(?P<type>[a-z0-9@.-]+) (?P<body>[A-Za-z0-9+/]+={0,2})(?: [!-~][ -~]{0,199})?")
 #: Bytes of an Ed25519 key (RFC 8032).
 _ED25519_BYTES = 32
+#: Account in a cloud's directory by the field that names it: what it looks like, and what that is called.
+CLOUD_ACCOUNTS = {
+    "google_account": (r"[^@\s,:]+@[^@\s,:]+\.[^@\s,:]+", "an e-mail address, that of the account at Google"),
+    "entra_object_id": (
+        r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+        "an object id of Entra: `az ad user show --id ADDRESS --query id`",
+    ),
+}
 #: Every cloud's store takes as much in one object: Azure Key Vault 25 kB, Google Secret Manager 64 KiB, AWS Secrets
 #: Manager 65,536 bytes.
 MOST_BYTES = 24_000
@@ -68,6 +76,8 @@ class User:
         groups: names of further groups.
         ssh_keys: public keys, one line each as in a `.pub` file.
         administrator: whether the user may become root on controller and login machine.
+        google_account, entra_object_id: account in the directory of Google Cloud and Azure, which asks who comes
+            through its tunnel to the login machine; None where others give that right, or nobody does.
     """
 
     name: str
@@ -75,6 +85,8 @@ class User:
     groups: tuple[str, ...] = ()
     ssh_keys: tuple[str, ...] = ()
     administrator: bool = False
+    google_account: str | None = None
+    entra_object_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +107,8 @@ def faults(users: Sequence[User], groups: Sequence[Group]) -> list[Fault]:
     """Return everything that a machine or a cloud would refuse or misunderstand, in the order of the list.
 
     `USR001`: a name that Linux or Slurm does not take; `USR002`: a reserved name; `USR003`: a number that is taken;
-    `USR004`: a name or number twice; `USR005`: an unknown group; `USR006`: no SSH public key; `USR007`: too many.
+    `USR004`: a name or number twice; `USR005`: an unknown group; `USR006`: no SSH public key; `USR007`: too many;
+    `USR009`: no account of a cloud.
     """
     found: list[Fault] = []
     named: dict[str, str] = {}
@@ -115,6 +128,7 @@ def faults(users: Sequence[User], groups: Sequence[Group]) -> list[Fault]:
     known = {group.name for group in groups}
     for place, user in enumerate(users):
         found += _membership_faults(place, user, known)
+        found += _account_faults(place, user)
         for index, key in enumerate(user.ssh_keys):
             problem = key_problem(key)
             if problem:
@@ -242,6 +256,18 @@ def _membership_faults(place: int, user: User, known: set[str]) -> Iterator[Faul
             )
         elif group in user.groups[:index]:
             yield Fault(id="USR004", path=path, message=f"{group} is named twice", help="name it once")
+
+
+def _account_faults(place: int, user: User) -> Iterator[Fault]:
+    for field, (pattern, meaning) in CLOUD_ACCOUNTS.items():
+        account = getattr(user, field)
+        if account is not None and re.fullmatch(pattern, account) is None:
+            yield Fault(
+                id="USR009",
+                path=("users", place, field),
+                message=f"{_shown(account)} is not {meaning}",
+                help=f"correct it, or leave {field} out",
+            )
 
 
 def _shown(value: str) -> str:

@@ -29,6 +29,12 @@ class UserSection(Section):
         description="public keys, each the line of a .pub file; [] for a user who does not log in"
     )
     administrator: bool = Field(False, description="may become root on controller and login machine")
+    google_account: str | None = Field(
+        None, description="e-mail address at Google, who may then use the tunnel to the login machine of Google Cloud"
+    )
+    entra_object_id: str | None = Field(
+        None, description="object id in Entra, who may then use Bastion to the login machine on Azure"
+    )
 
 
 class GroupSection(Section):
@@ -48,6 +54,8 @@ def list_of(users: list[UserSection], groups: list[GroupSection]) -> tuple[list[
                 groups=tuple(user.groups),
                 ssh_keys=tuple(user.ssh_keys),
                 administrator=user.administrator,
+                google_account=user.google_account,
+                entra_object_id=user.entra_object_id,
             )
             for user in users
         ],

@@ -204,7 +204,8 @@ def test_a_blueprint_says_where_the_mistake_is(tmp_path: Path) -> None:
         "  - name: bob\n"
         "    uid: 64030\n"
         "    groups: [students]\n"
-        "    ssh_keys: [not-a-key]\n",
+        "    ssh_keys: [not-a-key]\n"
+        "    google_account: bob\n",
     )
     for expected in (
         "error[USR002]: docker is an account or group of the system",
@@ -214,9 +215,11 @@ def test_a_blueprint_says_where_the_mistake_is(tmp_path: Path) -> None:
         "blueprint.yaml:10:10",
         "error[USR005]: there is no group 'students'",
         "error[USR006]: not one line of a public key: 'not-a-key'",
+        "error[USR009]: 'bob' is not an e-mail address, that of the account at Google",
+        "blueprint.yaml:13:21",
     ):
         assert expected in said
-    assert said.count("help:") == 5
+    assert said.count("help:") == 6
 
 
 def test_a_directory_is_refused_everywhere(tmp_path: Path) -> None:

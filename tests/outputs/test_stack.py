@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from clusterwright import assets
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.user_list import User
 from clusterwright.catalog.load import load
 from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.errors import InputError
@@ -254,6 +255,18 @@ def test_labels_of_google_are_lower_case() -> None:
             "owner": "me-example-com",
         }
         assert amazon[layer][f"aws-gpu-{layer}:tags"] == {"workload": "small", **dict(tags)}
+
+
+@pytest.mark.parametrize(("cloud", "field"), [("aws", None), ("azure", "entra_object_id"), ("gcp", "google_account")])
+def test_users_have_the_account_of_their_cloud(cloud: str, field: str | None) -> None:
+    """Each project gets the account that its own cloud asks for, and not those of the others."""
+    accounts = {"google_account": "alice@example.com", "entra_object_id": "11111111-2222-3333-4444-555555555555"}
+    plan = plan_for(cloud, "slurm", INSTANCES[cloud][1])
+    both = (User(name="alice", uid=20001, **accounts), User(name="bob", uid=20002))
+    listed = replace(plan, cluster=replace(plan.cluster, users=both))
+    alice, bob = configuration(listed, listed.options[0], load())["cluster"][f"{cloud}-gpu-cluster:users"]
+    assert {key: alice[key] for key in alice if key in accounts} == ({field: accounts[field]} if field else {})
+    assert not set(bob) & set(accounts)
 
 
 def test_own_image_is_asked_for_where_google_has_none() -> None:

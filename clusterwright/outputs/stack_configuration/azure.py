@@ -102,7 +102,11 @@ def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, A
 
 
 def _slurm(plan: Plan, _option: Option) -> dict[str, Any]:
-    return {"controllerInstanceType": controller_of("azure"), "partition": plan.cluster.partition, **users(plan)}
+    return {
+        "controllerInstanceType": controller_of("azure"),
+        "partition": plan.cluster.partition,
+        **users(plan, "entra_object_id"),
+    }
 
 
 def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
         "partition": plan.cluster.partition,
         "sharedPath": _SHARED_PATH,
         "controllerInstanceType": controller_of("gcp"),
-        **users(plan),
+        **users(plan, "google_account"),
     }
 
 

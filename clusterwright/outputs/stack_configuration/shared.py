@@ -74,8 +74,13 @@ def job_environment(plan: Plan) -> dict[str, Any]:
     return {"kind": jobs.environment} | {key: value for key, value in named.items() if value}
 
 
-def users(plan: Plan) -> dict[str, Any]:
-    """Return users and groups of the cluster layer with Slurm, as `gpu_cluster/users.py` of a project reads them."""
+def users(plan: Plan, account: str | None = None) -> dict[str, Any]:
+    """Return users and groups of the cluster layer with Slurm, as `gpu_cluster/users.py` of a project reads them.
+
+    Args:
+        plan: with the users.
+        account: the field of a user that names the account in this cloud's directory.
+    """
     return {
         "users": [
             {
@@ -84,6 +89,7 @@ def users(plan: Plan) -> dict[str, Any]:
                 "groups": list(user.groups),
                 "ssh_keys": [key.strip() for key in user.ssh_keys],
                 "administrator": user.administrator,
+                **({account: getattr(user, account)} if account and getattr(user, account) else {}),
             }
             for user in plan.cluster.users
         ],

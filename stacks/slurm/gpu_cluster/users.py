@@ -1,17 +1,17 @@
 """Settings `users` and `groups`: who works on the cluster, the same on every machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 import pulumi
 
 from gpu_cluster.config_values import Values
-from gpu_cluster.user_list import NAME, Group, User, faults, list_text
+from gpu_cluster.user_list import CLOUD_ACCOUNTS, NAME, Group, User, faults, list_text
 
 OBJECT_KEYS = ("users", "groups")
 _MOST_ID = 4_294_967_295
-_FIELDS = {"users": ("name", "uid", "groups", "ssh_keys", "administrator"), "groups": ("name", "gid")}
+_FIELDS = {"users": ("name", "uid", "groups", "ssh_keys", "administrator", *CLOUD_ACCOUNTS), "groups": ("name", "gid")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,10 +21,13 @@ class Users:
     Attributes:
         text: as the machines read it; it holds no secret.
         count: of users.
+        google_accounts, entra_object_ids: of the users that have one; each once, for one person may have two names.
     """
 
     text: str
     count: int
+    google_accounts: tuple[str, ...]
+    entra_object_ids: tuple[str, ...]
 
     def mention_if_empty(self) -> None:
         """Say in the log of `preview` and `up` that nobody could submit a job."""
@@ -46,6 +49,8 @@ def read_users(values: Values) -> Users:
             groups=one.texts("groups", NAME, "names of groups"),
             ssh_keys=one.texts("ssh_keys", meaning="public keys, each the line of a .pub file"),
             administrator=one.flag("administrator", default=False),
+            google_account=one.optional_text("google_account"),
+            entra_object_id=one.optional_text("entra_object_id"),
         )
         for one in _entries(values, "users")
     ]
@@ -55,7 +60,17 @@ def read_users(values: Values) -> Users:
             section, *rest = fault.path
             place = str(section) + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest)
             values.fail(place, f"{fault.message} ({fault.id}); {fault.help}")
-    return Users(text=list_text(users, groups), count=len(users))
+    return Users(
+        text=list_text(users, groups),
+        count=len(users),
+        google_accounts=_each_once(user.google_account for user in users),
+        entra_object_ids=_each_once(user.entra_object_id for user in users),
+    )
+
+
+def _each_once(accounts: Iterable[str | None]) -> tuple[str, ...]:
+    """Return accounts in the order of the list; directories do not tell capital letters from small ones."""
+    return tuple(dict.fromkeys(account.lower() for account in accounts if account))
 
 
 def _entries(values: Values, key: str) -> list[Values]:

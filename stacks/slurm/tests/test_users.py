@@ -28,6 +28,18 @@ def test_the_list_is_written_as_the_machines_read_it() -> None:
     assert users.count == 2
 
 
+def test_accounts_of_the_clouds_stay_off_the_machines() -> None:
+    """Each account counts once, however it is written; the machines' list is the same with and without it."""
+    again = {**ALICE, "name": "alice2", "uid": 20002}
+    accounts = ({"google_account": "Alice@example.com"}, {"google_account": "alice@example.com"})
+    users = read_users(
+        Values(values={"users": [ALICE | accounts[0], again | accounts[1]], "groups": [RESEARCH]}),
+    )
+    assert users.google_accounts == ("alice@example.com",)
+    assert users.entra_object_ids == ()
+    assert users.text == read_users(Values(values={"users": [ALICE, again], "groups": [RESEARCH]})).text
+
+
 @pytest.mark.parametrize("configured", [{}, {"users": [], "groups": []}])
 def test_no_users_are_an_empty_list(configured: dict[str, object]) -> None:
     """A cluster without users is made; its list is a line, since stores of secrets take no empty text."""
@@ -48,6 +60,12 @@ def test_no_users_are_an_empty_list(configured: dict[str, object]) -> None:
         ({"groups": ["other"]}, "users[0].groups[0]: there is no group 'other' (USR005); add it to groups"),
         ({"ssh_keys": ["ssh-ed25519 AAAA"]}, "users[0].ssh_keys[0]: the key"),
         ({"ssh_key": KEY}, "users[0].ssh_key: unknown key; did you mean 'ssh_keys'?"),
+        ({"google_account": "alice"}, "users[0].google_account: 'alice' is not an e-mail address"),
+        (
+            {"google_account": "user:alice@example.com"},
+            "users[0].google_account: 'user:alice@example.com' is not an e-",
+        ),
+        ({"entra_object_id": "alice@example.com"}, "users[0].entra_object_id: 'alice@example.com' is not an object id"),
         ({"administrator": "perhaps"}, "users[0].administrator: needs true or false"),
     ],
 )

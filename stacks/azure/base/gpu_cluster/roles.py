@@ -32,13 +32,14 @@ def grant(
     scope: pulumi.Input[str],
     subscription_id: str,
     parent: pulumi.Resource,
+    principal_type: authorization.PrincipalType = authorization.PrincipalType.SERVICE_PRINCIPAL,
 ) -> authorization.RoleAssignment:
-    """Give a service principal one built-in role on one resource."""
+    """Give an identity, or a person, one built-in role on one resource."""
     return authorization.RoleAssignment(
         name,
         principal_id=principal_id,
         # Said explicitly, so that Azure does not look up an identity that has not reached its directory yet.
-        principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL,
+        principal_type=principal_type,
         role_definition_id=f"/subscriptions/{subscription_id}/providers/Microsoft.Authorization/roleDefinitions/{role.value}",
         scope=scope,
         opts=pulumi.ResourceOptions(parent=parent),

@@ -13,6 +13,7 @@ from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
 from gpu_cluster.settings_cluster import load_settings
 from gpu_cluster.slurm.accounting import DATABASE_USER, Accounting, AccountingArgs
 from gpu_cluster.slurm.data_identity import DataIdentity, DataIdentityArgs
+from gpu_cluster.slurm.login_readers import LoginReaders, LoginReadersArgs
 from gpu_cluster.slurm.machine import Machine, MachineArgs
 from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
 from gpu_cluster.slurm.user_store import UserStore, UserStoreArgs
@@ -147,6 +148,18 @@ login = Machine(
         custom_data=boot_data("login", foundation.login_identity_client_id),
         # After the controller, whose fixed address it could take otherwise.
         after=[controller, data.granted],
+    ),
+    in_azure,
+)
+LoginReaders(
+    name,
+    LoginReadersArgs(
+        object_ids=settings.users.entra_object_ids,
+        subscription_id=client.subscription_id,
+        machine_id=login.machine_id,
+        interface_id=login.interface_id,
+        bastion_name=foundation.bastion_name,
+        bastion_group_name=foundation.network_resource_group_name,
     ),
     in_azure,
 )

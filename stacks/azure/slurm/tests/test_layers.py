@@ -387,6 +387,30 @@ def test_login_machine(run: Run) -> None:
     assert address["privateIPAllocationMethod"] == "Dynamic"
 
 
+PERSON = "11111111-2222-3333-4444-555555555555"
+LISTED = [
+    {"name": "alice", "uid": 20001, "ssh_keys": [], "entra_object_id": PERSON},
+    {"name": "bob", "uid": 20002, "ssh_keys": []},
+]
+
+
+@pytest.mark.parametrize("with_bastion", [True, False])
+def test_users_see_what_bastion_asks_for(run: Run, *, with_bastion: bool) -> None:
+    """Whose object id is listed reads login machine, interface and Bastion, and nothing else; nobody else anything."""
+    program = run("foundation", "cluster", users=LISTED, groups=[], bastionEnabled=with_bastion)
+    grants = [one for one in program.of("RoleAssignment") if one.inputs["principalType"] == "User"]
+    assert {one.inputs["principalId"] for one in grants} == {PERSON}
+    assert {one.inputs["roleDefinitionId"].rpartition("/")[2] for one in grants} == {
+        "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+    }
+    login = program.one("VirtualMachine", "login")
+    ends = {"/".join(one.inputs["scope"].split("/")[-2:]) for one in grants}
+    expected = {f"VirtualMachine/{login.name}", f"NetworkInterface/{login.name}"}
+    assert ends == expected | ({"bastionHosts/gpt3-bastion"} if with_bastion else set())
+    assert len(grants) == len(ends)
+    assert all("gpt3-controller" not in one.inputs["scope"] for one in grants)
+
+
 # --- accounting database
 
 

@@ -34,7 +34,12 @@ class HeadMachine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterSettings:
-    """Everything that the cluster layer's components need to know."""
+    """Everything that the cluster layer's components need to know.
+
+    Attributes:
+        tunnel_members: IAM members who reach the login machine's SSH besides operators: those that are named, else the
+            accounts at Google of the list of users.
+    """
 
     place: Place
     foundation_stack: str
@@ -64,6 +69,9 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
     image = values.text("controllerImage", default="ubuntu-os-cloud/ubuntu-2404-lts-amd64")
     disk_gb = values.whole("controllerBootDiskGb", 50, MAX_DISK_GB, default=100)
     with_database = values.flag("accountingDatabase", default=True)
+    operators = values.texts("operators", MEMBER, "an IAM member like group:hpc@example.com")
+    listed = users.read_users(values)
+    tunnel_members = values.texts("tunnelMembers", MEMBER, "an IAM member like group:hpc@example.com")
     tier = values.text("databaseTier", DATABASE_TIER, "a Cloud SQL tier", default="db-custom-2-7680")
     if with_database:
         _check_password(values)
@@ -83,9 +91,14 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
             instance_type=_machine(values, "loginInstanceType", "n2-standard-8"), image=image, boot_disk_gb=disk_gb
         ),
         database_tier=tier if with_database else None,
-        operators=values.texts("operators", MEMBER, "an IAM member like group:hpc@example.com"),
-        tunnel_members=values.texts("tunnelMembers", MEMBER, "an IAM member like group:hpc@example.com"),
-        users=users.read_users(values),
+        operators=operators,
+        # One right cannot be given to one member twice: whoever took one of the two away would take both.
+        tunnel_members=tuple(
+            member
+            for member in dict.fromkeys(tunnel_members or (f"user:{one}" for one in listed.google_accounts))
+            if member not in operators
+        ),
+        users=listed,
         grant_key_use=values.flag("grantKeyUse", default=True),
         protect_data=values.flag("protectData", default=True),
     )

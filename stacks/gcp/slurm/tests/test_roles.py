@@ -85,6 +85,35 @@ def test_operators_log_in_to_the_head_machines_only(project: Path, machine: str)
     assert len([one for one in recording.resources if one.inputs.get("member") == operator]) == 6
 
 
+@pytest.mark.parametrize(
+    ("changes", "members"),
+    [
+        ({}, {"user:alice@example.com", "user:bob@example.com"}),
+        ({"tunnelMembers": ["group:research@example.com"]}, {"group:research@example.com"}),
+        ({"operators": ["user:bob@example.com"]}, {"user:alice@example.com"}),
+    ],
+)
+def test_users_reach_ssh_of_the_login_machine_only(
+    project: Path, changes: dict[str, list[str]], members: set[str]
+) -> None:
+    """Accounts of the list, or the members that are named, get the tunnel to one machine; an operator has it already."""
+    accounts = {"alice": "alice@example.com", "bob": "bob@example.com", "carol": None}
+    listed = [
+        {"name": name, "uid": uid, "ssh_keys": [], **({"google_account": account} if account else {})}
+        for uid, (name, account) in enumerate(accounts.items(), start=20001)
+    ]
+    recording = scenario(project, **{"users": listed, "groups": [], "tunnelMembers": [], "operators": [], **changes})
+    tunnels = recording.of("gcp:iap/tunnelInstanceIAMMember:TunnelInstanceIAMMember")
+    operators = set(changes.get("operators", ()))
+    users = [one for one in tunnels if one.inputs["member"] not in operators]
+    assert {one.inputs["member"] for one in users} == members
+    assert {one.inputs["instance"] for one in users} == {"gpt3-login"}
+    assert len(users) == len(members)
+    assert all(one.inputs["role"] == "roles/iap.tunnelResourceAccessor" for one in tunnels)
+    rights = [one for one in recording.resources if one.inputs.get("member") in members]
+    assert len(rights) == len(members)
+
+
 def test_services_stay_on_when_the_cluster_goes(project: Path) -> None:
     """The project's services are switched on, and never off, since others may use them."""
     services = scenario(project).of("gcp:projects/service:Service")

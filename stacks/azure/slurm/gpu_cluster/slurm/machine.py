@@ -41,6 +41,7 @@ class Machine(pulumi.ComponentResource):
 
     machine_id: pulumi.Output[str]
     machine_name: pulumi.Output[str]
+    interface_id: pulumi.Output[str]
 
     def __init__(self, name: str, args: MachineArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:azure:Machine", name, {}, opts)
@@ -115,4 +116,5 @@ class Machine(pulumi.ComponentResource):
         )
         self.machine_id = machine.id
         self.machine_name = machine.name
+        self.interface_id = interface.id
         self.register_outputs({"machine_id": self.machine_id})

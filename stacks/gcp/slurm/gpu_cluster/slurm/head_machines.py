@@ -111,8 +111,9 @@ class Head(pulumi.ComponentResource):
         )
         for number, member in enumerate(args.administrators, start=1):
             self._let_log_in(f"{args.cluster_name}-{args.role}-operator-{number}", member, args)
-        for number, member in enumerate(args.tunnel_members, start=1):
-            self._let_through(f"{args.cluster_name}-{args.role}-user-{number}", member, args)
+        # By address and not by number: whoever leaves the list changes nobody else's right.
+        for member in args.tunnel_members:
+            self._let_through(f"{args.cluster_name}-{args.role}-{member.partition(':')[2]}", member, args)
         self.register_outputs({"instance": self.instance.name})
 
     def _let_through(self, name: str, member: str, args: HeadMachineArgs) -> None:
