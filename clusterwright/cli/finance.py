@@ -18,7 +18,7 @@ from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, small_money_alike, told_lines
 from clusterwright.plan.owning_words import owning_text, several_owned
-from clusterwright.plan.ranking_text import NONE, NOT_RANKED, RANKED
+from clusterwright.plan.ranking_text import NONE, RANKED, paper_title
 from clusterwright.plan.record import Plan
 from clusterwright.plan.report_currency import told_as_asked, with_currency
 from clusterwright.plan.returns import Return
@@ -121,7 +121,7 @@ def _text(plan: Plan, found: Finances) -> str:
         ),
         f"  {work_text(plan)}",
         "",
-        *(line for ranked in (True, False) for line in (_options(found, months, ranked=ranked), "") if line or ranked),
+        *(line for ranked in (True, False) for line in (_options(plan, found, ranked=ranked), "") if line or ranked),
         _work(found),
         "",
         *carbon_lines(found.carbon),
@@ -145,12 +145,12 @@ def _text(plan: Plan, found: Finances) -> str:
     return "\n".join(lines)
 
 
-def _options(found: Finances, months: str, *, ranked: bool) -> str:
+def _options(plan: Plan, found: Finances, *, ranked: bool) -> str:
     """Return a table of the ways that are ranked, or of those that are not; empty where there is none."""
     drawn = {entry.key: entry for entry in found.drawn}
     columns = [
-        (months, ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""), ("dearest tenth", ""), ("cheapest in", ""),
-        ("regret", ""),
+        (f"{plan.economics.horizon_months:g} months", ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""),
+        ("dearest tenth", ""), ("cheapest in", ""), ("regret", ""),
     ]  # fmt: skip
     rows = [
         [
@@ -167,7 +167,7 @@ def _options(found: Finances, months: str, *, ranked: bool) -> str:
         for cost in found.costs
         if cost.competes is ranked
     ]
-    return table([(RANKED if ranked else NOT_RANKED, "left"), *columns], rows) if rows else ""
+    return table([(RANKED if ranked else paper_title(plan), "left"), *columns], rows) if rows else ""
 
 
 def _notes(found: Finances) -> list[str]:

@@ -11,11 +11,11 @@ from clusterwright.plan.finances import Finances
 from clusterwright.plan.money import money, told, told_code
 from clusterwright.plan.ranking_text import (
     NONE,
-    NOT_RANKED,
     RANKED,
     RULE,
     answers_text,
     cash_text,
+    paper_title,
     paper_ways,
     share_text,
 )
@@ -48,9 +48,9 @@ def ranking_lines(plan: Plan, found: Finances) -> list[str]:
     """Return every way over all targets, hardware, terms, contracts and mixes, and apart those that are not ranked."""
     if not plan.ranking:
         return []
-    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(found)]
+    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(found)] if plan.ranked else []
     if paper_ways(plan):
-        lines += ["", _table(_paper_titles(plan), _paper_rows(plan)), *_left_out(plan)]
+        lines += [*([""] if lines else []), _table(_paper_titles(plan), _paper_rows(plan)), *_left_out(plan)]
     return lines
 
 
@@ -97,7 +97,7 @@ def _rows(plan: Plan, found: Finances) -> list[list[str]]:
 
 
 def _paper_titles(plan: Plan) -> tuple[str, ...]:
-    return (*_titles(plan, NOT_RANKED)[:-2], "why")
+    return (*_titles(plan, paper_title(plan))[:-2], "why")
 
 
 def _paper_rows(plan: Plan) -> list[list[str]]:

@@ -13,8 +13,6 @@ from clusterwright.plan.explained import Explanation
 from clusterwright.plan.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.ranking_text import (
     NONE,
-    NONE_RANKED,
-    NOT_RANKED,
     RANKED,
     answers_text,
     cash_band_text,
@@ -22,6 +20,7 @@ from clusterwright.plan.ranking_text import (
     comparable,
     days_of,
     main_ways,
+    paper_title,
     paper_ways,
     purchase_text,
     reason_lines,
@@ -190,7 +189,7 @@ def _comparison(plan: Plan) -> str:
     ways = main_ways(plan)
     if not ways:
         # Without an answer the sizes still stand.
-        columns[0], ways = Column(NONE_RANKED, "left"), paper_ways(plan)
+        columns[0], ways = Column(paper_title(plan), "left"), paper_ways(plan)
     return table(columns, (_row(plan, way) for way in ways))
 
 
@@ -216,8 +215,7 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
 
 def _not_ranked(plan: Plan) -> list[str]:
     ways = paper_ways(plan)
-    title = NOT_RANKED if plan.ranked else NONE_RANKED
-    return [f"  {bold(title)}", *_block("", *reason_lines(ways)), ""] if ways else []
+    return [f"  {bold(paper_title(plan))}", *_block("", *reason_lines(ways)), ""] if ways else []
 
 
 def _breakevens(plan: Plan) -> list[str]:

@@ -6,12 +6,12 @@ from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import bill_money, money, money_band, told_unit, told_value
 from clusterwright.plan.ranking_text import (
-    NOT_RANKED,
     RANKED,
     RULE,
     answers_text,
     cash_band_text,
     main_ways,
+    paper_title,
     paper_ways,
     purchase_text,
     reason_lines,
@@ -60,7 +60,7 @@ def comparison_markdown(plan: Plan) -> str:
         f"{capital(band_text(plan))}.",
         *_breakevens(plan),
         *_section("Basis", [cell(capital(line)) for line in basis_lines(plan)]),
-        *_section(NOT_RANKED, [cell(line) for line in reason_lines(paper_ways(plan))]),
+        *_section(paper_title(plan), [cell(line) for line in reason_lines(paper_ways(plan))]),
         *_section("Assumptions that matter", _assumptions(plan)),
         *_section("To mind", _caveats(plan)),
     ]

@@ -8,7 +8,7 @@ from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
-from clusterwright.plan.ranking_text import NONE, NOT_RANKED, cash_text, paper_ways, share_text
+from clusterwright.plan.ranking_text import NONE, cash_text, paper_title, paper_ways, share_text
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import capital, term_text
@@ -86,7 +86,7 @@ def paper_table(plan: Plan) -> Table:
     ways = paper_ways(plan)
     return by_column(
         {
-            NOT_RANKED: [capital(term_text(way.key)) for way in ways],
+            paper_title(plan): [capital(term_text(way.key)) for way in ways],
             "This run": _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
             "Share of a run": _dashed(
                 money_alike(way.run_share_usd for way in ways), [share_text(way) for way in ways]

@@ -20,7 +20,7 @@ from clusterwright.plan.finances import Finances
 from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.money import money, told_lines
 from clusterwright.plan.owning_words import owning_text
-from clusterwright.plan.ranking_text import RULE
+from clusterwright.plan.ranking_text import RULE, paper_title
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
 from clusterwright.plan.work import work_text
@@ -76,6 +76,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "comparison": report_tables.comparison(plan, sources),
         "rule": rule,
         "unknown": _unknown(plan),
+        "beside_title": paper_title(plan),
         "beside": ranking.paper_table(plan),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
         "ranking": ranking.ranking_table(found),

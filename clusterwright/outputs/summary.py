@@ -5,13 +5,13 @@ from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.money import money_band, told, told_code, told_lines
 from clusterwright.plan.ranking_text import (
-    NOT_RANKED,
     RANKED,
     RULE,
     answers_text,
     cash_text,
     days_of,
     main_ways,
+    paper_title,
     paper_ways,
     purchase_text,
     reason_lines,
@@ -63,8 +63,7 @@ def _comparison(plan: Plan) -> list[str]:
     )
     paper = [cell(line) for line in reason_lines(paper_ways(plan))]
     if paper:
-        # Where there is no answer, nothing is cheaper than it.
-        lines += ["", f"{NOT_RANKED if ways else 'Not ranked'}:", "", *(f"- {line}" for line in paper)]
+        lines += ["", f"{paper_title(plan)}:", "", *(f"- {line}" for line in paper)]
     return [*lines, *_asked(plan), *map(cell, told_lines())]
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from clusterwright.plan.basis import DOCUMENTED, Basis
 from clusterwright.plan.money import money
-from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import NAME_OF_TARGET, on_target, runs_text
+from clusterwright.plan.ranking_text import main_ways
+from clusterwright.plan.record import Alternative, Plan
+from clusterwright.plan.words import runs_text, term_text
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.tco.engine import Ledger, cost
-from clusterwright.tco.records import CandidateCost, CashFlowRow
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.metered import SERVICES
+from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow, PricedLine
 from clusterwright.units import SECONDS_PER_DAY, percent
 
 #: What buyers ask for beside the cluster, by the parameters of the cash flow that count it for what is owned.
@@ -21,18 +23,15 @@ _OWNED = (
     ("support", ("support_fraction_per_year",)),
     ("border network", ("transit_usd_per_month", "cross_connect_usd_per_month")),
 )
-#: The same for what is rented, of which a plan counts none; `compare` has options with those that the blueprint gives.
-_RENTED = ("licences", "support plan", "egress and border network")
 #: Least share that whole percents show.
 _SHOWN = 0.005
 _ENDED = "out of date since"
 
 
-def with_basis(options: Sequence[Option], ledger: Ledger, *, max_age_s: float) -> tuple[Option, ...]:
-    """Return options with what their dollars rest on.
+def bases(ledger: Ledger, *, max_age_s: float) -> dict[str, Basis]:
+    """Return what the dollars of every candidate and mix rest on, by key.
 
     Args:
-        options: costed by the ledger, whose keys are the targets.
         ledger: their cash flow.
         max_age_s: age up to which a price is valid.
     """
@@ -42,27 +41,35 @@ def with_basis(options: Sequence[Option], ledger: Ledger, *, max_age_s: float) -
         utilisation=economics.utilisation / 2,
         runs=None if economics.runs is None else economics.runs / 2,
     )
-    halves = {entry.key: entry for entry in cost(ledger.candidates, half, ledger.book, scenarios=("base",))}
+    halves = {
+        entry.key: entry
+        for entry in Ledger(ledger.candidates, half, ledger.book, ledger.mixes, scenarios=("base",)).costs()
+    }
     rows: dict[str, list[CashFlowRow]] = defaultdict(list)
     for row in ledger.cash_flow_rows():
         rows[row.key].append(row)
-    return tuple(
-        replace(
-            option,
-            basis=_basis(option, rows[option.target], halves[option.target], ledger, max_age_s / SECONDS_PER_DAY),
-        )
-        for option in options
-    )
+    age = dt.timedelta(days=int(max_age_s / SECONDS_PER_DAY))
+    by_key = {candidate.key: candidate for candidate in ledger.candidates}
+    found = {}
+    for key, at_half in halves.items():
+        parts = [by_key[part] for part in ledger.work_shares.get(key, (key,))]
+        # How much of the work a share that is bought takes at another utilisation is the blueprint's to say.
+        cost = replace(at_half, horizon_usd=None, npv_usd=None, run_usd=None) if at_half.target == "hybrid" else at_half
+        found[key] = _basis(parts, rows[key], cost, ledger, age)
+    return found
 
 
 def _basis(
-    option: Option, rows: Sequence[CashFlowRow], half: CandidateCost, ledger: Ledger, max_age_days: float
+    parts: Sequence[Candidate],
+    rows: Sequence[CashFlowRow],
+    half: CandidateCost,
+    ledger: Ledger,
+    max_age: dt.timedelta,
 ) -> Basis:
-    shares = _shares(rows, ledger.economics.quotes)
-    quoted, listed, estimated = shares
+    quoted, listed, estimated = _shares(rows, ledger.economics.quotes)
     documented = None if quoted is None or listed is None else quoted + listed
-    oldest, sku = _oldest(option)
-    counted, left_out = _extras(option, ledger)
+    oldest, sku = _oldest([line for part in parts for line in ledger.lines[part.key]])
+    counted, left_out = _extras(parts, ledger)
     return Basis(
         quoted_share=quoted,
         list_share=listed,
@@ -70,13 +77,15 @@ def _basis(
         indicative=documented is None or documented < DOCUMENTED,
         oldest_price="" if oldest is None else oldest.isoformat(),
         oldest_sku=sku,
-        valid_until="" if oldest is None else (oldest + dt.timedelta(days=int(max_age_days))).isoformat(),
+        valid_until="" if oldest is None else (oldest + max_age).isoformat(),
         tax="before",
         counted=counted,
         not_counted=left_out,
         half_runs=half.runs_in_horizon,
         half_horizon_usd=half.horizon_usd,
-        half_run_usd=half.run_usd,
+        half_npv_usd=half.npv_usd,
+        half_run_usd=half.run_cash_usd,
+        half_run_share_usd=half.run_share_usd,
     )
 
 
@@ -93,37 +102,49 @@ def _shares(
     return quoted / total, listed / total, (total - quoted - listed) / total
 
 
-def _oldest(option: Option) -> tuple[dt.date | None, str]:
+def _oldest(lines: Sequence[PricedLine]) -> tuple[dt.date | None, str]:
     """Return the day on which the price seen longest ago was last seen, and its sku."""
-    seen = [(line.last_seen, line.line.sku) for line in option.lines if line.last_seen is not None]
+    seen = [(line.last_seen, line.line.sku) for line in lines if line.last_seen is not None]
     return min(seen) if seen else (None, "")
 
 
-def _extras(option: Option, ledger: Ledger) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what buyers ask for beside the cluster that is counted, and that is not."""
-    if option.it_power_w is None:
-        return (), _RENTED
+def _extras(parts: Sequence[Candidate], ledger: Ledger) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what buyers ask for beside the cluster that is counted, and that is not, for every part of a way."""
     given = {parameter.key for parameter in ledger.parameters if parameter.value}
-    counted = tuple(name for name, keys in _OWNED if not given.isdisjoint(keys))
-    return counted, tuple(name for name, _ in _OWNED if name not in counted)
+    counted: dict[str, None] = {}
+    left_out: dict[str, None] = {}
+    for part in parts:
+        items = (
+            {name: not given.isdisjoint(keys) for name, keys in _OWNED}
+            if part.owned
+            else {
+                "licences": False,
+                "support plan": part.support is not None,
+                "egress": any(charge.item == SERVICES["egress"] for charge in part.charges),
+                "border network": False,
+            }
+        )
+        for name, is_counted in items.items():
+            (counted if is_counted else left_out)[name] = None
+    return tuple(name for name in counted if name not in left_out), tuple(left_out)
 
 
 def basis_lines(plan: Plan) -> tuple[str, ...]:
-    """Return what the answer rests on, a sentence for each recommended option; none for plans that do not say it."""
-    targets = dict.fromkeys(target for target in (plan.recommended, plan.recommended_horizon) if target)
-    options = [option for target in targets if (option := plan.option(target)) is not None]
-    lines = [_line(plan, option, option.basis) for option in options if option.basis is not None]
+    """Return what the answer rests on, a sentence for each recommended way; none for plans that do not say it."""
+    keys = dict.fromkeys(key for key in (plan.recommended_key, plan.recommended_horizon_key) if key)
+    ways = [way for key in keys if (way := plan.alternative(key)) is not None]
+    lines = [_line(plan, way, way.basis) for way in ways if way.basis is not None]
     return (*lines, *_at_half(plan)) if lines else ()
 
 
-def _line(plan: Plan, option: Option, basis: Basis) -> str:
+def _line(plan: Plan, way: Alternative, basis: Basis) -> str:
     kinds = (
         ("quoted or given", basis.quoted_share),
         ("list price", basis.list_share),
         ("estimated", basis.estimated_share),
     )
     shares = ", ".join(f"{percent(share)} {name}" for name, share in kinds if share and share >= _SHOWN)
-    parts = [f"dollars {on_target(option.target)}: {shares or 'unknown'}"]
+    parts = [f"dollars of {term_text(way.key)}: {shares or 'unknown'}"]
     if basis.indicative and shares:
         parts[0] += f" (indicative: less than {percent(DOCUMENTED)} documented)"
     if basis.oldest_price:
@@ -140,14 +161,17 @@ def _line(plan: Plan, option: Option, basis: Basis) -> str:
 
 
 def _at_half(plan: Plan) -> tuple[str, ...]:
-    """Return what the work of the horizon costs at half the utilisation, the cheapest first."""
+    """Return the present value of half the work, the least first, with what a run takes of what is bought for it."""
     known = sorted(
-        (option.basis.half_horizon_usd, option.basis.half_run_usd or 0.0, option.target, option.basis.half_runs)
-        for option in plan.options
-        if option.basis is not None and option.basis.half_horizon_usd is not None and option.meets_goal
+        (way.basis.half_npv_usd, way.key, way.basis)
+        for way in main_ways(plan)
+        if way.basis is not None and way.basis.half_npv_usd is not None
     )
     if not known:
         return ()
-    costs = ", ".join(f"{NAME_OF_TARGET[target]} {money(usd)}" for usd, _, target, _ in known)
-    _, run_usd, first, runs = known[0]
-    return (f"at half the utilisation, {runs_text(runs)}: {costs}; {money(run_usd)} a run {on_target(first)}",)
+    costs = "; ".join(
+        f"{term_text(key)} {money(usd)}"
+        + ("" if basis.half_run_share_usd is None else f", {money(basis.half_run_share_usd)} a run")
+        for usd, key, basis in known
+    )
+    return (f"at half the utilisation, {runs_text(known[0][2].half_runs)}, in present value: {costs}",)

@@ -1,4 +1,4 @@
-"""What the dollars of an option rest on: the record; `answer_basis` counts it and says it."""
+"""What the dollars of a way to do the work rest on: the record; `answer_basis` counts it and says it."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ DOCUMENTED = 0.8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Basis:
-    """What the dollars of an option rest on. Shares are of the absolute USD of the horizon, from 0 to 1.
+    """What the dollars of a way rest on. Shares are of the absolute USD of the horizon, from 0 to 1.
 
     Attributes:
         quoted_share: quoted by a vendor or given in the blueprint; list_share: listed in a document;
@@ -19,8 +19,10 @@ class Basis:
         valid_until: last day on which none of the documents is older than economics.max_price_age; empty likewise.
         tax: the totals are before it.
         counted, not_counted: freight, licences, support and border network, as far as they apply.
-        half_runs: runs of the horizon at half the utilisation; half_horizon_usd, half_run_usd: their cost, None where
+        half_runs: runs of the horizon at half the utilisation; half_horizon_usd, half_npv_usd: their cost, None where
             it is unknown.
+        half_run_usd: cash of one of them; None where it is bought or committed, then half_run_share_usd: its share of
+            the horizon's cost.
     """
 
     quoted_share: float | None
@@ -36,6 +38,8 @@ class Basis:
     half_runs: float
     half_horizon_usd: float | None
     half_run_usd: float | None
+    half_npv_usd: float | None = None
+    half_run_share_usd: float | None = None
 
     @property
     def documented_share(self) -> float | None:

@@ -231,9 +231,11 @@ def option(
                 calendar_days_high=other.calendar_days_high,
                 mfu=other.mfu,
                 meets_goal=choice.meets_goal,
-                run_usd=costs[key].run_usd if (key := key_of(target, other, choice.term)) in costs else None,
+                run_usd=None if costed is None else costed.run_cash_usd,
+                run_share_usd=None if costed is None else costed.run_share_usd,
             )
             for other in front
+            for costed in [costs.get(key_of(target, other, choice.term))]
         ),
         considered=considered,
         kept_goodput=kept,

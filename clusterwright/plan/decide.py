@@ -19,7 +19,8 @@ from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.facility.storage_checks import storage_warnings
-from clusterwright.plan.answer_basis import with_basis
+from clusterwright.plan.answer_basis import bases
+from clusterwright.plan.basis import Basis
 from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
 from clusterwright.plan.capacities import OtherCapacity, other_capacities, pinned, too_short
 from clusterwright.plan.cloud_addresses import address_findings
@@ -107,18 +108,22 @@ def decide(
     final = {entry.key: entry for entry in ledger.costs()}
     # Other capacities and commitments do the same work, beside the options and without a word in it.
     best_others = {other.key: _chosen(other.several, costs) for other in others if other.several}
-    beside = cost(
-        [replace(candidate(choice), key=key) for key, (choice, _) in best_others.items()],
-        with_reference(economics, named),
-        book,
-    )
-    final |= {entry.key: entry for entry in beside}
+    others_named = [replace(candidate(choice), key=key) for key, (choice, _) in best_others.items()]
+    others_ledger = Ledger(others_named, with_reference(economics, named), book).reconciled()
+    final |= {entry.key: entry for entry in others_ledger.costs()}
+    basis = {
+        key: found
+        for one in (ledger, others_ledger)
+        for key, found in bases(one, max_age_s=blueprint.economics.max_price_age).items()
+    }
     record = partial(_option, job=job, costs=costs, refused=refused)
     options = tuple(
-        record(blueprint, choice, front, several, final[choice.resolved.target])
+        replace(
+            record(blueprint, choice, front, several, final[choice.resolved.target]),
+            basis=basis[choice.resolved.target],
+        )
         for (choice, front), several in zip(chosen, targets, strict=True)
     )
-    options = with_basis(options, ledger, max_age_s=blueprint.economics.max_price_age)
     plan = compose(
         blueprint,
         resolved,
@@ -126,7 +131,7 @@ def decide(
         options,
         ledger,
         other_options=tuple(
-            _other_option(other, best_others.get(other.key), final, record)
+            _other_option(other, best_others.get(other.key), final, basis, record)
             for other in others
             if _is_priced(other, costs)
         ),
@@ -153,12 +158,12 @@ def decide(
         plan, findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen]))
     )
     progress("ranking every way")
-    return _ranked(plan, book)
+    return _ranked(plan, book, max_age_s=blueprint.economics.max_price_age)
 
 
-def _ranked(plan: Plan, book: PriceBook) -> Plan:
+def _ranked(plan: Plan, book: PriceBook, *, max_age_s: float) -> Plan:
     """Return a plan with every way ranked, those that it recommends, and whether one is within the budget."""
-    ways = ranking(plan, book)
+    ways = ranking(plan, book, max_age_s=max_age_s)
     alone = recommended(ways, plan.goals.budget_usd)
     kept = recommended_horizon(ways)
     return replace(
@@ -206,6 +211,7 @@ def _other_option(
     other: OtherCapacity,
     best: tuple[Choice, tuple[SizedPoint, ...]] | None,
     costs: dict[str, CandidateCost],
+    basis: dict[str, Basis],
     record: Callable[..., Option],
 ) -> OtherOption:
     """Return the best size of another capacity or commitment as an option of its own."""
@@ -214,7 +220,7 @@ def _other_option(
     choice, front = best
     return OtherOption(
         key=other.key,
-        option=record(other.blueprint, choice, front, other.several, costs[other.key]),
+        option=replace(record(other.blueprint, choice, front, other.several, costs[other.key]), basis=basis[other.key]),
         set_values=pinned(other, choice),
         held=other.held or too_short(choice.resolved, choice.point.calendar_days_high),
     )

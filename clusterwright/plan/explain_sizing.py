@@ -11,7 +11,7 @@ from clusterwright.plan.explain_offload import offload_numbers
 from clusterwright.plan.explain_traffic import traffic_numbers
 from clusterwright.plan.explained import Explanation, Input, total
 from clusterwright.plan.money import money
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import FrontPoint, Option, Plan
 from clusterwright.plan.words import days_text, layout_text
 from clusterwright.sizing.records import StageMemory
 from clusterwright.units import percent
@@ -317,13 +317,20 @@ def _nodes(plan: Plan, option: Option) -> Explanation:
                 Input(
                     name=f"{point.nodes:,} nodes",
                     value=f"{point.calendar_days_high:.1f} days at most",
-                    source=f"{money(point.run_usd)} a run" if point.run_usd is not None else "run not priced",
+                    source=_price_of(point),
                 )
                 for point in option.front
             ),
         ),
         sources=("clusterwright/sizing/search.py; clusterwright/plan/candidates.py",),
     )
+
+
+def _price_of(point: FrontPoint) -> str:
+    """Return what a run takes on a size, in cash or as its share."""
+    if point.run_usd is not None:
+        return f"{money(point.run_usd)} a run"
+    return "run not priced" if point.run_share_usd is None else f"{money(point.run_share_usd)} is the share of a run"
 
 
 def _memory(plan: Plan, option: Option) -> Explanation:

@@ -8,14 +8,19 @@ from clusterwright.plan.words import term_text
 
 NONE = "–"
 RANKED = "Ranked"
-NOT_RANKED = "Cheaper on paper, not ranked"
+_NOT_RANKED = "Cheaper on paper, not ranked"
 #: The same where there is no answer that they could be cheaper than.
-NONE_RANKED = "Not ranked"
+_NONE_RANKED = "Not ranked"
 #: Which column decides what, under every table of the ranking.
 RULE = (
     "this run: cash, the least of which is the answer for this run; share of a run: of what is bought or committed for "
     "the whole horizon; NPV: present value of all that is paid, the least of which is the answer for the horizon"
 )
+
+
+def paper_title(plan: Plan) -> str:
+    """Return the heading of what is not ranked: cheaper on paper only where there is an answer to be cheaper than."""
+    return _NOT_RANKED if plan.ranked else _NONE_RANKED
 
 
 def cash_text(way: Alternative | Option) -> str:

@@ -101,9 +101,9 @@ class ClusterNames:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrontPoint:
-    """A cluster size that was looked at: days as in `Option`, cost of one run in USD.
+    """A cluster size that was looked at: days, cash of one run and share of it as in `Option`.
 
-    The cost is None where a price is unknown, and for sizes to own that are too large to win and so were not billed.
+    Both are None where a price is unknown, and for sizes to own that are too large to win and so were not billed.
     """
 
     nodes: int
@@ -113,6 +113,7 @@ class FrontPoint:
     mfu: float
     meets_goal: bool
     run_usd: float | None
+    run_share_usd: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -323,6 +324,7 @@ class Alternative:
         ranked: whether it can be the answer: planned under its own limits, in time, assured, with all its costs.
         reason: why it is not ranked, empty where it is; note: what is assumed of it.
         set_values: `path=value` overrides that make it the plan's option; empty where it is one already.
+        basis: what its dollars rest on; None where no cost is known, and in plans of versions before it.
     """
 
     key: str
@@ -355,6 +357,7 @@ class Alternative:
     reason: str
     note: str
     set_values: tuple[str, ...]
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

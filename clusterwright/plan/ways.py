@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from clusterwright.plan.answer_basis import bases
+from clusterwright.plan.basis import Basis
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.hybrids import Mixed, mixed
 from clusterwright.plan.offers import not_met, offers
@@ -45,17 +47,23 @@ def counted_ways(plan: Plan, found: Sequence[Offer], book: PriceBook) -> Counted
     return CountedWays(offers=tuple(found), mixes=mixes, ledger=ledger, costs=tuple(_known(ledger)))
 
 
-def ranking(plan: Plan, book: PriceBook) -> tuple[Alternative, ...]:
+def ranking(plan: Plan, book: PriceBook, *, max_age_s: float) -> tuple[Alternative, ...]:
     """Return every way to do a plan's work with a known cost, those that can be the answer first.
 
     Each group stands by present value. A plan's option of which no cost is known is among those that are not ranked.
+
+    Args:
+        plan: with its options.
+        book: documented prices.
+        max_age_s: age up to which a price is valid.
 
     Raises:
         InputError: a contract or a mix cannot be counted, with its place in the blueprint.
     """
     counted = counted_ways(plan, offers(plan, book), book)
     by_key = {offer.candidate.key: offer for offer in counted.offers}
-    known = [_alternative(plan, cost, by_key.get(cost.key)) for cost in counted.costs]
+    basis = bases(counted.ledger, max_age_s=max_age_s)
+    known = [_alternative(plan, cost, by_key.get(cost.key), basis[cost.key]) for cost in counted.costs]
     unknown = [
         _unknown(plan, option)
         for option in plan.options
@@ -75,7 +83,7 @@ def _same_work(plan: Plan, set_values: tuple[str, ...]) -> tuple[str, ...]:
     return (*set_values, "economics.utilisation=null", f"economics.runs={runs!r}")
 
 
-def _alternative(plan: Plan, cost: CandidateCost, offer: Offer | None) -> Alternative:
+def _alternative(plan: Plan, cost: CandidateCost, offer: Offer | None, basis: Basis) -> Alternative:
     reason = "" if cost.competes else _LATE if cost.owned and not cost.mixed else _REST
     low, high = (None, None) if offer is None or offer.band is None else offer.band
     return Alternative(
@@ -109,6 +117,7 @@ def _alternative(plan: Plan, cost: CandidateCost, offer: Offer | None) -> Altern
         reason=reason if offer is None else offer.reason or reason,
         note="" if offer is None else offer.note,
         set_values=() if offer is None else _same_work(plan, offer.set_values),
+        basis=basis,
     )
 
 

@@ -195,9 +195,9 @@ def days_band_text(option: Option) -> str:
     return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
 
 
-def indicative_text(option: Option) -> str:
-    """Return `, indicative (50 % documented)` where too little of an option's dollars is documented; else nothing."""
-    basis = option.basis
+def indicative_text(way: Alternative) -> str:
+    """Return `, indicative (50 % documented)` where too little of a way's dollars is documented; else nothing."""
+    basis = way.basis
     if basis is None or not basis.indicative or basis.documented_share is None:
         return ""
     return f", indicative ({units.percent(basis.documented_share)} documented)"
@@ -217,10 +217,9 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
         each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
         present = money_band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
-        option = plan.planned(kept.key)
         lines.append(
             f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} a run"
-            f"{'' if option is None else indicative_text(option)}"
+            f"{indicative_text(kept)}"
         )
     return tuple(lines)
 
@@ -256,7 +255,7 @@ def _way(plan: Plan, way: Alternative) -> str:
         if way.run_usd is None
         else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
     )
-    cost += "" if option is None else indicative_text(option)
+    cost += indicative_text(way)
     listed = on_demand_text(plan, way)
     return f"{_cluster_of(plan, way)}: {time}{early}, {cost}{f' ({listed})' if listed else ''}"
 

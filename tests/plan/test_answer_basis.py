@@ -6,16 +6,21 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.ranked import ranking_document
 from clusterwright.cli.show import comparison_json, comparison_text, plan_text
+from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.basis import Basis
 from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Option, Plan
+from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
+from clusterwright.tco.engine import Ledger
 
-from .examples import SHIPPED, shipped
+from .examples import SHIPPED, plan_of, shipped
 
 QUOTE = QuotedPrice(
     sku="dgx-h100", unit="each", usd=300_000.0, price=300_000.0, currency="USD", usd_per_currency=1.0, rate_on="",
@@ -64,7 +69,95 @@ def test_half_the_utilisation_is_counted_by_the_engine() -> None:
     assert basis.half_runs == pytest.approx(half.runs_in_horizon)
     assert basis.half_horizon_usd == pytest.approx(half.horizon_usd)
     assert basis.half_run_usd == pytest.approx(half.run_usd)
-    assert of(shipped(), "onprem")[1].half_run_usd > 1.9 * of(shipped(), "onprem")[0].run_share_usd  # type: ignore[operator]
+    owned, owned_basis = of(shipped(), "onprem")
+    assert owned_basis.half_run_usd is None
+    assert owned_basis.half_run_share_usd > 1.9 * owned.run_share_usd  # type: ignore[operator]
+
+
+def test_the_basis_is_that_of_the_recommended_way() -> None:
+    """The answer for this run is a capacity block, and no sentence is of the price on demand."""
+    plan = shipped()
+    block = plan.alternative(plan.recommended_key)
+    assert block is not None
+    assert block.key == "aws/capacity_block"
+    first, second, half = basis_lines(plan)
+    assert first.startswith("dollars of AWS, capacity block: 100 % list price; ")
+    assert second.startswith("dollars of on premises: ")
+    assert "AWS, capacity block $16.8 M; " in half
+    answered = plan_of(SHIPPED, *block.set_values, "economics.utilisation=40 %").alternative(block.key)
+    assert answered is not None
+    assert answered.npv_usd == pytest.approx(block.basis.half_npv_usd)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("values", [(), ("tco.hybrid=[{owned: 50 %}]", "tco.delivery=6 months")])
+def test_every_way_of_a_known_cost_has_its_basis(values: tuple[str, ...]) -> None:
+    """In JSON every ranked row has one, whose shares are of its own dollars, commitments and mixes too."""
+    plan = shipped(*values)
+    for way in plan.ranking:
+        assert (way.basis is None) == (way.npv_usd is None), way.key
+        if way.basis is None:
+            continue
+        assert way.basis.documented_share == pytest.approx(way.horizon_priced_share), way.key
+        half = way.basis.half_run_usd, way.basis.half_run_share_usd
+        known = way.run_usd, way.run_share_usd
+        hybrid = way.target == "hybrid"
+        assert [usd is None for usd in half] == [hybrid or usd is None for usd in known], way.key
+    document = ranking_document(plan, finances(plan, PriceBook.open(), draws=10, seed=1))
+    assert all(row["basis"]["list_share"] is not None for row in document["ranked"])
+    for other in plan.other_options:
+        assert other.option is None or other.option.basis == plan.alternative(other.key).basis  # type: ignore[union-attr]
+    assert loads(dumps(plan)).ranking == plan.ranking
+
+
+def test_what_the_blueprint_adds_to_the_bill_of_a_cloud_is_counted() -> None:
+    """Support and egress that are given are named as counted, of the way that pays them."""
+    way = shipped("tco.cloud.support=3 %", "tco.cloud.egress=10 TB").alternative("aws/on_demand")
+    assert way is not None
+    assert way.basis is not None
+    assert way.basis.counted == ("support plan", "egress")
+    assert way.basis.not_counted == ("licences", "border network")
+
+
+def test_other_capacities_are_counted_by_an_audited_cash_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view of theirs that does not reconcile stops the plan, and none of its figures differs from the ranking's."""
+    audit = Ledger.audit
+
+    def broken(ledger: Ledger) -> tuple[dict[str, object], ...]:
+        keys = {candidate.key for candidate in ledger.candidates}
+        # The ledger of the capacities beside the plan's options: without the options themselves.
+        return (
+            ({"audit": "planted"},) if "aws/capacity_block" in keys and "aws/on_demand" not in keys else audit(ledger)
+        )
+
+    monkeypatch.setattr(Ledger, "audit", broken)
+    with pytest.raises(ClusterwrightError, match="do not reconcile"):
+        plan_of(SHIPPED, "targets.azure=null", "targets.gcp=null")
+    for other in shipped().other_options:
+        way = shipped().alternative(other.key)
+        if other.option is None or way is None:
+            continue
+        for name in (
+            "run_usd",
+            "run_usd_low",
+            "run_usd_high",
+            "run_share_usd",
+            "horizon_usd",
+            "npv_usd",
+            "npv_usd_low",
+        ):
+            usd = getattr(way, name)
+            assert getattr(other.option, name) == (None if usd is None else pytest.approx(usd)), (way.key, name)
+
+
+def test_a_share_of_a_run_is_named_so_on_the_front() -> None:
+    """Sizes to rent have the cash of a run, sizes to own its share, as the options have."""
+    for option in shipped().options:
+        owned = option.facility is not None
+        for point in option.front:
+            assert point.run_usd is None or not owned
+            assert point.run_share_usd is None or owned
+        chosen = next(point for point in option.front if point.nodes == option.nodes)
+        assert (chosen.run_share_usd if owned else chosen.run_usd) is not None
 
 
 def test_prices_are_valid_as_long_as_the_blueprint_says() -> None:
@@ -108,6 +201,6 @@ def test_every_output_says_the_same() -> None:
 
 def test_a_plan_of_an_older_version_says_nothing_of_it() -> None:
     """No basis is known of a plan that was written without."""
-    old = replace(shipped(), options=tuple(replace(option, basis=None) for option in shipped().options))
+    old = replace(shipped(), ranking=tuple(replace(way, basis=None) for way in shipped().ranking))
     assert basis_lines(old) == ()
     assert "Basis" not in plan_text(old, SHIPPED)

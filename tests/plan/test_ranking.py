@@ -19,12 +19,13 @@ from clusterwright.cli.show import plan_text
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.comparison import comparison_markdown
 from clusterwright.outputs.ranking import paper_table
+from clusterwright.outputs.report import report_html
 from clusterwright.outputs.report_tables import Sources, comparison
 from clusterwright.outputs.summary import readme
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.finances import finances
-from clusterwright.plan.ranking_text import NOT_RANKED, comparable, main_ways, paper_ways
+from clusterwright.plan.ranking_text import comparable, main_ways, paper_title, paper_ways
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.pricing.book import PriceBook
 
@@ -122,7 +123,7 @@ def _shown_tables_decide(plan: Plan) -> None:
     answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if answer is None or kept is None:
         return
-    ranked = plan_text(plan, Path("blueprint.yaml")).split(NOT_RANKED)[0]
+    ranked = plan_text(plan, Path("blueprint.yaml")).split(paper_title(plan))[0]
     assert _least(_text_column(ranked, "this run"), answer.run_usd)
     assert _least(_text_column(ranked, "NPV"), kept.npv_usd)
     # The table of what the options consist of need not have the answers; it undercuts neither.
@@ -130,7 +131,7 @@ def _shown_tables_decide(plan: Plan) -> None:
         assert option.run_usd is None or answer.run_usd is None or option.run_usd >= answer.run_usd * 0.999
         assert option.npv_usd is None or kept.npv_usd is None or option.npv_usd >= kept.npv_usd * 0.999
     for text in (comparison_markdown(plan), readme(plan)):
-        ranked = text.split(NOT_RANKED)[0]
+        ranked = text.split(paper_title(plan))[0]
         assert _least(_markdown_column(ranked, "this run"), answer.run_usd)
         assert _least(_markdown_column(ranked, "npv"), kept.npv_usd)
     table = comparison(plan, Sources())
@@ -177,7 +178,7 @@ def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:
     plan = plan_of()
     found = finances(plan, PriceBook.open(), draws=10, seed=1, everything=True)
     text = "\n".join(ranking_lines(plan, found))
-    ranked, paper = text.split(f"  {NOT_RANKED}")
+    ranked, paper = text.split(f"  {paper_title(plan)}")
     answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     assert answer is not None
     assert kept is not None
@@ -199,7 +200,7 @@ def test_the_workbook_has_what_is_ranked_and_what_is_not_apart() -> None:
     book = load_workbook(BytesIO(workbook_xlsx(plan, found)), data_only=True)
     rows = [list(row) for row in book["Ranking"].iter_rows(values_only=True)]
     head = next(place for place, row in enumerate(rows) if row[0] == "Ranked")
-    apart = next(place for place, row in enumerate(rows) if row[0] == NOT_RANKED)
+    apart = next(place for place, row in enumerate(rows) if row[0] == paper_title(plan))
     cash = [row[3] for row in rows[head + 1 : apart] if isinstance(row[3], float)]
     answer = plan.alternative(plan.recommended_key)
     assert answer is not None
@@ -287,6 +288,26 @@ def test_the_price_on_demand_stands_beside_an_answer_that_is_not_on_demand() -> 
     text = plan_text(plan_of(), Path("blueprint.yaml"))
     assert "$1.02 M ($1.13 M on demand)" in " ".join(text.split())
     assert "capacity block of 21 days, paid whole" in " ".join(text.split())
+
+
+def test_without_an_answer_nothing_is_called_cheaper_than_it() -> None:
+    """Whatever shows the ways that are not ranked says that they are not, and nothing of paper."""
+    plan = plan_of("economics.as_of=2015-01-01")
+    assert not plan.ranked
+    found = finances(plan, PriceBook.open(), draws=10, seed=1, everything=True)
+    book = load_workbook(BytesIO(workbook_xlsx(plan, found)), data_only=True)
+    sheet = "\n".join(str(row[0]) for row in book["Ranking"].iter_rows(values_only=True))
+    shown = {
+        "plan": plan_text(plan, Path("blueprint.yaml")),
+        "compare": "\n".join(ranking_lines(plan, found)),
+        "Markdown": comparison_markdown(plan),
+        "README": readme(plan),
+        "report": report_html(plan),
+        "workbook": sheet,
+    }
+    for name, text in shown.items():
+        assert "on paper" not in text, name
+        assert "Not ranked" in text, name
 
 
 def test_what_is_cheaper_on_paper_says_why_it_is_not_ranked() -> None:

@@ -2,7 +2,7 @@
 
 from clusterwright.outputs.sheets.page import Page
 from clusterwright.outputs.sheets.shared import Workbook
-from clusterwright.plan.ranking_text import NONE, NOT_RANKED, RANKED, RULE, answers_text, paper_ways
+from clusterwright.plan.ranking_text import NONE, RANKED, RULE, answers_text, paper_title, paper_ways
 from clusterwright.plan.record import Alternative
 from clusterwright.plan.words import term_text
 
@@ -28,7 +28,7 @@ def write_ranking(work: Workbook) -> None:
     if not paper:
         return
     row += 2
-    page.head(row - 1, (NOT_RANKED, *_COLUMNS, "why"))
+    page.head(row - 1, (paper_title(plan), *_COLUMNS, "why"))
     for way in paper:
         _figures(page, row, way)
         page.text(row, len(_COLUMNS) + 1, way.reason)
