@@ -74,7 +74,7 @@ def train(plan: Plan, option: Option, cluster: KubernetesCluster, *, restarts: i
     worker = job["spec"]["template"]["spec"]["containers"][0]
     worker |= {
         "image": UNSET_IMAGE,
-        "command": [LiteralScalarString(word) if "\n" in word else word for word in worker_command(plan)],
+        "command": [LiteralScalarString(word) if "\n" in word else word for word in worker_command(plan, option)],
         "envFrom": settings_of(plan),
     }
     return [_service(name), job]

@@ -7,6 +7,7 @@ written once. Image, data and what follows come from the ConfigMap that `submit.
 import io
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -21,7 +22,7 @@ from clusterwright.outputs.kubernetes_worker import (
     submit_texts,
     worker_command,
 )
-from clusterwright.outputs.launch import fabric_of, has_job, launch_files, max_restarts, nodes_of_job
+from clusterwright.outputs.launch import fabric_of, has_job, launch_files, max_restarts, nodes_of_job, retention_text
 from clusterwright.outputs.launch_fabric import settings_for, shell_lines
 from clusterwright.outputs.launch_job import (
     HOLDS,
@@ -68,14 +69,14 @@ def kubernetes_launch_files(plan: Plan, option: Option, catalogue: Catalogue, al
         source=MEGATRON_SOURCE,
         commit=MEGATRON_COMMIT,
         namespace=NAMESPACE,
+        retention=retention_text(option),
     )
     submits = submit_texts(
         plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="examples/queue.yaml"
     )
     return {
         "train.yaml": text(train_manifest(plan, option, catalogue, all_reduce)),
-        "job.env": text(submits["job.env"]),
-        "submit.sh": File(content=submits["submit.sh"].encode(), executable=True),
+        **{name: replace(text(content), executable=name.endswith(".sh")) for name, content in submits.items()},
         "README.md": text(page),
     }
 
@@ -161,7 +162,7 @@ def _command(plan: Plan, option: Option, catalogue: Catalogue, worker: dict[str,
     # Of the table only what holds in a pod as on the node: interfaces and folders have other names here.
     rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
     portable = [row for row in rows if (row.fabric, row.name) in _PORTABLE and row.name not in set_there]
-    return worker_command(plan, before=before, fabric_lines=shell_lines(portable))
+    return worker_command(plan, option, before=before, fabric_lines=shell_lines(portable))
 
 
 #: Fabrics and variables of `nccl.csv` that hold in a pod as on the node itself.

@@ -37,7 +37,7 @@ from clusterwright.units import SECONDS_PER_DAY
 _RESTART_MARGIN = 3
 _LEAST_RESTARTS = 20
 #: The same for every job; what differs is in `job.env` and the script itself.
-_SCRIPTS = ("submit.sh", "retain_checkpoints.sh")
+_SCRIPTS = ("submit.sh", "job_options.sh", "fetch_megatron.sh", "retain_checkpoints.sh")
 #: Which adapters NCCL uses; where no row of a system names them, the job looks for them by rate and number.
 _ADAPTERS = "NCCL_IB_HCA"
 #: What Google's fabrics ask of a node's own image; `templates/node/transport_gcp.sh` looks for it at boot.
@@ -158,6 +158,14 @@ def milestone_steps(option: Option) -> int:
     return math.ceil(steps / interval) * interval
 
 
+def retention_text(option: Option) -> str:
+    """Return which checkpoints stay, as part of a sentence with its end."""
+    steps = milestone_steps(option)
+    return f"{option.storage.checkpoints_kept} are kept" + (
+        f", and one every {steps:,} steps for good." if steps else "."
+    )
+
+
 def _variable(group: ArgumentGroup) -> str:
     return group.title.split()[0]
 
@@ -261,7 +269,9 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
     if script:
         files[1:1] = [
             ("`submit.sh`", "copies this folder to the cluster, checks what the job needs, and submits it"),
-            ("`job.env`", "the values that both start from; options of `submit.sh` win"),
+            ("`job_options.sh`", "what `submit.sh` reads, asks and checks on Kubernetes, too"),
+            ("`fetch_megatron.sh`", "started by `submit.sh --get-megatron`: fetches Megatron-LM by its commit"),
+            ("`job.env`", "the values that job and `submit.sh` start from; options of `submit.sh` win"),
             ("`retain_checkpoints.sh`", "started by the job: keeps the checkpoints that storage is sized for"),
         ]
     per_step = f"{layout.micro_batch} × {layout.dp} × {layout.micro_batches} = {plan.workload.global_batch_sequences}"
@@ -293,8 +303,7 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
         files=files,
         checkpoints=(
             f"A checkpoint every {save_interval_steps(option):,} steps "
-            f"({failures.checkpoint_interval_s / 60:.0f} min), {saved}; {option.storage.checkpoints_kept} are kept"
-            + (f", and one every {milestone_steps(option):,} steps for good." if milestone_steps(option) else ".")
+            f"({failures.checkpoint_interval_s / 60:.0f} min), {saved}; {retention_text(option)}"
             + (" Not in the arguments: the model's sliding window of attention." if model.sliding_window else "")
         ),
         settings=settings_for(fabric=fabric, target=option.target, instance=option.instance),

@@ -5,60 +5,52 @@
 # Bash 3.2 of macOS takes an empty array for an unset variable: hence ${name[@]+...} where one may be empty.
 set -euo pipefail
 
-usage() {
-    cat <<'TEXT'
-usage: ./submit.sh [OPTIONS] [-- ARGUMENTS OF MEGATRON-LM]
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[ -r "$here/job_options.sh" ] || {
+    echo "submit.sh: $here/job_options.sh is missing: submit.sh belongs into the folder of launch files" >&2
+    exit 2
+}
+# shellcheck source=job_options.sh
+. "$here/job_options.sh"
 
-  --image IMAGE           container image: REGISTRY/NAME:TAG, or a squash file on the shared file system
+OWN_USAGE="
   --venv FOLDER           a virtual environment on the shared file system, instead of an image
   --modules A,B           environment modules to load, instead of an image
   --megatron FOLDER       folder of Megatron-LM; within the image if it is not on the shared file system
-  --get-megatron          fetch the release of Megatron-LM that the arguments were checked with into that folder
-  --data PATH             tokenised data: Megatron-LM's .bin and .idx without that ending; made-up tokens without it
-  --tokenizer WHAT        folder on the shared file system, or a name of Hugging Face
-  --tokenizer-type TYPE   as Megatron-LM has them (HuggingFaceTokenizer)
-  --lr RATE               peak learning rate, for example 6e-5
   --checkpoints FOLDER    on the shared file system
   --folder FOLDER         where the launch files go on the shared file system
   --host [USER@]HOST      login machine, for use where Slurm is not; ssh has to get there
   --ssh-config FILE       of ssh, for that host
-  --check                 check everything, and submit nothing
-  --no-node-check         do not look at the shared file system and the software from a node first
-  --yes                   ask nothing; without a terminal nothing is asked anyway
-TEXT
-}
+  --no-node-check         do not look at the shared file system and the software from a node first"
+OWN_VALUES="--venv --modules --megatron --checkpoints --folder --host --ssh-config"
+OWN_FLAGS=--no-node-check
+IMAGE_FORMS="REGISTRY/NAME:TAG, or a squash file under $SHARED_PATH"
+IMAGE_FILES=yes
+SHARED_BY="the shared file system, which every node mounts"
+MEGATRON_SETTING=--megatron
 
-say() { printf '%s\n' "$*" >&2; }
-
-misused() {
-    say "submit.sh: $*"
-    exit 2
-}
-
-problems=()
-problem() { problems+=("$1"); }
-refuse() {
-    [ -n "${problems[*]-}" ] || return 0
-    say "Nothing was submitted:"
-    printf '  - %s\n' "${problems[@]}" >&2
-    exit 1
-}
-
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-[ -r "$here/job.env" ] || misused "$here/job.env is missing: submit.sh belongs into the folder of launch files"
-# Values of the plan and the blueprint; what is empty there is asked for, and an option wins.
-# shellcheck source=/dev/null
-. "$here/job.env"
-
-host='' ssh_config='' check_only=no node_check=yes asks=yes get_megatron=no chosen=''
+host='' ssh_config='' node_check=yes chosen=''
 plain_path='^(/[A-Za-z0-9._+-]+)+$'
 
-# The options, again as one entry each, for the same script on the login machine.
-words=()
 set_environment() {
     [ -z "$chosen" ] || [ "$chosen" = "$1" ] || misused "one of --image, --venv and --modules"
     chosen=$1 JOB_ENVIRONMENT=$1
 }
+set_own_value() {
+    case $1 in
+    --host) host=$2 && return ;;
+    --ssh-config) ssh_config=$2 && return ;;
+    --image) set_environment container && CONTAINER_IMAGE=$2 ;;
+    --venv) set_environment venv && VENV_PATH=$2 ;;
+    --modules) set_environment modules && MODULES=$2 ;;
+    --megatron) MEGATRON_PATH=$2 ;;
+    --checkpoints) CHECKPOINT_PATH=$2 ;;
+    --folder) LAUNCH_PATH=$2 ;;
+    *) return 1 ;;
+    esac
+    words+=("$1" "$2")
+}
+set_own_flag() { node_check=no; }
 if [ "${1:-}" = --words-of ]; then
     # Written by this script on another machine, one word after each NUL: no shell in between reads them.
     [ $# -eq 2 ] || misused "--words-of needs a file"
@@ -67,47 +59,7 @@ if [ "${1:-}" = --words-of ]; then
     rm -f "$2"
     set -- ${received[@]+"${received[@]}"}
 fi
-while [ $# -gt 0 ]; do
-    case $1 in
-    -h | --help)
-        usage
-        exit 0
-        ;;
-    --image | --venv | --modules | --megatron | --data | --tokenizer | --tokenizer-type | --lr | --checkpoints | \
-        --folder | --host | --ssh-config)
-        [ $# -gt 1 ] && [ -n "$2" ] || misused "$1 needs a value"
-        case $1 in
-        --image) set_environment container && CONTAINER_IMAGE=$2 ;;
-        --venv) set_environment venv && VENV_PATH=$2 ;;
-        --modules) set_environment modules && MODULES=$2 ;;
-        --megatron) MEGATRON_PATH=$2 ;;
-        --data) DATA_PATH=$2 ;;
-        --tokenizer) TOKENIZER_MODEL=$2 ;;
-        --tokenizer-type) TOKENIZER_TYPE=$2 ;;
-        --lr) LEARNING_RATE=$2 ;;
-        --checkpoints) CHECKPOINT_PATH=$2 ;;
-        --folder) LAUNCH_PATH=$2 ;;
-        --host) host=$2 ;;
-        --ssh-config) ssh_config=$2 ;;
-        esac
-        case $1 in --host | --ssh-config) ;; *) words+=("$1" "$2") ;; esac
-        shift
-        ;;
-    --get-megatron) get_megatron=yes && words+=("$1") ;;
-    --check) check_only=yes && words+=("$1") ;;
-    --no-node-check) node_check=no && words+=("$1") ;;
-    --yes) asks=no ;;
-    --)
-        shift
-        break
-        ;;
-    *)
-        usage >&2
-        misused "$1 is not an option"
-        ;;
-    esac
-    shift
-done
+read_options "$@"
 
 # Only these characters: the folder stands in directives of Slurm and in a command over ssh.
 [[ $LAUNCH_PATH =~ $plain_path && $LAUNCH_PATH != *..* ]] ||
@@ -115,68 +67,7 @@ done
 [[ $LAUNCH_PATH == "$SHARED_PATH"/* ]] ||
     misused "--folder $LAUNCH_PATH is not on the shared file system, which every node mounts at $SHARED_PATH"
 
-# --- What only the user knows ---------------------------------------------------------------------------------------
-
-ask() {
-    local question=$1 answer=''
-    # From the terminal: standard input may be something else.
-    IFS= read -r -p "$question " answer </dev/tty || true
-    printf '%s' "$answer"
-}
-if [ "$asks" = yes ] && [ -t 0 ] && [ -t 2 ]; then
-    if [ "$JOB_ENVIRONMENT" = container ] && [ -z "$CONTAINER_IMAGE" ]; then
-        say "The job runs in a container image with $JOB_HOLDS."
-        CONTAINER_IMAGE=$(ask "Image (REGISTRY/NAME:TAG, or a squash file under $SHARED_PATH):")
-        [ -z "$CONTAINER_IMAGE" ] || words+=(--image "$CONTAINER_IMAGE")
-    fi
-    if [ -z "$DATA_PATH" ]; then
-        DATA_PATH=$(ask "Tokenised data (.bin and .idx under $SHARED_PATH, without that ending; empty for made-up tokens):")
-        [ -z "$DATA_PATH" ] || words+=(--data "$DATA_PATH")
-    fi
-    if [ -n "$DATA_PATH" ] && [ -z "$TOKENIZER_MODEL" ]; then
-        TOKENIZER_MODEL=$(ask "Tokenizer (folder under $SHARED_PATH, or a name of Hugging Face):")
-        [ -z "$TOKENIZER_MODEL" ] || words+=(--tokenizer "$TOKENIZER_MODEL")
-    fi
-fi
-
-# --- What needs no cluster to be seen -------------------------------------------------------------------------------
-
-has_learning_rate() {
-    local word
-    [ -z "$LEARNING_RATE" ] || return 0
-    for word in "$@"; do case $word in --lr | --lr=*) return 0 ;; esac done
-    return 1
-}
-
-check_shared_path() {
-    local option=$1 path=$2
-    case $path in
-    "$SHARED_PATH"/*) ;;
-    /*) problem "$option $path is not on the shared file system, which every node mounts at $SHARED_PATH" ;;
-    *) problem "$option $path is not an absolute path: jobs start in a folder of their own" ;;
-    esac
-}
-
-check_image() {
-    local name='[a-z0-9]+([._-]+[a-z0-9]+)*' host='[A-Za-z0-9.-]+(:[0-9]+)?'
-    local reference="^($host/)?$name(/$name)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[0-9a-f]{64})?\$"
-    case $CONTAINER_IMAGE in
-    '')
-        problem "no container image: --image REGISTRY/NAME:TAG, with $JOB_HOLDS. Megatron-LM's own releases are tested on $MEGATRON_IMAGE, which has all but what pip adds to it (README.md)"
-        return
-        ;;
-    /* | ./* | ../*)
-        check_shared_path --image "$CONTAINER_IMAGE"
-        return
-        ;;
-    esac
-    if ! [[ $CONTAINER_IMAGE =~ $reference ]]; then
-        problem "--image $CONTAINER_IMAGE is not the name of an image: REGISTRY/NAME:TAG, without docker:// and #"
-    elif ! [[ ${CONTAINER_IMAGE##*/} == *[:@]* ]] || [[ $CONTAINER_IMAGE == *:latest ]]; then
-        problem "--image $CONTAINER_IMAGE names no version, so a restarted job could find another image: add a tag or digest"
-    fi
-}
-
+ask_what_is_missing
 case $JOB_ENVIRONMENT in
 container) check_image ;;
 venv)
@@ -191,16 +82,7 @@ modules) [ -n "$MODULES" ] || problem "no environment modules: --modules A,B, wi
 esac
 check_shared_path --checkpoints "$CHECKPOINT_PATH"
 [ "$JOB_ENVIRONMENT" = container ] || check_shared_path --megatron "$MEGATRON_PATH"
-if [ "$get_megatron" = yes ]; then check_shared_path "--get-megatron with --megatron" "$MEGATRON_PATH"; fi
-if [ -n "$DATA_PATH" ]; then
-    check_shared_path --data "$DATA_PATH"
-    [ -n "$TOKENIZER_MODEL" ] || problem "--data without --tokenizer: name the tokenizer that made it"
-    has_learning_rate "$@" || problem "--data without --lr: the plan does not decide the learning rate; for example --lr 6e-5"
-fi
-case $TOKENIZER_MODEL in /* | ./* | ../*) check_shared_path --tokenizer "$TOKENIZER_MODEL" ;; esac
-if [ -n "$LEARNING_RATE" ] && ! [[ $LEARNING_RATE =~ ^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$ ]]; then
-    problem "--lr $LEARNING_RATE is not a number"
-fi
+check_megatron_and_data
 refuse
 
 # --- From another machine -------------------------------------------------------------------------------------------
@@ -216,7 +98,7 @@ if [ -n "$host" ]; then
     for file in "$here"/*.sh "$here"/*.sbatch "$here"/*.json "$here"/*.yaml "$here"/*.md "$here"/job.env; do
         [ ! -f "$file" ] || cp "$file" "$arguments/"
     done
-    printf '%s\0' ${words[@]+"${words[@]}"} -- "$@" >"$arguments/submit-words"
+    printf '%s\0' ${words[@]+"${words[@]}"} -- ${further[@]+"${further[@]}"} >"$arguments/submit-words"
     # The folder's characters were checked above; everything else travels within the archive.
     remote="umask 022; mkdir -m 1777 '$SHARED_PATH/launch' 2>/dev/null; mkdir -p '$LAUNCH_PATH'; { [ -O '$LAUNCH_PATH' ] && [ ! -L '$LAUNCH_PATH' ]; } ||"
     remote="$remote { echo '$LAUNCH_PATH is not yours: choose another one with --folder' >&2; exit 1; };"
@@ -258,10 +140,7 @@ fi
 
 if [ "$get_megatron" = yes ] && [ ! -e "$MEGATRON_PATH/pretrain_gpt.py" ]; then
     say "Fetching Megatron-LM $MEGATRON_RELEASE into $MEGATRON_PATH"
-    # By its commit, which git verifies: a tag could be moved.
-    if ! { mkdir -p "$MEGATRON_PATH" && git -C "$MEGATRON_PATH" init --quiet &&
-        git -C "$MEGATRON_PATH" fetch --quiet --depth 1 "$MEGATRON_SOURCE" "$MEGATRON_COMMIT" &&
-        git -C "$MEGATRON_PATH" checkout --quiet "$MEGATRON_COMMIT"; } >&2; then
+    if ! "$LAUNCH_PATH/fetch_megatron.sh" "$MEGATRON_PATH" "$MEGATRON_SOURCE" "$MEGATRON_COMMIT" >&2; then
         problem "Megatron-LM could not be fetched from $MEGATRON_SOURCE: from a network without internet, copy commit $MEGATRON_COMMIT to $MEGATRON_PATH yourself"
     fi
 fi
@@ -404,7 +283,7 @@ for name in sys.argv[1:]:
 if [ "$node_check" = yes ]; then check_on_a_node; fi
 rm -f "$LAUNCH_PATH/.check"
 if [ "$check_only" = yes ]; then
-    if ! said=$(sbatch --test-only --export=ALL --chdir="$LAUNCH_PATH" "$LAUNCH_PATH/train.sbatch" "$@" 2>&1); then
+    if ! said=$(sbatch --test-only --export=ALL --chdir="$LAUNCH_PATH" "$LAUNCH_PATH/train.sbatch" ${further[@]+"${further[@]}"} 2>&1); then
         problem "Slurm would not start the job now: $said"
         refuse
     fi
@@ -413,7 +292,7 @@ if [ "$check_only" = yes ]; then
 fi
 
 # Options before the script win over its directives; the environment carries what was chosen above.
-job=$(sbatch --parsable --export=ALL --chdir="$LAUNCH_PATH" --output="$LAUNCH_PATH/%x-%j.log" "$LAUNCH_PATH/train.sbatch" "$@")
+job=$(sbatch --parsable --export=ALL --chdir="$LAUNCH_PATH" --output="$LAUNCH_PATH/%x-%j.log" "$LAUNCH_PATH/train.sbatch" ${further[@]+"${further[@]}"})
 job=${job%%;*}
 say "Submitted; squeue --job $job shows where it is, scancel $job ends it. It saves and starts again where it stopped."
 printf 'job %s\nlog %s\ncheckpoints %s\n' "$job" "$LAUNCH_PATH/$JOB_NAME-$job.log" "$CHECKPOINT_PATH"

@@ -1,10 +1,12 @@
 """The training job of Kubernetes projects: the plan's size and fabric, a queue that admits it, and its submission."""
 
+import contextlib
 import io
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +179,86 @@ def test_a_pod_trains_on_what_was_chosen(project: Project, tmp_path: Path) -> No
     assert "NCCL_DEBUG=WARN" in variables
 
 
+GIT = """#!/bin/bash
+printf '%s\\n' "$*" >>"$SHOWN.git"
+case "$*" in
+*" fetch "*) [ -z "${NO_INTERNET:-}" ] || exit 128 ;;
+*" checkout "*) touch "$2/pretrain_gpt.py" ;;
+esac
+"""
+
+
+def fetching_pod(project: Project, folder: Path, index: int, **settings: str) -> subprocess.Popen[str]:
+    """Start the pod of an index, with a stand-in for git, where nobody has put Megatron-LM."""
+    (folder / "bin").mkdir(exist_ok=True)
+    for name, text in (("git", GIT), ("torchrun", '#!/bin/bash\necho trains; sleep "${TRAINS_S:-0}"\n')):
+        (folder / "bin" / name).write_text(text)
+        (folder / "bin" / name).chmod(0o755)
+    script = project.worker["command"][2].replace("/shared", str(folder))
+    script = "\n".join(line for line in script.splitlines() if not line.startswith(("source ", ". ")))
+    known = {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SHOWN": str(folder / "shown"), "POLL_S": "0.05",
+        "JOB_COMPLETION_INDEX": str(index), "GET_MEGATRON": "yes",
+    }  # fmt: skip
+    return subprocess.Popen(
+        ["bash", "-c", script, "worker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=known | settings, cwd=folder, start_new_session=True,
+    )  # fmt: skip
+
+
+def end(pod: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for what the pod's first process prints and returns, then end what a container would take with it."""
+    status = pod.wait(timeout=60)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pod.pid, signal.SIGKILL)
+    said = "".join(pod.communicate())
+    return status, said
+
+
+def test_the_first_pod_fetches_megatron_and_the_others_wait(project: Project, tmp_path: Path) -> None:
+    """By its commit, once, into a folder that appears whole; a pod that comes again fetches nothing."""
+    second = fetching_pod(project, tmp_path, 1)
+    first = fetching_pod(project, tmp_path, 0)
+    status, said = end(first)
+    assert (status, "trains" in said) == (0, True), said
+    status, said = end(second)
+    assert (status, "trains" in said) == (0, True), said
+    calls = (tmp_path / "shown.git").read_text()
+    assert calls.count(f"fetch --quiet --depth 1 https://github.com/NVIDIA/Megatron-LM.git {MEGATRON_COMMIT}") == 1
+    assert f"-C {tmp_path}/Megatron-LM " not in calls
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["Megatron-LM", "bin"]
+    assert end(fetching_pod(project, tmp_path, 0))[0] == 0
+    assert (tmp_path / "shown.git").read_text() == calls
+
+
+def test_a_pod_that_cannot_fetch_megatron_ends_the_job(project: Project, tmp_path: Path) -> None:
+    """With the exit code that the job's policy takes for final, commit and folder, and nothing half fetched."""
+    status, said = end(fetching_pod(project, tmp_path, 0, NO_INTERNET="yes"))
+    assert (status, f"copy commit {MEGATRON_COMMIT} to {tmp_path}/Megatron-LM yourself" in said) == (2, True), said
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["bin"]
+    (tmp_path / "Megatron-LM").mkdir()
+    (tmp_path / "Megatron-LM" / "notes").touch()
+    status, said = end(fetching_pod(project, tmp_path, 0))
+    assert (status, "is there and holds no pretrain_gpt.py" in said) == (2, True), said
+    assert (tmp_path / "Megatron-LM" / "notes").exists()
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_one_pod_keeps_the_checkpoints_that_storage_is_sized_for(project: Project, tmp_path: Path, index: int) -> None:
+    """As many as the Slurm job keeps, by the same script, and by one pod alone."""
+    checkpoints = tmp_path / "checkpoints" / project.plan.name
+    kept = project.option.storage.checkpoints_kept
+    for step in range(1, kept + 4):
+        (checkpoints / f"iter_{step:07d}").mkdir(parents=True)
+    (checkpoints / "latest_checkpointed_iteration.txt").write_text(str(kept + 3))
+    (tmp_path / "Megatron-LM").mkdir()
+    (tmp_path / "Megatron-LM" / "pretrain_gpt.py").touch()
+    pod = fetching_pod(project, tmp_path, index, RETAIN_EVERY_S="0.1", TRAINS_S="2")
+    assert end(pod)[0] == 0
+    left = sorted(int(path.name.removeprefix("iter_")) for path in checkpoints.glob("iter_*"))
+    assert left == list(range(4 if index == 0 else 1, kept + 4))
+
+
 def test_a_pod_with_wrong_settings_ends_for_good(project: Project, tmp_path: Path) -> None:
     """Exit codes that the job's policy takes for final, with a sentence."""
     missing = run_pod(project, tmp_path, DATA_PATH="/shared/none")
@@ -190,7 +272,7 @@ def test_a_pod_with_wrong_settings_ends_for_good(project: Project, tmp_path: Pat
     assert (without.returncode, "there is no /nowhere/pretrain_gpt.py" in without.stderr) == (127, True)
 
 
-SUBMITTED = ("train.yaml", "submit.sh", "job.env")
+SUBMITTED = ("train.yaml", "submit.sh", "job_options.sh", "job.env")
 KUBECTL = r"""#!/bin/bash
 printf '%s\0' "$@" >>"$SHOWN/kubectl"
 case "$*" in
@@ -225,6 +307,23 @@ def submit_files(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("words", "wanted"), [([], "no"), (["--get-megatron"], "yes")])
+def test_submit_has_megatron_fetched_only_if_asked(
+    project: Project, tmp_path: Path, words: list[str], wanted: str
+) -> None:
+    """The pods read it from their settings."""
+    assert submit(project, tmp_path, "--image", IMAGE, *words).returncode == 0
+    assert f"GET_MEGATRON={wanted}" in (tmp_path / "kubectl").read_text().split("\0")
+
+
+def test_megatron_is_not_fetched_into_an_image(tmp_path: Path) -> None:
+    """A folder that is not of the shared volume is each pod's own."""
+    project = Project("aws", "cluster.jobs.megatron=/opt/megatron")
+    done = submit(project, tmp_path, "--image", IMAGE, "--get-megatron")
+    assert done.returncode == 1
+    assert "--get-megatron with cluster.jobs.megatron /opt/megatron is not on the shared volume" in done.stderr
+
+
 def test_submit_sets_the_image_and_hands_on_the_rest(project: Project, tmp_path: Path) -> None:
     """The manifest with the image is applied; settings reach kubectl as they are, and nothing else reads them."""
     words = ["--image", IMAGE, "--data", f"/shared/{HOSTILE}", "--tokenizer", HOSTILE, "--lr", "6e-5", "--", HOSTILE]
@@ -255,6 +354,7 @@ def test_submit_sets_the_image_and_hands_on_the_rest(project: Project, tmp_path:
         (["--image", "/shared/a.sqsh"], {}, "pods read no squash file"),
         (["--image", 'x:1" #'], {}, "is not the name of an image"),
         (["--image", IMAGE, "--data", "/data/x"], {}, "is not on the shared volume"),
+        (["--image", IMAGE, "--data", "x"], {}, "--data x is not an absolute path"),
         (["--image", IMAGE, "--data", "/shared/x"], {}, "--data without --tokenizer"),
         (["--image", IMAGE, "--tokenizer", "/opt/x"], {}, "--tokenizer /opt/x is not on the shared volume"),
         (["--image", IMAGE], {"UNREACHABLE": "1"}, "kubectl does not reach the cluster: dial tcp"),
@@ -314,5 +414,6 @@ def test_shellcheck_finds_nothing(project: Project, tmp_path: Path) -> None:
     assert shellcheck is not None
     worker, script = tmp_path / "worker.sh", tmp_path / "submit.sh"
     worker.write_text(f"#!/usr/bin/env bash\n# shellcheck disable=SC1091\n{project.worker['command'][2]}")
-    script.write_bytes(project.files["launch/submit.sh"].content)
-    subprocess.run([shellcheck, str(worker), str(script)], check=True)
+    for name in ("submit.sh", "job_options.sh"):
+        (tmp_path / name).write_bytes(project.files[f"launch/{name}"].content)
+    subprocess.run([shellcheck, "-x", str(worker), str(script)], check=True, cwd=tmp_path)

@@ -211,6 +211,7 @@ def test_megatron_is_fetched_by_its_commit(cluster: Cluster) -> None:
     assert f"copy commit {MEGATRON_COMMIT} to {cluster.shared}/Megatron-LM yourself" in refused.stderr
     fetched = cluster.submit("--image", IMAGE, "--get-megatron")
     assert fetched.returncode == 0, fetched.stderr
+    assert (cluster.shared / "Megatron-LM" / "pretrain_gpt.py").exists()
     assert f"fetch --quiet --depth 1 https://github.com/NVIDIA/Megatron-LM.git {MEGATRON_COMMIT}" in (
         (cluster.shown / "git").read_text()
     )
