@@ -1,8 +1,9 @@
-"""Hostile input in large numbers: `python benchmarks/fuzz.py [--cases N] [--programs N] [--kills N] [--log FILE]`.
+"""Hostile input in large numbers: `python benchmarks/fuzz.py [--cases N] [--programs N] [--kills N] [--first N]`.
 
 Method. Valid inputs of every kind that the program reads are spoilt: YAML by node, tables by cell, JSON by value, any
 of them by line or by byte, and by values that break programs elsewhere. Case `i` of a kind comes from a generator
-seeded with the kind and `i` alone, so that a case which fails is made again by itself (`--only KIND:I`).
+seeded with the kind and `i` alone, so that a case which fails is made again by itself (`--only KIND:I`). `--first`
+begins with another number, for input that no run has had yet.
 
 - In process (`--cases`): each case goes through the function with which the command line reads that kind; one blueprint
   in two hundred is planned too. Answers of servers come through a transport in memory.
@@ -37,34 +38,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+
+from forked_process import finished, forked
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_CPU_S, MOST_BYTES = 5.0, 10**9
 #: After this the case is broken off.
 HANGS_AFTER_S = 120
 
-BLUEPRINT = """\
-name: small
-workload:
-  kind: train
-  model: llama-2-7b
-  tokens: 100e9
-  sequence_length: 2048
-  global_batch: 512
-goals:
-  finish_within: 30 days
-targets:
-  aws:
-    instance: p5.48xlarge
-    region: us-east-1
-    max_nodes: 8
-  onprem:
-    system: dgx-h100
-    max_nodes: 8
-"""
+BLUEPRINT = (ROOT / "tests" / "small.yaml").read_text(encoding="utf-8")
 #: Sections beside the ones above, put in by turns so that their keys are spoilt too.
 SECTIONS = """\
 economics: {horizon: 36 months, utilisation: 0.8, discount_rate: 8 %, budget: 5 MUSD, as_of: 2026-10-01}
@@ -841,22 +826,22 @@ def run_case(kind: str, number: int, root: Path) -> str:
     return f"FAILED {failure}" if failure else ended
 
 
-def kinds_of(cases: int) -> Iterator[tuple[str, int]]:
+def kinds_of(cases: int, first: int) -> Iterator[tuple[str, int]]:
     """Yield kind and number of each case, kinds mixed by their shares."""
     names, shares = list(KINDS), [share for _, share in KINDS.values()]
-    chance, numbers = random.Random(1), Counter[str]()
+    chance, numbers = random.Random(1), Counter(dict.fromkeys(names, first))
     for _ in range(cases):
         kind = chance.choices(names, shares)[0]
         yield kind, numbers[kind]
         numbers[kind] += 1
 
 
-def in_process(cases: int, say: Callable[[str], None]) -> dict[str, Counter[str]]:
+def in_process(cases: int, say: Callable[[str], None], first: int = 0) -> dict[str, Counter[str]]:
     """Run cases one after the other; return how they ended, by kind."""
     ended: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     slowest, most = 0.0, 0
     with surroundings() as root:
-        for index, (kind, number) in enumerate(kinds_of(cases)):
+        for index, (kind, number) in enumerate(kinds_of(cases, first)):
             started = time.process_time()
             how = run_case(kind, number, root)
             slowest = max(slowest, time.process_time() - started)
@@ -873,7 +858,114 @@ def in_process(cases: int, say: Callable[[str], None]) -> dict[str, Counter[str]
     return ended
 
 
-def arguments_of(chance: random.Random, folder: Path) -> list[str]:  # noqa: C901, PLR0911 - a command each
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a command's arguments are made of: a case, its blueprint, values for it, and a folder to write."""
+
+    case: Case
+    blueprint: Path
+    extra: tuple[str, ...]
+    out: Path
+
+    @property
+    def chance(self) -> random.Random:
+        """The case's generator."""
+        return self.case.chance
+
+
+def _check(given: Inputs) -> list[str]:
+    return ["check", str(given.blueprint), *given.extra, *(["--json"] if given.chance.random() < 0.3 else [])]
+
+
+def _plan(given: Inputs) -> list[str]:
+    target = given.chance.choice(("aws", "onprem", "all", _one_word(given.chance)))
+    return ["plan", str(given.blueprint), "--on", target, *given.extra, "--quiet"]
+
+
+def _validate_training(given: Inputs) -> list[str]:
+    return ["validate", "training", str(given.case.file("runs.csv", spoilt_table(_runs(), given.chance)))]
+
+
+def _validate_tco(given: Inputs) -> list[str]:
+    content = spoilt_yaml(given.chance.choice(_cases()), given.chance)
+    return ["validate", "tco", str(given.case.file("case.yaml", content))]
+
+
+def _actual(given: Inputs) -> list[str]:
+    export = given.case.file("export.csv", spoilt_table(EXPORT, given.chance))
+    whole = given.chance.random() < 0.7
+    plan = json.dumps(_plan_json()).encode() if whole else spoilt_json(_plan_json(), given.chance)
+    return ["actual", str(given.case.file("plan.json", plan)), str(export)]
+
+
+def _plan_with_quotes(given: Inputs) -> list[str]:
+    chance = given.chance
+    if chance.random() < 0.5:
+        quotes = given.case.file("q.csv", spoilt_table(QUOTES, chance))
+    else:
+        quotes = given.case.file("q.xlsx", spoilt_workbook(chance))
+    rate = chance.choice(("EUR=1.08@2026-10-01", "EUR=nan@2026-10-01", "x"))
+    return ["plan", str(given.blueprint), "--quotes", str(quotes), "--rate", rate, "--quiet"]
+
+
+def _fetch(given: Inputs) -> list[str]:
+    name = given.chance.choice(("azure", "gcp", "aws", "quotes", "focus", _one_word(given.chance)))
+    content = spoilt_json({"Items": [AZURE_ITEM], "Count": 1, "NextPageLink": None}, given.chance)
+    page = given.case.file("page.json", content)
+    return ["prices", "fetch", name, "--from", str(page), "--store", str(given.case.folder / "store.duckdb")]
+
+
+def _import(given: Inputs) -> list[str]:
+    prices = given.case.file("prices.csv", spoilt_table(PRICES, given.chance))
+    source = given.chance.choice(("me", _one_word(given.chance)))
+    return ["prices", "import", str(prices), "--source", source, "--store", str(given.case.folder / "store.duckdb")]
+
+
+def _check_parts(given: Inputs) -> list[str]:
+    given.case.file("parts.csv", spoilt_table(PARTS, given.chance))
+    path = given.chance.choice(("parts.csv", "parts.csv", "../outside/victim", "/etc/passwd", "/dev/zero"))
+    given.blueprint.write_text(f"{BLUEPRINT}    parts: {path}\n")
+    return ["check", str(given.blueprint)]
+
+
+def _write_documents(given: Inputs) -> list[str]:
+    folder, out = given.case.folder, given.out
+    if given.chance.random() < 0.3:
+        link = folder / "link"
+        link.symlink_to(folder.parent / "outside")
+        if given.chance.random() < 0.5:
+            out = link / "out"
+        else:
+            out = folder / "out"
+            out.mkdir()
+            (out / "racks").symlink_to(folder.parent / "outside")
+    forced = ["--force"] if given.chance.random() < 0.3 else []
+    return ["onprem", str(given.blueprint), "-o", str(out), *given.extra, *forced]
+
+
+def _one_word(chance: random.Random) -> str:
+    """Return a hostile argument: no argument of a program holds a zero byte."""
+    return hostile(chance).replace("\0", "")
+
+
+#: Commands by their share of the programs.
+COMMANDS: tuple[Callable[[Inputs], list[str]], ...] = (
+    _check,
+    _check,
+    _check,
+    _plan,
+    _validate_training,
+    _validate_tco,
+    _actual,
+    _plan_with_quotes,
+    _fetch,
+    _import,
+    _check_parts,
+    _write_documents,
+)
+
+
+def arguments_of(chance: random.Random, folder: Path) -> list[str]:
     """Write spoilt input files for one command; return its arguments."""
     case = Case(chance=chance, folder=folder)
     blueprint = case.file(
@@ -882,118 +974,45 @@ def arguments_of(chance: random.Random, folder: Path) -> list[str]:  # noqa: C90
     value = f"{chance.choice(('workload.tokens', 'name', 'targets.aws.max_nodes', 'a.b'))}={hostile(chance)}".replace(
         "\0", "\\0"
     )
-    extra = ["--set", value] if chance.random() < 0.3 else []
+    extra = ("--set", value) if chance.random() < 0.3 else ()
     out = folder / chance.choice(
         ("out", "out", "o\x1b[2Jut", "o\nut", "out\u202e", "-out", "a/b/c", "blueprint.yaml", "o" * 250)
     )
-    match chance.randrange(12):
-        case 0 | 1 | 2:
-            return ["check", str(blueprint), *extra, *(["--json"] if chance.random() < 0.3 else [])]
-        case 3:
-            return [
-                "plan",
-                str(blueprint),
-                "--on",
-                chance.choice(("aws", "onprem", "all", hostile(chance).replace("\0", ""))),
-                *extra,
-                "--quiet",
-            ]
-        case 4:
-            return ["validate", "training", str(case.file("runs.csv", spoilt_table(_runs(), chance)))]
-        case 5:
-            return ["validate", "tco", str(case.file("case.yaml", spoilt_yaml(chance.choice(_cases()), chance)))]
-        case 6:
-            export = case.file("export.csv", spoilt_table(EXPORT, chance))
-            plan = case.file(
-                "plan.json",
-                json.dumps(_plan_json()).encode() if chance.random() < 0.7 else spoilt_json(_plan_json(), chance),
-            )
-            return ["actual", str(plan), str(export)]
-        case 7:
-            quotes = case.file(
-                *(
-                    ("q.csv", spoilt_table(QUOTES, chance))
-                    if chance.random() < 0.5
-                    else ("q.xlsx", spoilt_workbook(chance))
-                )
-            )
-            return [
-                "plan",
-                str(blueprint),
-                "--quotes",
-                str(quotes),
-                "--rate",
-                chance.choice(("EUR=1.08@2026-10-01", "EUR=nan@2026-10-01", "x")),
-                "--quiet",
-            ]
-        case 8:
-            name = chance.choice(("azure", "gcp", "aws", "quotes", "focus", hostile(chance).replace("\0", "")))
-            page = case.file(
-                "page.json", spoilt_json({"Items": [AZURE_ITEM], "Count": 1, "NextPageLink": None}, chance)
-            )
-            return ["prices", "fetch", name, "--from", str(page), "--store", str(folder / "store.duckdb")]
-        case 9:
-            prices = case.file("prices.csv", spoilt_table(PRICES, chance))
-            return [
-                "prices",
-                "import",
-                str(prices),
-                "--source",
-                chance.choice(("me", hostile(chance).replace("\0", ""))),
-                "--store",
-                str(folder / "store.duckdb"),
-            ]
-        case 10:
-            case.file("parts.csv", spoilt_table(PARTS, chance))
-            blueprint.write_text(
-                BLUEPRINT
-                + "    parts: "
-                + chance.choice(("parts.csv", "parts.csv", "../outside/victim", "/etc/passwd", "/dev/zero"))
-                + "\n"
-            )
-            return ["check", str(blueprint)]
-    link = folder / "link"
-    if chance.random() < 0.3:
-        link.symlink_to(folder.parent / "outside")
-        out = link / "out" if chance.random() < 0.5 else folder / "out"
-        if out.parent == folder:
-            out.mkdir()
-            (out / "racks").symlink_to(folder.parent / "outside")
-    return ["onprem", str(blueprint), "-o", str(out), *extra, *(["--force"] if chance.random() < 0.3 else [])]
+    return chance.choice(COMMANDS)(Inputs(case=case, blueprint=blueprint, extra=extra, out=out))
 
 
 def run_program(arguments: list[str], folder: Path) -> tuple[int, float, int, str]:
     """Run the command line in a process of its own; return exit code, processor seconds, bytes and messages."""
     errors = folder.parent / f"{folder.name}.err"
-    child = os.fork()
-    if child == 0:
-        try:
-            os.chdir(folder)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(HANGS_AFTER_S)
-            target = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            os.dup2(target, 2)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-            sys.argv = ["clusterwright", *arguments]
-            from clusterwright.cli.main import run
 
-            code = 0
-            try:
-                run()
-            except SystemExit as end:
-                code = end.code if isinstance(end.code, int) else 0
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-        except BaseException:  # noqa: BLE001 - told by the exit code
-            traceback.print_exc()
-            sys.stderr.flush()
-            os._exit(99)
-    _, status, used = os.wait4(child, 0)
+    def work() -> int:
+        os.chdir(folder)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(HANGS_AFTER_S)
+        with errors.open("wb") as target:
+            os.dup2(target.fileno(), 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
+        code = command_line(arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
+
+    ended = finished(forked(work))
     text = errors.read_text(errors="replace")
     errors.unlink()
-    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, text
+    return ended.code, ended.processor_s, ended.bytes, text
+
+
+def command_line(arguments: list[str]) -> int:
+    """Run the command line in this process; return its exit code."""
+    from clusterwright.cli.main import run
+
+    sys.argv = ["clusterwright", *arguments]
+    try:
+        run()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
 
 
 def programs(count: int, say: Callable[[str], None], first: int = 0) -> Counter[str]:
@@ -1053,8 +1072,8 @@ def load_all() -> None:
 
 def in_a_process(work: Callable[[], int], *, before: int | None = None, after_s: float | None = None) -> int:
     """Do work in a forked process; kill it before its n-th operation on the disk, or after seconds; return its code."""
-    child = os.fork()
-    if child == 0:
+
+    def watched() -> int:
         count = 0
 
         def dying(event: str, arguments: tuple[Any, ...]) -> None:
@@ -1065,30 +1084,20 @@ def in_a_process(work: Callable[[], int], *, before: int | None = None, after_s:
             if count == before:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            if before is not None:
-                sys.addaudithook(dying)
-            os._exit(work())
-        except BaseException:  # noqa: BLE001 - told by the exit code
-            traceback.print_exc()
-            os._exit(99)
+        if before is not None:
+            sys.addaudithook(dying)
+        return work()
+
+    child = forked(watched)
     if after_s is not None:
         time.sleep(after_s)
         os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return finished(child).code
 
 
 def build_program(blueprint: Path, out: Path) -> int:
     """Run the command `build`; return its exit code."""
-    from clusterwright.cli.main import run
-
-    sys.argv = ["clusterwright", "build", str(blueprint), "-o", str(out), "--quiet"]
-    try:
-        run()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    return 0
+    return command_line(["build", str(blueprint), "-o", str(out), "--quiet"])
 
 
 @cache
@@ -1114,7 +1123,7 @@ def build_write(blueprint: Path, out: Path) -> int:
     return 0
 
 
-def kills(count: int, say: Callable[[str], None]) -> Counter[str]:
+def kills(count: int, say: Callable[[str], None], first_number: int = 0) -> Counter[str]:
     """Kill `build` at as many moments; count what the next run lost, left over or refused.
 
     One in ten is the whole command; of the others the writing alone, with the same files.
@@ -1128,7 +1137,7 @@ def kills(count: int, say: Callable[[str], None]) -> Counter[str]:
         wanted = {}
         for one in (first, second):
             whole = root / f"whole-{one.stem}"
-            if in_a_process(lambda one=one, whole=whole: build_program(one, whole)) not in (0, 1):  # type: ignore[misc]
+            if in_a_process(partial(build_program, one, whole)) not in (0, 1):
                 raise FailedError(f"{one.stem} is not built")
             wanted[one] = snapshot(whole)
         whole_programs = count // 10
@@ -1137,7 +1146,9 @@ def kills(count: int, say: Callable[[str], None]) -> Counter[str]:
                 for one in (first, second):
                     build_files(one)
             run = build_program if found["killed"] < whole_programs else build_write
-            _kill_once(root, wanted, run, found, say)
+            number = first_number + found["runs"]
+            for what in _kill_once(root, wanted, run, number, found):
+                say(f"kill:{number} {what}")
             if found["runs"] % 20 == 0:
                 say(f"{found['runs']} runs: {dict(found)}")
     return found
@@ -1147,10 +1158,10 @@ def _kill_once(
     root: Path,
     wanted: dict[Path, dict[str, tuple[int, int, str]]],
     run: Callable[[Path, Path], int],
+    number: int,
     found: Counter[str],
-    say: Callable[[str], None],
-) -> None:
-    number = found["runs"]
+) -> Iterator[str]:
+    """Kill a run and run again; yield what is wrong then."""
     chance = random.Random(f"kill:{number}")
     first, second = wanted
     place = root / "case"
@@ -1177,12 +1188,12 @@ def _kill_once(
     left = snapshot(place)
     if code not in (0, 1):
         found["refused"] += 1
-        say(f"kill:{number} refused, exit {code}")
+        yield f"refused, exit {code}"
     lost = [one for one in mine if one not in left]
     lost += [one for one in wanted[then] if left.get(f"out/{one}") != wanted[then][one]]
     over = [one for one in left if one not in mine | {"out"} and one.removeprefix("out/") not in wanted[then]]
     if lost or over:
-        say(f"kill:{number} lost {lost[:3]}, left over {over[:3]}")
+        yield f"lost {lost[:3]}, left over {over[:3]}"
     found["lost"] += bool(lost)
     found["left over"] += bool(over)
     found["runs"] += 1
@@ -1194,7 +1205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=0)
     parser.add_argument("--programs", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first program")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case, program and kill")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--only", help="KIND:NUMBER, with its traceback")
     parser.add_argument("--log", type=Path, help="also write what is printed to a file")
@@ -1222,7 +1233,7 @@ def main() -> None:
     sys.addaudithook(WATCH)
     if asked.cases:
         _plan_json()
-        for kind, ways in in_process(asked.cases, say).items():
+        for kind, ways in in_process(asked.cases, say, asked.first).items():
             say(f"{kind}: {dict(ways.most_common())}")
     if asked.programs:
         load_all()
@@ -1230,7 +1241,7 @@ def main() -> None:
             say(f"{how}: {times}")
     if asked.kills:
         load_all()
-        say(f"kills: {dict(kills(asked.kills, say))}")
+        say(f"kills: {dict(kills(asked.kills, say, asked.first))}")
 
 
 if __name__ == "__main__":

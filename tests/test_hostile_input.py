@@ -26,14 +26,16 @@ DIGITS = "9" * 5000
 
 
 @pytest.fixture(scope="module")
-def fuzz() -> ModuleType:
-    """The benchmark's module."""
+def fuzz() -> Iterator[ModuleType]:
+    """The benchmark's module, loaded as it is when it is run: with the modules beside it."""
     spec = importlib.util.spec_from_file_location("fuzz", ROOT / "benchmarks" / "fuzz.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        spec.loader.exec_module(module)
+        yield module
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ fault as (
     from tally
     union all
     select
-        'a charge period that cannot be read, or ends before it begins' as fault,
+        'a charge period that cannot be read, ends before it begins, or is not of this century' as fault,
         periods_unread as charges,
         period_unread as example
     from tally

@@ -10,25 +10,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.cli.main import run
 
-SMALL = """\
-name: small
-workload:
-  kind: train
-  model: llama-2-7b
-  tokens: 100e9
-  sequence_length: 2048
-  global_batch: 512
-goals:
-  finish_within: 30 days
-targets:
-  aws:
-    instance: p5.48xlarge
-    region: us-east-1
-    max_nodes: 8
-  onprem:
-    system: dgx-h100
-    max_nodes: 8
-"""
+SMALL = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,23 +12,8 @@ from clusterwright.plan.record import Plan
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
-SMALL = """\
-name: small
-workload:
-  kind: train
-  model: llama-2-7b
-  tokens: 100e9
-  sequence_length: 2048
-  global_batch: 512
-goals:
-  finish_within: 30 days
-targets:
-  aws:
-    instance: p5.48xlarge
-    region: us-east-1
-  onprem:
-    system: dgx-h100
-"""
+#: Without a limit of nodes.
+SMALL = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8").replace("    max_nodes: 8\n", "")
 
 
 def plan_of(path: Path, *overrides: str) -> Plan:
