@@ -3,13 +3,21 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.cli.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, InputError
 from clusterwright.units import percent
+
+if TYPE_CHECKING:
+    from clusterwright.evidence.effects import Effects
+    from clusterwright.evidence.probe.records import Measurement
+    from clusterwright.evidence.rows import NotExpressed
+    from clusterwright.evidence.runs import Run
+    from clusterwright.sizing.calibration import Calibration
 
 
 def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -> int:
@@ -44,41 +52,150 @@ def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -
     return EXIT_BAD_INPUT if wrong else EXIT_FINE
 
 
-def calibrate(path: Path, output: Path, *, anew: bool) -> int:
-    """Write a calibration from a file of runs; return the exit code.
+def calibrate(paths: Sequence[Path], output: Path, *, anew: bool) -> int:
+    """Write a calibration from measured runs, files of `clusterwright probe`, or both; return the exit code.
+
+    The effects of runs are those that remain with the measured numbers.
 
     Raises:
-        InputError: the file cannot be read, or a row of it is wrong.
+        InputError: a file cannot be read, a row of runs is wrong, or a probe says nothing of an accelerator.
     """
+    from clusterwright.evidence import effects, store
+    from clusterwright.evidence.probe import file
+
+    probes = [path for path in paths if file.is_probe(path)]
+    tables = [path for path in paths if path not in probes]
+    if len(tables) > 1:
+        names = ", ".join(path.name for path in tables)
+        raise InputError(f"measured runs come in one file: {names}", help="join them, with one header")
+    if anew:
+        if probes:
+            raise InputError("--anew fits runs alone", help=f"leave out --anew, or {probes[0].name}")
+        return _calibrate_anew(tables[0], output)
+    measured, lines = _measured(probes)
+    own = effects.NO_EFFECTS
+    runs: list[Run] = []
+    if tables:
+        own, runs, said = _own_effects(tables[0], measured)
+        lines += said
+    source = tables[0].name if tables else ""
+    _say_written(lines, store.write_adjusted(output, own, runs, source=source, measured=measured), output)
+    return EXIT_FINE
+
+
+def _calibrate_anew(path: Path, output: Path) -> int:
+    from clusterwright.evidence import accuracy, calibrate, store
+
+    runs, skipped = _usable_runs(path)
+    calibrated = calibrate.calibrate(runs, _shipped().of(generation="none", stack="none").tuning)
+    written = store.write(output, calibrated, source=path.name)
+    (output / "accuracy.md").write_text(accuracy.document(calibrated, skipped), encoding="utf-8")
+    _say_written([*accuracy.summary(calibrated), *_not_expressed(skipped)], written, output)
+    return EXIT_FINE
+
+
+def _own_effects(
+    path: Path, measured: Sequence[Mapping[str, str]]
+) -> tuple["Effects", list["Run"], list[str]]:  # fmt: skip
+    """Return the effects that a file of runs shows beside shipped and measured numbers, the runs, and what to say."""
     import numpy as np
 
-    from clusterwright import assets
-    from clusterwright.catalog.load import load
-    from clusterwright.evidence import accuracy, calibrate, effects, report, store
+    from clusterwright.evidence import effects, report
     from clusterwright.evidence.baseline import load_shares
-    from clusterwright.sizing.calibration import load_calibration
+
+    runs, skipped = _usable_runs(path)
+    shipped = _shipped()
+    values = {(row["generation"], row["stack"], row["name"]): float(row["value"]) for row in measured}
+    calibration = replace(shipped, values=shipped.values | values)
+    before = report.predict(runs, calibration, shares=load_shares()).errors
+    own = effects.estimate(runs, before, deviations=effects.OWN_DEVIATIONS, noise=effects.OWN_NOISE)
+    median = float(np.median(np.abs(np.expm1(-before))))
+    said = f"{len(runs)} runs, median error {percent(median, digits=1)} before; {len(own.values)} effects added"
+    return own, runs, [said, *_not_expressed(skipped)]
+
+
+def _measured(paths: Sequence[Path]) -> tuple[list[dict[str, str]], list[str]]:
+    """Return the rows of `calibration.csv` that files of a probe give, and what to say about them.
+
+    Raises:
+        InputError: they give none.
+    """
+    from clusterwright.catalog.load import load
+    from clusterwright.evidence import store
+    from clusterwright.evidence.probe import facts, file
+    from clusterwright.sizing.calibration import FSDP, MEGATRON
+
+    catalogue = load()
+    by_accelerator: dict[str, list[Measurement]] = {}
+    for path in paths:
+        found = file.read(path, catalogue)
+        for row in found.wrong:
+            print(f"warning: {path.name}:{row.line}: left out: {row.reason}", file=sys.stderr)  # noqa: T201
+        for one in found.measurements:
+            by_accelerator.setdefault(one.environment.accelerator, []).append(one)
+    shipped = _shipped()
+    text = _shipped_path().read_text(encoding="utf-8")
+    source = ", ".join(path.name for path in paths)
+    rows: list[dict[str, str]] = []
+    lines: list[str] = []
+    for identity, measurements in by_accelerator.items():
+        if not identity:
+            continue
+        accelerator = catalogue.accelerators[identity]
+        prior = shipped.of(generation=accelerator.generation, stack=FSDP).tuning
+        numbers = facts.facts_of(accelerator, measurements, prior)
+        own, kept = store.measured_rows(accelerator, numbers, shipped=text, source=source)
+        rows += own
+        lines.append(f"{accelerator.name}, {len(measurements)} measurements:")
+        for fact in numbers:
+            stacks = [stack for stack in (MEGATRON, FSDP) if (fact.name, stack) in kept]
+            why = f" (that of published runs stays for {' and '.join(stacks)})" if stacks else ""
+            lines.append(f"  {fact.name} {fact.value:.4g}: {fact.note}{why}")
+    if paths and not lines:
+        raise InputError(
+            f"{source}: no measurement of an accelerator of the catalogue",
+            help="measure with PyTorch where it sees the accelerator, and name it with --accelerator",
+        )
+    return rows, lines
+
+
+def _usable_runs(path: Path) -> tuple[list["Run"], list["NotExpressed"]]:
+    """Return the runs of a file, and the rows that are not expressed.
+
+    Raises:
+        InputError: a row is wrong, or none can be used.
+    """
+    from clusterwright.catalog.load import load
+    from clusterwright.evidence import calibrate
 
     runs, skipped = calibrate.read(path, load())
     wrong = [row for row in skipped if row.wrong]
     if wrong or not runs:
         told = "; ".join(f"{row.id}: {row.reason}" for row in (wrong or skipped))
         raise InputError(f"{path.name} cannot be calibrated on: {told}", help="correct these rows, or remove them")
-    shipped = load_calibration(assets.root() / "catalog" / "calibration.csv")
-    if anew:
-        calibrated = calibrate.calibrate(runs, shipped.of(generation="none", stack="none").tuning)
-        written = store.write(output, calibrated, source=path.name)
-        (output / "accuracy.md").write_text(accuracy.document(calibrated, skipped), encoding="utf-8")
-        lines = accuracy.summary(calibrated)
-    else:
-        before = report.predict(runs, shipped, shares=load_shares()).errors
-        own = effects.estimate(runs, before, deviations=effects.OWN_DEVIATIONS, noise=effects.OWN_NOISE)
-        written = store.write_adjusted(output, own, runs, source=path.name)
-        median = float(np.median(np.abs(np.expm1(-before))))
-        lines = [f"{len(runs)} runs, median error {percent(median, digits=1)} before; {len(own.values)} effects added"]
-    lines += [f"{len(skipped)} rows not expressed"] if skipped else []
-    print("\n".join([*lines, *(f"wrote {entry}" for entry in written)]))  # noqa: T201 - the result
+    return runs, skipped
+
+
+def _shipped() -> "Calibration":
+    from clusterwright.sizing.calibration import load_calibration
+
+    return load_calibration(_shipped_path())
+
+
+def _shipped_path() -> Path:
+    from clusterwright import assets
+
+    return assets.root() / "catalog" / "calibration.csv"
+
+
+def _not_expressed(skipped: Sequence["NotExpressed"]) -> list[str]:
+    return [f"{len(skipped)} rows not expressed"] if skipped else []
+
+
+def _say_written(lines: Sequence[str], written: Sequence[Path], output: Path) -> None:
+    text = "\n".join([*lines, *(f"wrote {entry}" for entry in written)])
+    print(fitted(text))  # noqa: T201 - the result
     print(f"use it with: CLUSTERWRIGHT_CALIBRATION={output} clusterwright plan BLUEPRINT")  # noqa: T201
-    return EXIT_FINE
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

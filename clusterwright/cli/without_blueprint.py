@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from clusterwright.cli.help_text import Application
-from clusterwright.cli.options import AsJson, Output, Runs
+from clusterwright.cli.options import AsJson, Output, Quiet, Runs
 
 
 class RailGroups(StrEnum):
@@ -117,12 +117,49 @@ def validate_tco(
     raise typer.Exit(command.tco(cases, every=every, as_json=as_json))
 
 
+def probe(
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV file to write")] = Path(
+        "probe.csv"
+    ),
+    backend: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, torch or numpy; auto is torch where it sees an accelerator")
+    ] = "auto",
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="bound of the whole measurement")] = 180.0,
+    accelerator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="of the catalogue, where the driver's name does not tell it")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace the file if it exists")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure this machine's accelerators, for calibrate."""
+    from clusterwright.cli import probe as command
+
+    raise typer.Exit(
+        command.probe(
+            output,
+            backend=backend,
+            seconds=seconds,
+            accelerator=accelerator,
+            force=force,
+            as_json=as_json,
+            quiet=quiet,
+        )
+    )
+
+
 def calibrate(
-    runs: Runs,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE.csv", help="measured runs (docs/accuracy.md lists the columns), or files of probe, or both"
+        ),
+    ],
     output: Output,
     anew: Annotated[bool, typer.Option("--anew", help="fit everything from the file alone, and judge it")] = False,
 ) -> None:
-    """Adjust the training engine to runs of your own."""
+    """Adjust the training engine to runs and probes of your own."""
     from clusterwright.cli import validate as command
 
     raise typer.Exit(command.calibrate(runs, output, anew=anew))
@@ -149,4 +186,4 @@ def schema(
     start.schema(of)
 
 
-COMMANDS = (diff, fabric, facts, calibrate, schema)
+COMMANDS = (diff, fabric, facts, probe, calibrate, schema)

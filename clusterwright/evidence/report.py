@@ -86,7 +86,7 @@ def predict(runs: Sequence[Run], calibration: Calibration, *, shares: baseline.S
 
 
 class _Numbers:
-    """The calibrated numbers and bands of runs, each looked up once per generation, stack and kind of model."""
+    """The calibrated numbers and bands of runs, each looked up once per accelerator, stack and kind of model."""
 
     def __init__(self, calibration: Calibration) -> None:
         releases = [name for kind, name in calibration.effects if kind == RELEASE]
@@ -94,7 +94,11 @@ class _Numbers:
         self._releases = frozenset(releases)
         self._families = frozenset(name for name, count in families.items() if count > 1)
         self._effect = calibration.effect
-        self._of = cache(lambda generation, stack: calibration.of(generation=generation, stack=stack).tuning)
+        self._of = cache(
+            lambda generation, accelerator, stack: (
+                calibration.of(generation=generation, accelerator=accelerator, stack=stack).tuning
+            )
+        )
         self._band = cache(
             lambda generation, kind, stack, quantiles: calibration.band(
                 generation=generation, kind=kind, stack=stack, quantiles=quantiles
@@ -102,8 +106,8 @@ class _Numbers:
         )
 
     def tuning(self, run: Run) -> Tuning:
-        """Return the numbers of a run's generation and stack."""
-        return self._of(run.generation, run.stack)
+        """Return the numbers of a run's accelerator and stack."""
+        return self._of(run.generation, run.accelerator, run.stack)
 
     def band(self, run: Run) -> Residuals:
         """Return the band of a run about the effects that it is known to have."""

@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright import assets
+from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.evidence import baseline
 from clusterwright.evidence.effects import RELEASE, Effects, levels_of
 from clusterwright.evidence.fitting import PRIORS
+from clusterwright.evidence.probe.facts import Fact
 from clusterwright.evidence.runs import Run
-from clusterwright.sizing.calibration import BAND, BAND_OF_RELEASE, COLUMNS, EFFECT_COLUMNS
+from clusterwright.sizing.calibration import BAND, BAND_OF_RELEASE, COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON
 
 if TYPE_CHECKING:
     from clusterwright.evidence.calibrate import Calibrated
 
-_FITTED = "fitted"
+_FITTED, _MEASURED = "fitted", "measured"
+#: Runs from which on a number that is fitted to a generation and stack goes before one measured by a probe: fitted to
+#: whole steps, it holds what kernels on their own do not show.
+FITTED_RUNS = 20
 _UNITS = {
     "rows_half": "tokens",
     "width_half": "elements",
@@ -26,6 +31,7 @@ _UNITS = {
     "layer_overhead_s": "s",
     "expert_launch_s": "s",
     "grouped_efficiency": "ratio",
+    "scale_up_latency_s": "s",
 }
 #: Smaller effects than this, in ln, are left out of the file, but for releases: they tell which were measured.
 _SMALLEST = 5e-4
@@ -122,8 +128,53 @@ def write(folder: Path, calibrated: "Calibrated", *, source: str) -> tuple[Path,
     return tuple(texts)
 
 
-def write_adjusted(folder: Path, effects: Effects, runs: Sequence[Run], *, source: str) -> tuple[Path, ...]:
-    """Write the shipped numbers with one's own effects added to the shipped ones, and return the files' paths."""
+def measured_rows(
+    accelerator: Accelerator, facts: Sequence[Fact], *, shipped: str, source: str
+) -> tuple[list[dict[str, str]], list[tuple[str, str]]]:
+    """Return rows of `calibration.csv` for what a probe measured, and the (name, stack) that fitted numbers keep.
+
+    Args:
+        accelerator: what was measured.
+        facts: its numbers.
+        shipped: text of the calibration file that they are added to.
+        source: name of the probe's file.
+    """
+    fitted = {
+        (row["stack"], row["name"])
+        for row in csv.DictReader(io.StringIO(shipped))
+        if row["generation"] == accelerator.generation and row["method"] == _FITTED and int(row["rows"]) >= FITTED_RUNS
+    }
+    rows, kept = [], []
+    for fact in facts:
+        for stack in (MEGATRON, FSDP):
+            if (stack, fact.name) in fitted:
+                kept.append((fact.name, stack))
+                continue
+            row = _row(
+                (accelerator.id, stack, fact.name), fact.value, unit=_UNITS.get(fact.name, "fraction"),
+                rows=fact.rows, source=source, note=fact.note,
+            )  # fmt: skip
+            rows.append(row | {"method": _MEASURED})
+    return rows, kept
+
+
+def write_adjusted(
+    folder: Path,
+    effects: Effects,
+    runs: Sequence[Run],
+    *,
+    source: str,
+    measured: Sequence[dict[str, str]] = (),
+) -> tuple[Path, ...]:
+    """Write the shipped numbers with one's own effects added to the shipped ones, and return the files' paths.
+
+    Args:
+        folder: to write to.
+        effects: of one's own runs; none where there are only measurements.
+        runs: that show them.
+        source: name of the runs' file.
+        measured: rows of `measured_rows`.
+    """
     shipped = assets.root() / "catalog"
     folder.mkdir(parents=True, exist_ok=True)
     with (shipped / "calibration_effects.csv").open(encoding="utf-8", newline="") as file:
@@ -134,8 +185,9 @@ def write_adjusted(folder: Path, effects: Effects, runs: Sequence[Run], *, sourc
             summed = float(rows[key]["value"]) + float(row["value"])
             row = {**rows[key], "value": f"{summed:.4f}", "source": f"{rows[key]['source']}, {source}"}  # noqa: PLW2901
         rows[key] = row
+    numbers = (shipped / "calibration.csv").read_text(encoding="utf-8")
     texts = {
-        folder / "calibration.csv": (shipped / "calibration.csv").read_text(encoding="utf-8"),
+        folder / "calibration.csv": numbers + "".join(_text(COLUMNS, measured).splitlines(keepends=True)[1:]),
         folder / "calibration_effects.csv": _text(EFFECT_COLUMNS, [rows[key] for key in sorted(rows)]),
     }
     for path, text in texts.items():

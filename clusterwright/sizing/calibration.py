@@ -1,8 +1,9 @@
 """The calibrated numbers of `catalog/calibration.csv`: per accelerator generation and software stack, with their error.
 
 A number is looked up from the most to the least specific row: (generation, stack), (generation, any), (default, stack),
-(default, any). A generation that was never measured thus takes the defaults, and their wider band. Bands are looked up
-in the same way by kind of model and stack (`dense megatron`), then by kind (`dense`), in the place of the stack.
+(default, any). A generation that was never measured thus takes the defaults, and their wider band. The column
+`generation` may hold the id of an accelerator, whose rows go first: `clusterwright probe` measured them. Bands are
+looked up in the same way by kind of model and stack (`dense megatron`), then by kind (`dense`), in place of the stack.
 `catalog/calibration_effects.csv` holds by what an accelerator, a precision or an architecture is faster than the
 formulas say, as far as runs show it.
 """
@@ -117,13 +118,19 @@ class Calibration:
     effects: Mapping[tuple[str, str], float] = field(default_factory=dict)
     job: Reliability | None = None
 
-    def number(self, name: str, *, generation: str, stack: str) -> float:
+    def number(self, name: str, *, generation: str, stack: str, accelerator: str = "") -> float:
         """Return the most specific value of a number.
+
+        Args:
+            name: of the number.
+            generation: of the accelerator.
+            stack: `megatron`, `fsdp` or `any`.
+            accelerator: its id, whose own rows go first.
 
         Raises:
             ClusterwrightError: no row of the file gives it.
         """
-        for key in _specific_to_general(generation, stack):
+        for key in (*_own_keys(accelerator, stack), *_specific_to_general(generation, stack)):
             if (*key, name) in self.values:
                 return self.values[*key, name]
         raise ClusterwrightError(
@@ -131,19 +138,26 @@ class Calibration:
         )
 
     def of(
-        self, *, generation: str, stack: str, kind: str = DENSE, levels: Iterable[tuple[str, str]] = ()
+        self,
+        *,
+        generation: str,
+        stack: str,
+        accelerator: str = "",
+        kind: str = DENSE,
+        levels: Iterable[tuple[str, str]] = (),
     ) -> StackCalibration:
         """Return all numbers of a generation under a stack.
 
         Args:
             generation: of the accelerator.
+            accelerator: its id, whose own rows go first.
             stack: `megatron` or `fsdp`.
             kind: `dense` or `moe`, for the band.
             levels: the effects that apply, which move the band.
         """
 
         def look_up(name: str) -> float:
-            return self.number(name, generation=generation, stack=stack)
+            return self.number(name, generation=generation, stack=stack, accelerator=accelerator)
 
         return StackCalibration(
             generation=generation,
@@ -181,6 +195,10 @@ class Calibration:
         return Reliability(
             numbers=ReliabilityNumbers(**{name: self.number(name, generation="default", stack="any") for name in names})
         )
+
+
+def _own_keys(accelerator: str, stack: str) -> tuple[tuple[str, str], ...]:
+    return ((accelerator, stack), (accelerator, "any")) if accelerator else ()
 
 
 def _specific_to_general(generation: str, stack: str) -> tuple[tuple[str, str], ...]:

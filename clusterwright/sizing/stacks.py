@@ -33,9 +33,16 @@ def stacks_of(calibration: Calibration, node: NodeType, job: TrainingJob) -> tup
         kind=kind,
         architecture=architecture_of(job.model),
     )
-    generation = node.accelerator.generation
-    megatron = calibration.of(generation=generation, stack=MEGATRON, kind=kind, levels=levels)
-    fsdp = calibration.of(generation=generation, stack=FSDP, kind=kind, levels=levels)
+    megatron, fsdp = (
+        calibration.of(
+            generation=node.accelerator.generation,
+            accelerator=node.accelerator.id,
+            stack=stack,
+            kind=kind,
+            levels=levels,
+        )
+        for stack in (MEGATRON, FSDP)
+    )
     return (
         replace(megatron, residuals=with_cap(megatron.residuals, node)),
         replace(fsdp, residuals=with_cap(fsdp.residuals, node)),

@@ -42,6 +42,7 @@ COMMANDS = (
     "prices",
     "schema",
     "validate",
+    "probe",
     "calibrate",
 )
 

@@ -75,7 +75,7 @@ def test_own_runs_move_predictions_towards_them(
     rows = [row for row in _rows() if row["gpu"] == "H100-SXM" and row["precision"] == "bf16"][:5]
     slower = [{**row, "tokens_per_s_per_gpu": str(0.8 * float(row["tokens_per_s_per_gpu"]))} for row in rows]
     path = _written(tmp_path, slower)
-    assert validate.calibrate(path, tmp_path / "own", anew=False) == 0
+    assert validate.calibrate([path], tmp_path / "own", anew=False) == 0
     assert "CLUSTERWRIGHT_CALIBRATION" in capsys.readouterr().out
     levels = [("accelerator", "h100-sxm-80gb"), ("accelerator_precision", "h100-sxm-80gb|bf16")]
     levels += [("accelerator_kind", "h100-sxm-80gb|dense")]
@@ -90,14 +90,14 @@ def test_calibrating_anew_writes_everything(tmp_path: Path, capsys: pytest.Captu
     """Numbers, effects, baseline and page are written from the file alone; a wrong row stops it."""
     rows = [row for row in _rows() if row["gpu"] == "A100-80"][:12]
     path = _written(tmp_path, rows)
-    assert validate.calibrate(path, tmp_path / "new", anew=True) == 0
+    assert validate.calibrate([path], tmp_path / "new", anew=True) == 0
     assert {entry.name for entry in (tmp_path / "new").iterdir()} == {
         "calibration.csv", "calibration_effects.csv", "baseline_mfu.csv", "accuracy.md",
     }  # fmt: skip
     assert "left out group by group" in capsys.readouterr().out
     rows[3]["hidden"] = "-1"
     with pytest.raises(InputError, match=r"line 5, column hidden"):
-        validate.calibrate(_written(tmp_path, rows), tmp_path / "wrong", anew=True)
+        validate.calibrate([_written(tmp_path, rows)], tmp_path / "wrong", anew=True)
 
 
 def test_the_shipped_baseline_and_effects_are_there() -> None:
