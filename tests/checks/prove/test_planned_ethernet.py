@@ -2,9 +2,17 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
+from clusterwright.checks.prove.ethernet import (
+    EthernetFabric,
+    EthernetProof,
+    distances,
+    loads,
+    planned,
+    walk_ethernet,
+)
 from clusterwright.facility.fabric import size_fabric
 from clusterwright.facility.fabric_counts import AS_NEEDED, Fabric
 from clusterwright.facility.links import End, Link, compute_links
@@ -115,3 +123,43 @@ def test_a_switch_without_a_cable_is_found() -> None:
     lost = links[at(links, "leaf-spine")].b.device
     left = [link for link in links if link.b.device != lost]
     assert {"FAB001", "FAB002", "FAB006"} <= {finding.id for finding in walked(TWO_LEVELS, left).findings}
+
+
+def shares_by_hand(fabric: EthernetFabric, leaves: list[int], flows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances and loads, found one leaf and one cable after the other."""
+    count, cables_ = len(fabric.switches), len(fabric.links)
+    ends = [(int(a), int(b)) for a, b in fabric.links] + [(int(b), int(a)) for a, b in fabric.links]
+    distance = np.full((len(leaves), count), np.inf)
+    load = np.zeros((2 * cables_, flows.shape[0]))
+    for number, leaf in enumerate(leaves):
+        away = {leaf: 0}
+        while grown := {b: away[a] + 1 for a, b in ends if a in away and b not in away}:
+            away |= grown
+        for switch, step in away.items():
+            distance[number, switch] = step
+        here = np.zeros((count, flows.shape[0]))
+        for other, source in enumerate(leaves):
+            here[source] = flows[:, other, number] if source != leaf else 0
+        for switch in sorted(away, key=lambda one: -away[one])[:-1]:
+            onward = [cable for cable, (a, b) in enumerate(ends) if a == switch and away[b] == away[a] - 1]
+            for cable in onward:
+                load[cable] += here[switch] / len(onward)
+                here[ends[cable][1]] += here[switch] / len(onward)
+    return distance, load
+
+
+@pytest.mark.parametrize("fault", [None, "leaf-spine", "spine-core"])
+def test_loads_are_those_that_cables_one_by_one_give(fault: str | None) -> None:
+    """Distances and loads of every cable in three levels, sound and with two crossed cables."""
+    sized = size_fabric(nodes=24, rails=2, radix=8, nodes_per_unit=4, uplinks=4)
+    links = cables(sized)
+    if fault is not None:
+        links = crossed(links, at(links, fault), at(links, fault, 17))
+    fabric = planned(links, sized)
+    leaves = np.unique(fabric.home)
+    flows = np.random.default_rng(1).integers(0, 3, (3, leaves.size, leaves.size)).astype(float)
+    distance = distances(fabric, leaves)
+    load, _ = loads(fabric, leaves, distance, flows)
+    by_hand = shares_by_hand(fabric, leaves.tolist(), flows)
+    assert np.array_equal(distance, by_hand[0])
+    assert np.allclose(load, by_hand[1], rtol=1e-12, atol=1e-12)

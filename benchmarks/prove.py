@@ -1,0 +1,84 @@
+"""How long `clusterwright prove` takes for the documents of a cluster on premises, and how much memory.
+
+Each size is written by `clusterwright onprem` with the shipped blueprint and a fabric of Ethernet, then proven in a
+process of its own. Run from the project: `python benchmarks/prove.py [NODES …]`. Time is processor time, which a busy
+machine lengthens little: of the proof itself, and of the programs that it starts (bash, LibreOffice, slurmctld).
+"""
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Nodes and most processor seconds of the proof itself: a goal of the project; other sizes are shown only.
+GOALS = {12_288: 300.0}
+SIZES = (128, 1_024, 12_288)
+
+
+def one(folder: Path) -> dict[str, object]:
+    """Prove a folder in this process."""
+    from clusterwright.checks.documents.folder import read_folder  # noqa: PLC0415 - its memory counts
+    from clusterwright.checks.documents.proof import prove_documents, verdict  # noqa: PLC0415
+
+    stages: list[tuple[str, float, float]] = []
+
+    def note(what: str) -> None:
+        spent = os.times()
+        stages.append((what, spent.user + spent.system, spent.children_user + spent.children_system))
+
+    documents = read_folder(folder)
+    results = prove_documents(documents, progress=note)
+    note("end")
+    return {
+        "verdict": verdict(results),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "stages": [
+            (what.removeprefix("proving "), later[1] - own, later[2] - started)
+            for (what, own, started), later in itertools.pairwise(stages)
+        ],
+    }
+
+
+def write(nodes: int, folder: Path) -> None:
+    """Write the documents of a size."""
+    sizes = [f"targets.onprem.{name}_nodes={nodes}" for name in ("min", "max")]
+    changes = [word for value in (*sizes, "targets.onprem.fabric.kind=roce") for word in ("--set", value)]
+    blueprint = ROOT / "blueprints" / "train-gpt3-175b.yaml"
+    program = str(Path(sys.executable).with_name("clusterwright"))
+    command = [program, "onprem", str(blueprint), "-o", str(folder), *changes]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def main() -> int:
+    """Run all sizes and print a table for each; 1 if one is not proven or misses its goal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("nodes", nargs="*", type=int, help=f"sizes; {', '.join(map(str, SIZES))} if left out")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(one(arguments.one)))
+        return 0
+    failed = False
+    for nodes in arguments.nodes or SIZES:
+        with tempfile.TemporaryDirectory() as folder:
+            write(nodes, Path(folder) / "site")
+            command = [sys.executable, __file__, "--one", str(Path(folder) / "site")]
+            run = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(f"{nodes:,} nodes: {run['verdict']}, {run['peak_bytes'] / 1e9:.2f} GB")
+        for what, own_s, started_s in run["stages"]:
+            print(f"  {what:<36} {own_s:7.1f} s {started_s:7.1f} s of other programs")
+        total_s = sum(own_s for _, own_s, _ in run["stages"])
+        goal_s = GOALS.get(nodes)
+        print(f"  {'all':<36} {total_s:7.1f} s" + ("" if goal_s is None else f"  goal: {goal_s:g} s"))
+        failed |= run["verdict"] != "proven" or (goal_s is not None and total_s > goal_s)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
