@@ -9,7 +9,9 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,12 +29,25 @@ _TOOLS = (
 )  # fmt: skip
 _STAND_INS = ("pulumi", "python3", "pip", "aws", "az", "gcloud", "kubectl", "helm", "jq", "curl", "git", "ssh")
 _BY_PATH = re.compile(r"(?<![\w.$}\"/-])/(usr|bin|sbin|opt|home|root|snap|Users)/\S*")
+#: Stands for the tunnel to a private API server: takes connections until it is ended, or the trial's folder is gone.
+_LISTEN = """\
+import os, socket
+taking = socket.create_server(("127.0.0.1", int(os.environ["TUNNEL_PORT"])))
+taking.settimeout(0.2)
+while os.path.exists(os.environ["CALLS"]):
+    try:
+        taking.accept()[0].close()
+    except TimeoutError:
+        pass
+"""
 _WRITE_DOWN = """\
 #!{shell}
 printf '%s' "${{0##*/}}" >>"$CALLS"
 for one in "$@"; do printf ' %s' "$one" >>"$CALLS"; done
 printf '\\n' >>"$CALLS"
 case "${{0##*/}} $*" in
+  pulumi*"stack output"*api_tunnel*) printf '%s\\n' "$TUNNEL_PORT" ;;
+  aws*"localPortNumber=$TUNNEL_PORT"* | az*"--port $TUNNEL_PORT"*) exec "{python}" -I -c '{listen}' ;;
   pulumi*"stack output --stack"*--json*) printf '{{"id": "x"}}\\n' ;;
   pulumi*"stack output"*) printf 'x\\n' ;;
 esac
@@ -152,6 +167,7 @@ def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
         calls = Path(root) / "calls"
         calls.touch()
         environment = {"PATH": str(programs), "HOME": str(home), "CALLS": str(calls), "TMPDIR": root, "LANG": "C"}
+        environment["TUNNEL_PORT"] = str(_free_port())
         environment["PULUMI_CONFIG_PASSPHRASE"] = "a stand-in"  # noqa: S105 - of no state
         process = subprocess.Popen(  # noqa: S603 - the project's own script, without a login and with stand-ins
             [bash, "--norc", "--noprofile", SCRIPT, *trial.arguments],
@@ -173,5 +189,10 @@ def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
 
 
 def _write_program(path: Path, bash: str) -> None:
-    path.write_text(_WRITE_DOWN.format(shell=bash))
+    path.write_text(_WRITE_DOWN.format(shell=bash, python=sys.executable, listen=_LISTEN))
     path.chmod(0o755)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
