@@ -117,6 +117,13 @@ def test_what_reaches_an_existing_network_is_not_known(from_outside: bool) -> No
     assert said.status == "UNKNOWN"
 
 
+@pytest.mark.usefixtures("_outside")
+@pytest.mark.parametrize(("part", "status"), [("virtualNetworkId", "FAIL"), ("keyVaultId", "PASS")])
+def test_bastion_comes_with_the_network_alone(part: str, status: str) -> None:
+    """An existing network gets no Bastion; with an existing key in a network of the foundation there is one."""
+    assert outcome("azure", foundation={"existingNetwork": {part: "/subscriptions/1/x"}}).status == status
+
+
 def test_slurm_projects_have_no_api_server() -> None:
     """The check says nothing of a project without Kubernetes."""
     assert found("aws", only="PRE041") == {}

@@ -548,6 +548,28 @@ def test_usage_needs_nothing(project: Project) -> None:
     assert os.access(EVERY_CLOUD / "cluster.sh", os.X_OK)
 
 
+@pytest.mark.parametrize(
+    ("existing", "refused"),
+    [
+        ("    virtualNetworkId: /subscriptions/s/n", True),
+        ('    virtualNetworkId: "/subscriptions/s/n"', True),
+        ("    keyVaultId: /subscriptions/s/v", False),
+        ('    virtualNetworkId: ""', False),
+    ],
+)
+def test_bastion_of_an_existing_network_is_refused_before_anything_is_made(
+    tmp_path: Path, existing: str, refused: bool
+) -> None:
+    """Nothing of the foundation leads into it, so that charts could not be installed from outside."""
+    (tmp_path / "foundation").mkdir()
+    file = tmp_path / "foundation" / "Pulumi.small.yaml"
+    file.write_text(f"config:\n  azure-gpu-foundation:existingNetwork:\n{existing}\n")
+    script = assets.root() / "stacks" / "azure" / "kubernetes" / "api_tunnel.sh"
+    frame = 'fail() { echo "$1" >&2; exit 1; }; configured() { :; }; stack=small; . "$0"; require_api_tunnel'
+    done = subprocess.run(["bash", "-c", frame, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode == 1, "apiFromOutside false" in done.stderr) == (refused, refused)
+
+
 def test_the_scripts_run_with_bash_3() -> None:
     """Bash 3.2 is what macOS has: no `mapfile`, no associative arrays, and an empty array counts as unset."""
     stacks = assets.root() / "stacks"

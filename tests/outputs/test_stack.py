@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from clusterwright.outputs.stack_configuration import LAYERS, configuration
 from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, stack_name
 from clusterwright.outputs.stack_fill_ins import FillIn, fill_ins
 from clusterwright.plan.decide import decide
-from clusterwright.plan.deployment import StateBackend
+from clusterwright.plan.deployment import AzureExistingIds, StateBackend
 from clusterwright.plan.record import Option, Plan
 
 ROOT = assets.root()
@@ -267,6 +267,22 @@ def test_users_have_the_account_of_their_cloud(cloud: str, field: str | None) ->
     alice, bob = configuration(listed, listed.options[0], load())["cluster"][f"{cloud}-gpu-cluster:users"]
     assert {key: alice[key] for key in alice if key in accounts} == ({field: accounts[field]} if field else {})
     assert not set(bob) & set(accounts)
+
+
+def test_an_existing_network_on_azure_leaves_charts_to_a_machine_inside() -> None:
+    """No Bastion is made in it, through which charts would come from outside; other parts that exist change nothing."""
+    group = "/subscriptions/s/resourceGroups/g/providers"
+    plan = plan_for("azure", "kubernetes", INSTANCES["azure"][1])
+    none = dict.fromkeys((field.name for field in fields(AzureExistingIds)), None)
+    network = {"virtual_network_id": f"{group}/Microsoft.Network/virtualNetworks/n"}
+    vault = {"key_vault_id": f"{group}/Microsoft.KeyVault/vaults/v"}
+    for ids, expected in (
+        (AzureExistingIds(**(none | network)), False),
+        (AzureExistingIds(**(none | vault)), None),
+        (None, None),
+    ):
+        option = replace(plan.options[0], existing_network=ids)
+        assert configuration(plan, option, load())["cluster"].get("azure-gpu-cluster:apiFromOutside") is expected
 
 
 def test_own_image_is_asked_for_where_google_has_none() -> None:

@@ -78,7 +78,9 @@ def _by_address(operators: Setting, named: list[str]) -> Outcome:
 def _by_gate(subject: Subject) -> Outcome:
     place = _cluster(subject, "apiFromOutside")
     if subject.cloud == "azure":
-        bastion, existing = subject.project.setting("bastionEnabled"), subject.existing_network
+        bastion = subject.project.setting("bastionEnabled")
+        # A key or a container of blobs that exists leaves the network, and Bastion, to the foundation.
+        existing = subject.project.setting("existingNetwork.virtualNetworkId")
         if existing is not None or (bastion is not None and flag(bastion.value) is False):
             return Outcome(
                 status="FAIL",

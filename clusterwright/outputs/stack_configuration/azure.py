@@ -118,7 +118,14 @@ def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
         "serviceCidr": option.service_cidr or None,
         # The foundation leaves the end of its network free.
         "apiServerCidr": _last_part(option.network_cidr) if option.network_cidr else None,
+        # A network that exists gets no Bastion, through which charts would come from outside.
+        "apiFromOutside": False if _has_network(option) else None,
     }
+
+
+def _has_network(option: Option) -> bool:
+    ids = option.existing_network
+    return isinstance(ids, AzureExistingIds) and bool(ids.virtual_network_id)
 
 
 def _last_part(cidr: str) -> str:

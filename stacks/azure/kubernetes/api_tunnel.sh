@@ -2,6 +2,10 @@
 # The way to the API server on Azure; sourced by cloud.sh. `say`, `fail`, `output` and `configured` are cluster.sh's.
 
 require_api_tunnel() {
+  # A network that exists gets no Bastion of the foundation, whatever bastionEnabled says. The stack is cluster.sh's.
+  # shellcheck disable=SC2154
+  ! grep -Eq "^ +virtualNetworkId: *[\"']?/" "foundation/Pulumi.$stack.yaml" ||
+    fail "charts reach the private API server through the foundation's Bastion, and an existing network gets none: ./cluster.sh set apiFromOutside false, and bring up from a machine in the network (README.md, The private endpoint)"
   [ "$(configured foundation azure-gpu-foundation:bastionEnabled)" != false ] ||
     fail "charts reach the private API server through Bastion, and bastionEnabled is false: set it to true, or see README.md, The private endpoint"
 }
