@@ -90,7 +90,7 @@ file_system = FileSystem(
 controller, login, compute = (
     MachineRole(
         f"{name}-{role}",
-        MachineRoleArgs(account=account, key_arn=key_arn, bucket_arn=bucket.arn, role=role, cluster_name=name),
+        MachineRoleArgs(account=account, key_arn=key_arn, role=role, cluster_name=name),
         in_region,
     )
     for role in ("controller", "login", "compute")

@@ -95,5 +95,5 @@ class Bucket(pulumi.ComponentResource):
             # S3 refuses concurrent changes of a bucket's access settings.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[access_block]),
         )
-        self.ids = BucketIds(name=bucket.bucket, arn=bucket.arn, settled=(access,))
+        self.ids = BucketIds(name=bucket.bucket, settled=(access,))
         self.register_outputs({"name": bucket.bucket, "arn": bucket.arn})

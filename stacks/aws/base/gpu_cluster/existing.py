@@ -54,7 +54,6 @@ class BucketIds:
     """A bucket of either kind, and what settles the access to it."""
 
     name: pulumi.Output[str]
-    arn: pulumi.Output[str]
     settled: Sequence[pulumi.Resource]
 
 
@@ -181,4 +180,4 @@ def look_up_bucket(name: str, region: str, options: pulumi.InvokeOptions) -> Buc
         return found
 
     found = aws.s3.get_bucket_output(bucket=name, opts=options).apply(checked)
-    return BucketIds(name=found.apply(lambda one: one.bucket), arn=found.apply(lambda one: one.arn), settled=())
+    return BucketIds(name=found.apply(lambda one: one.bucket), settled=())

@@ -7,8 +7,6 @@ import pulumi_aws as aws
 
 from gpu_cluster.permissions import Account, Statement, document, service_trust
 
-# The one name space of CloudWatch that nodes may write to; the node scripts and the watchdog use it.
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MachineRoleArgs:
@@ -16,13 +14,16 @@ class MachineRoleArgs:
 
     account: Account
     key_arn: pulumi.Input[str]
-    bucket_arn: pulumi.Input[str]
     role: str
     cluster_name: str
 
 
 class MachineRole(pulumi.ComponentResource):
-    """IAM role and instance profile of one kind of machine; what a scheduler needs beside is attached in its layer."""
+    """IAM role and instance profile of one kind of machine; what a scheduler needs beside is attached in its layer.
+
+    No machine may use the bucket: FSx for Lustre mirrors it with a role of its own (`file_system.py`), boot scripts are
+    in user data, and pods of Kubernetes have a role too. Whoever is root on one node would otherwise have all data.
+    """
 
     def __init__(self, name: str, args: MachineRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:aws:MachineRole", name, None, opts)
@@ -85,30 +86,10 @@ def _policy(args: MachineRoleArgs) -> pulumi.Output[str]:
         session_manager(region),
         *([publish_busy_gpus(args.cluster_name)] if args.role == "compute" else []),
         Statement(
-            sid="ListBucket",
-            actions=["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"],
-            resources=[args.bucket_arn],
-        ),
-        Statement(
-            sid="UseObjects",
-            actions=[
-                "s3:AbortMultipartUpload",
-                "s3:DeleteObject",
-                "s3:GetObject",
-                "s3:ListMultipartUploadParts",
-                "s3:PutObject",
-            ],
-            resources=[pulumi.Output.concat(args.bucket_arn, "/*")],
-        ),
-        Statement(
-            sid="UseKeyThroughServices",
+            sid="UseKeyThroughSecrets",
             actions=["kms:Decrypt", "kms:GenerateDataKey"],
             resources=[args.key_arn],
-            conditions={
-                "StringEquals": {
-                    "kms:ViaService": [f"s3.{region}.amazonaws.com", f"secretsmanager.{region}.amazonaws.com"]
-                }
-            },
+            conditions={"StringEquals": {"kms:ViaService": f"secretsmanager.{region}.amazonaws.com"}},
         ),
         # These calls know no resource to restrict them to, so they are held to the region.
         Statement(

@@ -1,5 +1,6 @@
 """All rules of this pack. Each is a function of one resource's type and inputs; none needs an account or Pulumi."""
 
+import data_rights
 import encryption
 import exposure
 import fabric_rules
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
 )
 STACK_RULES: tuple[StackRule, ...] = (
     *whole_stack.STACK_RULES,
+    *data_rights.STACK_RULES,
     *fabric_rules.STACK_RULES,
     protected(("aws:fsx/lustreFileSystem:LustreFileSystem", "aws:kms/key:Key", "aws:s3/bucket:Bucket")),
 )

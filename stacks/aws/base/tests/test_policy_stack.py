@@ -1,5 +1,6 @@
 """The policy pack's rules of nodes, fabric and Lustre together: a right stack passes, and each mistake is named."""
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
 
+import data_rights
 from fabric_rules import STACK_RULES
 from rule import Registered
 from stack_cases import resource, said, with_inputs, without
@@ -16,6 +18,7 @@ from stack_cases import resource, said, with_inputs, without
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+ROLE_POLICY, ATTACHMENT = "aws:iam/rolePolicy:RolePolicy", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 FIRST_PORTS, LAST_PORTS = {"fromPort": 988, "toPort": 988}, {"fromPort": 1018, "toPort": 1023}
 
 
@@ -112,6 +115,50 @@ def test_what_decides_otherwise_is_no_mistake() -> None:
     target = {"capacityReservationSpecification": {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}}
     assert said(STACK_RULES, without(with_inputs(UNPLACED, "template", **target), "close")) == set()
     assert said(STACK_RULES, without(STACK, "https", "nat")) == set()
+
+
+def trust(service: str) -> dict[str, str]:
+    """Who may take a role."""
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": service}}
+    return {"assumeRolePolicy": json.dumps({"Statement": [statement]})}
+
+
+def rights(*actions: str) -> dict[str, str]:
+    """What a policy allows."""
+    return {"policy": json.dumps({"Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": "x"}]})}
+
+
+ROLES = (
+    resource("machine", "aws:iam/role:Role", trust("ec2.amazonaws.com")),
+    resource("pods", "aws:iam/role:Role", trust("pods.eks.amazonaws.com")),
+    resource("pods-data", ROLE_POLICY, rights("s3:GetObject", "s3:PutObject"), role="pods"),
+    resource("machine-secret", ROLE_POLICY, rights("secretsmanager:GetSecretValue"), role="machine"),
+    resource(
+        "registry", ATTACHMENT, {"policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}, role="machine"
+    ),
+)
+FULL = {"policyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess"}
+
+
+@pytest.mark.parametrize(
+    "grants",
+    [
+        (resource("more", ROLE_POLICY, rights("s3:GetObject"), role="machine"),),
+        (resource("more", ROLE_POLICY, rights("logs:PutLogEvents", "s3:*"), role="machine"),),
+        (resource("more", ROLE_POLICY, rights("*"), role="machine"),),
+        (resource("more", ATTACHMENT, FULL, role="machine"),),
+        (
+            resource("shared-policy", "aws:iam/policy:Policy", rights("s3:ListBucket")),
+            resource("more", ATTACHMENT, role="machine", policyArn="shared-policy"),
+        ),
+    ],
+)
+def test_machines_do_not_use_the_bucket(grants: Sequence[Registered]) -> None:
+    """Pods may have a role with data; that of machines gets no right in S3, in its own layer or in another one."""
+    assert said(data_rights.STACK_RULES, ROLES) == set()
+    assert said(data_rights.STACK_RULES, [*ROLES, *grants]) == {("no-data-for-machines", "more")}
+    elsewhere = [replace(one, behind={k: v for k, v in one.behind.items() if k != "role"}) for one in grants]
+    assert said(data_rights.STACK_RULES, elsewhere) == {("no-data-for-machines", "more")}
 
 
 def test_every_rule_is_broken() -> None:

@@ -159,6 +159,8 @@ def permission_problems(recording: Recording) -> list[str]:
             narrow = "kms:CallerAccount" in condition.get("StringEquals", {}) and "ArnLike" in condition
             if not narrow:
                 problems.append(f"{where} allows anyone")
+        if any(action.startswith("s3:") for action in actions) and resource.type == "aws:iam/rolePolicy:RolePolicy":
+            problems.append(f"{where} lets a machine use the bucket, which the file system mirrors")
         if "secretsmanager:PutSecretValue" in actions and "controller" not in resource.name:
             problems.append(f"{where} may overwrite the authentication key")
     return problems

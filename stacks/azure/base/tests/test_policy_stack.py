@@ -44,6 +44,21 @@ SERVER_RULES = [
     opening("within-out", "Outbound", (LUSTRE, LUSTRE), PORTS, 110),
     closing("Inbound"), closing("Outbound"),
 ]  # fmt: skip
+FOUNDATION = "urn:pulumi:s::p::pulumi:pulumi:StackReference::organization/azure-gpu-foundation/s"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+SECRETS, READER, WRITER = (
+    "4633458b-17de-408a-b874-0445c86b69e6", "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+    "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+)  # fmt: skip
+
+
+def granted(urn: str, role: str, *, kind: str = "ServicePrincipal", to: str = "") -> Registered:
+    """A role given to somebody."""
+    given = {"roleDefinitionId": f"/subscriptions/s/providers/x/roleDefinitions/{role}", "principalType": kind}
+    made = resource(urn, "azure-native:authorization:RoleAssignment", given)
+    return replace(made, behind={"principalId": (to,)}) if to else made
+
+
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
 STACK: Sequence[Registered] = (
     resource("network", "azure-native:network:VirtualNetwork"),
@@ -65,6 +80,12 @@ STACK: Sequence[Registered] = (
     resource("zone", "azure-native:privatedns:PrivateZone"),
     resource("link", "azure-native:privatedns:VirtualNetworkLink", privateZoneName="zone"),
     resource("nodes", SCALE_SET, {"singlePlacementGroup": True}, virtualMachineProfile="node-subnet"),
+    resource("machine", IDENTITY),
+    granted("machine-secret", SECRETS, to="machine"),
+    resource("data-identity", IDENTITY),
+    granted("data-right", WRITER, to="data-identity"),
+    # Azure's own, such as that of Lustre.
+    granted("azures", WRITER),
 )
 
 
@@ -99,6 +120,11 @@ BROKEN: list[tuple[str, str, Sequence[Registered]]] = [
     ("one-infiniband-domain", "nodes", with_inputs(STACK, "nodes", proximityPlacementGroup={"id": "near"})),
     ("names-resolve", "zone", without(STACK, "link")),
     ("data-is-locked", "data", without(STACK, "lock")),
+    *(
+        ("no-data-for-machines", "more", [*STACK, granted("more", role, to=whose)])
+        for role, whose in ((WRITER, "machine"), (READER, "machine"), (READER, "nodes"), (WRITER, FOUNDATION))
+    ),
+    ("no-data-for-machines", "more", [granted("more", WRITER)]),
     ("data-is-protected", "shared", [replace(one, protect=False) for one in STACK]),
 ]
 
@@ -112,6 +138,12 @@ def test_a_right_stack_passes() -> None:
 def test_each_mistake_is_named(rule: str, urn: str, stack: Sequence[Registered]) -> None:
     """The rule names the resource at which the mistake is."""
     assert (rule, urn) in said(STACK_RULES, stack)
+
+
+def test_people_and_other_identities_may_use_the_data() -> None:
+    """A layer without the machines' identities may make others, and give people what they need."""
+    layer = [resource("own", IDENTITY), granted("right", WRITER, to="own"), granted("p", READER, kind="User")]
+    assert said(STACK_RULES, layer) == set()
 
 
 def test_every_rule_is_broken() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import data_rights
 import fabric_rules
 import rules_data
 import rules_machines
@@ -22,6 +23,7 @@ RULES: Sequence[Rule] = (
 )
 STACK_RULES: Sequence[StackRule] = (
     *fabric_rules.STACK_RULES,
+    *data_rights.STACK_RULES,
     protected(
         (
             "gcp:kms/cryptoKey:CryptoKey",
