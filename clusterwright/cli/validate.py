@@ -143,7 +143,13 @@ def _measured(paths: Sequence[Path]) -> tuple[list[dict[str, str]], list[str]]:
             continue
         accelerator = catalogue.accelerators[identity]
         prior = shipped.of(generation=accelerator.generation, stack=FSDP).tuning
-        numbers = facts.facts_of(accelerator, measurements, prior)
+        given = facts.facts_of(accelerator, measurements, prior)
+        numbers = [fact for fact in given if fact.credible]
+        for fact in given:
+            if not fact.credible:
+                low, high = facts.CREDIBLE[fact.name]
+                why = f"not between {low:g} and {high:g}"
+                print(f"warning: {identity}: left out: {fact.name} {fact.value:.3g} is {why}", file=sys.stderr)  # noqa: T201
         own, kept = store.measured_rows(accelerator, numbers, shipped=text, source=source)
         rows += own
         lines.append(f"{accelerator.name}, {len(measurements)} measurements:")

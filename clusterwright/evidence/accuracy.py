@@ -62,7 +62,8 @@ _COLUMNS = """
 
 `clusterwright validate training RUNS.csv [--json]` predicts every row of a CSV file and says what it cannot express and
 why; a mistyped or impossible row is named with line and column, and the exit code is then 2. `clusterwright calibrate
-RUNS.csv -o FOLDER` keeps the shipped numbers and adds the effects that your runs show on top of them; with `--anew` it
+RUNS.csv -o FOLDER` keeps the shipped numbers and adds the effects that your runs show on top of them; files of
+`clusterwright probe` may be named beside the runs ([probe](probe.md)); with `--anew` it
 fits everything from your file alone and writes this page for it. Plans use the folder when the environment variable
 `CLUSTERWRIGHT_CALIBRATION` names it. The columns are
 {columns}; and where they apply `n_experts`, `top_k`, `ep`, `etp`, `cp`, `sp`, `vpp`, `micro_batch`, `zero_or_fsdp`

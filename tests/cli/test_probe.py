@@ -1,6 +1,7 @@
 """The command probe, and calibrate on its file, as a user runs them."""
 
 import csv
+import importlib.util
 import json
 from pathlib import Path
 
@@ -192,6 +193,18 @@ def test_an_impossible_row_is_named_and_left_out(command: Command, tmp_path: Pat
     assert "7 measurements" in ended.out
 
 
+def test_a_number_that_no_accelerator_has_is_left_out(command: Command, tmp_path: Path) -> None:
+    """Every row possible, all of them a millionth of the peak: the efficiency is named and not used."""
+    path = tmp_path / "mi300x.csv"
+    path.write_text(file.csv_text(measurements("mi300x-192gb", share=1e-6)))
+    ended = command("calibrate", path, "-o", tmp_path / "mine")
+    assert ended.code == 0
+    assert "left out: gemm_efficiency" in ended.err
+    assert "gemm_efficiency" not in ended.out
+    text = (tmp_path / "mine" / "calibration.csv").read_text()
+    assert "mi300x-192gb,fsdp,gemm_efficiency" not in text
+
+
 def test_probes_and_runs_calibrate_together(command: Command, tmp_path: Path) -> None:
     """Effects of runs are added beside the measured numbers; --anew and two files of runs are refused."""
     probe = tmp_path / "mi300x.csv"
@@ -205,6 +218,33 @@ def test_probes_and_runs_calibrate_together(command: Command, tmp_path: Path) ->
     assert command("calibrate", runs, probe, "--anew", "-o", tmp_path / "x").code == 2
     assert command("calibrate", runs, runs, "-o", tmp_path / "x").code == 2
     assert not (tmp_path / "x").exists()
+
+
+def test_what_pytorch_measures_is_of_the_accelerator_that_its_driver_names(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With a stand-in for PyTorch: the file names MI300X, shares of peaks are shown, and calibrate reads the rows."""
+    place = Path(__file__).parents[1] / "evidence" / "torch_stand_in.py"
+    spec = importlib.util.spec_from_file_location("torch_stand_in", place)
+    assert spec is not None
+    assert spec.loader is not None
+    stand = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stand)
+    monkeypatch.setattr("clusterwright.evidence.probe.torch_backend.import_torch", stand.stand_in)
+    cases = [Case(kind="matmul", variant="", precision="bf16", sizes=(m, 64, 64)) for m in (8, 16, 32, 64, 128, 256)]
+    monkeypatch.setattr(measure, "suite", lambda _environment: {"matmul": cases})
+    path = tmp_path / "mine.csv"
+    ended = command("probe", "-o", path)
+    assert ended.code == 0
+    assert "torch on 2 × AMD Instinct MI300X: mi300x-192gb" in ended.err
+    assert "next: clusterwright calibrate" in ended.err
+    assert "of peak" in ended.out
+    found = file.read(path, load())
+    assert found.wrong == ()
+    assert {one.environment.accelerator for one in found.measurements} == {"mi300x-192gb"}
+    named = command("probe", "-o", path, "--force", "--accelerator", "mi355x-288gb")
+    assert named.code == 0
+    assert "is not a whole" in file.read(path, load()).wrong[0].reason
 
 
 def test_a_processor_says_nothing_of_an_accelerator(command: Command, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import io
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -317,6 +318,24 @@ def test_what_is_no_file_of_a_probe_is_refused(tmp_path: Path, text: str, said: 
     path.write_text(text)
     with pytest.raises(InputError, match=said):
         file.read(path, load())
+
+
+def test_no_file_is_a_bug(tmp_path: Path) -> None:
+    """Three hundred files with bytes replaced, removed or doubled: rows, or a sentence."""
+    random = np.random.default_rng(11)
+    good = file.csv_text([multiplied(4096, 4096, 4096, share=0.5) for _ in range(3)]).encode()
+    path = tmp_path / "x.csv"
+    for _ in range(300):
+        content = bytearray(good)
+        for place in random.integers(len(good), size=random.integers(1, 6)):
+            kind = random.integers(3)
+            end = place + int(random.integers(1, 40))
+            new = (bytes([random.integers(256)]), b"", bytes(content[place:end]) * 2)[kind]
+            content[place : place + 1 if kind == 0 else end] = new
+        path.write_bytes(content)
+        with suppress(InputError):
+            found = file.read(path, load())
+            assert found.measurements or found.wrong
 
 
 def test_efficiencies_are_those_that_the_shapes_show() -> None:

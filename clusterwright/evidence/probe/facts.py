@@ -32,6 +32,17 @@ _FEWEST_SHAPES = 6
 _NOISE = 0.1
 #: Lengths at which the fitted efficiency of attention was seen, in tokens.
 _SEQUENCES = (2048, 8192)
+#: What a number of an accelerator can be; one outside tells of a measurement that went wrong, or of a file that lies.
+CREDIBLE = {
+    "gemm_efficiency": (0.01, 1.0),
+    "gemm_efficiency_eight_bit": (0.01, 1.0),
+    "rows_half": (1.0, 1e5),
+    "width_half": (1.0, 1e5),
+    "attention_efficiency": (0.005, 1.0),
+    "memory_passes": (0.5, 50.0),
+    "scale_up_fraction": (0.01, 1.0),
+    "scale_up_latency_s": (1e-7, 1e-2),
+}
 #: Messages that show latency, and those that show bandwidth, in bytes.
 _SMALL_BYTES, _LARGE_BYTES = 2**20, 2**28
 
@@ -50,6 +61,12 @@ class Fact:
     value: float
     rows: int
     note: str
+
+    @property
+    def credible(self) -> bool:
+        """Whether the number is one that an accelerator can have."""
+        low, high = CREDIBLE[self.name]
+        return low <= self.value <= high
 
 
 def facts_of(accelerator: Accelerator, measurements: Sequence[Measurement], prior: Tuning) -> tuple[Fact, ...]:
