@@ -17,6 +17,8 @@ from clusterwright.units import percent
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 #: Cases of a kind that the answer shows, fastest rates and shortest times first; the file has all.
 _SHOWN = 3
+#: P90 over P10 of the batches from which on a timing is called unsteady.
+_UNSTEADY = 2.0
 #: As a program that Ctrl-C ends: 128 and the number of the signal.
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -145,6 +147,10 @@ def _text(probed: Probed, share: Callable[[Measurement], float | None]) -> str:
     columns = [Column(title, "" if title in titles[3:] else "left") for title in titles]
     rows = [_cells(one, part)[: len(titles)] for one, part in shown]
     lines = [f"{probed.environment.device}, {probed.environment.software}", "", table(columns, rows)]
+    timed = [one for one in probed.measurements if one.seconds_p10 and one.seconds_p90]
+    unsteady = sum((one.seconds_p90 or 0.0) > _UNSTEADY * (one.seconds_p10 or 0.0) for one in timed)
+    if unsteady:
+        lines += ["", f"{unsteady} of {len(timed)} timings vary by more than {_UNSTEADY:.0f}×: is the machine busy?"]
     reasons: dict[str, int] = {}
     for one in probed.left_out:
         reason = "no time" if one.reason.startswith(("needs about", "no time")) else one.reason

@@ -129,6 +129,17 @@ def test_what_cannot_be_probed(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("samples", "said"), [((1.0, 1.1, 1.2), False), ((1.0, 1.1, 9.0), True)])
+def test_unsteady_timings_are_told(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, samples: tuple[float, ...], said: bool
+) -> None:
+    """Where batches of the same case differ by more than twice, the answer asks whether the machine is busy."""
+    timing = measure._Timing(samples=samples, calls=1)
+    monkeypatch.setattr(measure, "_timed", lambda *_, **__: timing)
+    ended = command("probe", "-o", tmp_path / "mine.csv", "--backend", "numpy")
+    assert ("3 of 3 timings vary by more than 2×" in ended.out) == said
+
+
 def test_nothing_measured_is_no_file(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where no case can be measured, the reason is given and nothing is written."""
     groups = {"decode": SMALL_SUITE["decode"][1:]}
