@@ -8,7 +8,7 @@ STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo test engine coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo test test-package test-stacks test-projects engine coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
@@ -22,14 +22,26 @@ engine: ## build the Pulumi engine that the tests of the stacks drive, where non
 # test's time, so that there coverage has a target of its own.
 HAS_MONITORING := $(shell $(PYTHON) -c 'import sys; print("yes" if hasattr(sys, "monitoring") else "")')
 
+# Tests that drive an engine wait for it half of their time: four workers fill two cores.
+PACKAGE_TESTS := -m pytest -q -n 4 --dist worksteal --ignore=tests/stacks
+
 test: environments ## install what the tests need, run them all
-	$(if $(HAS_MONITORING),$(MAKE) --no-print-directory coverage,$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/stacks)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/stacks  # not traced: the programs run in other processes
+	$(MAKE) --no-print-directory test-package
+	$(MAKE) --no-print-directory test-stacks
+	$(MAKE) --no-print-directory test-projects
+
+test-package: environments ## the tests of the package, and of what it writes with the real engines
+	$(if $(HAS_MONITORING),$(MAKE) --no-print-directory coverage,$(BIN)/python $(PACKAGE_TESTS))
+
+test-stacks: environments ## the tests of the Pulumi programs; not traced, since they run in other processes
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/stacks
+
+test-projects: environments ## the tests that users of generated projects run
 	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
 
 coverage: environments ## the tests of the package once more, with the lines that none of them runs; at least 90 % must be run
 	$(BIN)/coverage erase
-	$(if $(HAS_MONITORING),COVERAGE_CORE=sysmon) $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal --ignore=tests/stacks
+	$(if $(HAS_MONITORING),COVERAGE_CORE=sysmon) $(BIN)/coverage run $(PACKAGE_TESTS)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered
 

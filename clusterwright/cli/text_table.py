@@ -119,8 +119,9 @@ def bold(text: str) -> str:
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    # An arrow stays with its path, which a terminal then opens.
     lines = textwrap.wrap(
-        _UNIT.sub(_NO_BREAK, text),
+        _UNIT.sub(_NO_BREAK, text).replace("--> ", f"-->{_NO_BREAK}"),
         width,
         initial_indent=first,
         subsequent_indent=rest,

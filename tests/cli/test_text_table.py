@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.cli.terminal import columns_of_text
-from clusterwright.cli.text_table import Column, commands, prose, shortened, table
+from clusterwright.cli.text_table import Column, commands, fitted, prose, shortened, table
 
 COLUMNS = (
     Column("Where", "left"), Column("nodes", drop=0), Column("days (low–high)", drop=0), Column("MFU", drop=2),
@@ -71,6 +71,13 @@ def test_a_paragraph_keeps_numbers_with_their_units() -> None:
     for width in range(24, 60):
         lines = prose("the run costs $1.03 M, which is 90 % of what the other one costs in 17.6 days", width=width)
         assert not any(line.endswith(("$1.03", "90", "17.6")) for line in lines)
+
+
+def test_an_arrow_stays_with_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that is longer than the terminal is neither cut nor parted from the arrow before it."""
+    monkeypatch.setenv("COLUMNS", "40")
+    place = f"    --> /home/ada/{'clusters/' * 6}nodes/Pulumi.small.yaml:3:2"
+    assert fitted(f"what to do\n{place}") == f"what to do\n{place}"
 
 
 def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
