@@ -238,6 +238,7 @@ def compare(
     rates: list[str] | None = None,
     as_json: bool,
     markdown: bool = False,
+    details: bool = False,
 ) -> int:
     """Print renting against owning; return the exit code.
 
@@ -271,9 +272,9 @@ def compare(
             # The source of the rate is anybody's words, and Markdown is shown as a page.
             print("\n".join((comparison_markdown(result), *more, *map(cell, told_lines()))))  # noqa: T201
         else:
-            more = ["", *ranked.ranking_lines(result, found), ranked.scenario_line(loaded, result)]
+            more = ["", *ranked.ranking_lines(result, found, details=details), ranked.scenario_line(loaded, result)]
             print(fitted("\n".join((show.comparison_text(result), *more, *told_lines()))))  # noqa: T201
-    return exit_code(loaded, result)
+    return exit_code(loaded, result, details=details)
 
 
 def explain(path: Path, number: str | None, on: str | None, set_values: list[str] | None, *, as_json: bool) -> int:

@@ -116,6 +116,9 @@ def compare(
         str | None, typer.Option("--as-of", metavar="DAY", help="--scenarios, --one-node: prices of this day")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="how to plan each ranked row again, and every warning whole")
+    ] = False,
     quotes: Quotes = None,
     rates: Rates = None,
     set_values: SetValues = None,
@@ -135,7 +138,7 @@ def compare(
                 as_of,
                 scenarios=scenarios,
                 one_node=one_node,
-                other=finance or markdown,
+                other=finance or markdown or details,
                 as_json=as_json,
             )
         )
@@ -145,6 +148,10 @@ def compare(
 
         if markdown:
             raise InputError("--markdown has no form of --finance", help="leave out one of the two")
+        if details:
+            raise InputError(
+                "--details is of the ranking, which --finance does not print", help="leave out one of the two"
+            )
 
         raise typer.Exit(
             command.compare(blueprint, set_values, quotes=quotes, rates=rates, draws=draws, seed=seed, as_json=as_json)
@@ -152,7 +159,9 @@ def compare(
     from clusterwright.cli import answer
 
     raise typer.Exit(
-        answer.compare(blueprint, set_values, quotes=quotes, rates=rates, as_json=as_json, markdown=markdown)
+        answer.compare(
+            blueprint, set_values, quotes=quotes, rates=rates, as_json=as_json, markdown=markdown, details=details
+        )
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.text_table import Column, table
+from clusterwright.cli.text_table import Column, prose, table
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.finances import Finances
 from clusterwright.plan.money import money, told, told_code
@@ -13,6 +13,7 @@ from clusterwright.plan.ranking_text import (
     NONE,
     RANKED,
     RULE,
+    again_text,
     answers_text,
     cash_text,
     paper_title,
@@ -44,13 +45,29 @@ def scenario_line(loaded: LoadedBlueprint, plan: Plan) -> str:
     )
 
 
-def ranking_lines(plan: Plan, found: Finances) -> list[str]:
-    """Return every way over all targets, hardware, terms, contracts and mixes, and apart those that are not ranked."""
+def ranking_lines(plan: Plan, found: Finances, *, details: bool = False) -> list[str]:
+    """Return every way over all targets, hardware, terms, contracts and mixes, and apart those that are not ranked.
+
+    Args:
+        plan: with its ranking.
+        found: the plan in the terms of finance.
+        details: also how each ranked way is planned again.
+    """
     if not plan.ranking:
         return []
     lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(found)] if plan.ranked else []
+    if lines:
+        lines += _again_lines(plan) if details else ["  --details: how to plan each row again"]
     if paper_ways(plan):
         lines += [*([""] if lines else []), _table(_paper_titles(plan), _paper_rows(plan)), *_left_out(plan)]
+    return lines
+
+
+def _again_lines(plan: Plan) -> list[str]:
+    """Return what makes each ranked way the plan's option."""
+    lines = ["", "  To plan a row again"]
+    for way in plan.ranked:
+        lines += [f"    {term_text(way.key)}", *prose(again_text(way), indent=6, hanging=8)]
     return lines
 
 

@@ -14,6 +14,7 @@ from clusterwright.plan.money import money, money_band, told, told_code, told_li
 from clusterwright.plan.ranking_text import (
     NONE,
     RANKED,
+    again_text,
     answers_text,
     cash_band_text,
     cash_text,
@@ -113,8 +114,8 @@ def _heading(plan: Plan) -> str:
 
 def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
     answer = plan.alternative(plan.recommended_key)
-    own = () if answer is None else answer.set_values
-    chosen = " ".join(f"--set {shlex.quote(value)}" for value in own)
+    own = answer is not None and bool(answer.set_values)
+    chosen = again_text(answer) if answer is not None and own else ""
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
     lines = commands(
         (

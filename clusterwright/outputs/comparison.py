@@ -8,6 +8,7 @@ from clusterwright.plan.money import bill_money, money, money_band, told_unit, t
 from clusterwright.plan.ranking_text import (
     RANKED,
     RULE,
+    again_text,
     answers_text,
     cash_band_text,
     main_ways,
@@ -60,6 +61,7 @@ def comparison_markdown(plan: Plan) -> str:
         f"{capital(band_text(plan))}.",
         *_breakevens(plan),
         *_section("Basis", [cell(capital(line)) for line in basis_lines(plan)]),
+        *_section("To plan a row again", [_again(way) for way in plan.ranked]),
         *_section(paper_title(plan), [cell(line) for line in reason_lines(paper_ways(plan))]),
         *_section("Assumptions that matter", _assumptions(plan)),
         *_section("To mind", _caveats(plan)),
@@ -80,6 +82,11 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
         percent(way.horizon_priced_share),
         answers_text(plan, way.key),
     ]
+
+
+def _again(way: Alternative) -> str:
+    """Return how a ranked way is planned."""
+    return cell(f"{term_text(way.key)}: {again_text(way)}")
 
 
 def _breakevens(plan: Plan) -> list[str]:

@@ -8,7 +8,7 @@ from clusterwright.outputs.html_table import Cell, Table, by_column
 from clusterwright.plan.finances import Finances, finances
 from clusterwright.plan.input_words import input_words
 from clusterwright.plan.money import money, money_alike, small_money_alike, told, told_code
-from clusterwright.plan.ranking_text import NONE, cash_text, paper_title, paper_ways, share_text
+from clusterwright.plan.ranking_text import NONE, RANKED, again_text, cash_text, paper_title, paper_ways, share_text
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.words import capital, term_text
@@ -78,6 +78,24 @@ def after_tax_table(found: Finances) -> Table:
                 for entry, words in zip(mine, money_alike(entry.regret_after_tax_usd for entry in mine), strict=True)
             ],
         }
+    )
+
+
+def again_table(plan: Plan) -> Table:
+    """Return every ranked way, cheapest present value first, with the overrides that make it the plan's option."""
+    ways = plan.ranked
+    return by_column(
+        {
+            RANKED: [capital(term_text(way.key)) for way in ways],
+            "Nodes": [f"{way.nodes:,}" for way in ways],
+            "Days": [f"{way.calendar_days:.1f}" for way in ways],
+            "This run": _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
+            "Share of a run": _dashed(
+                money_alike(way.run_share_usd for way in ways), [share_text(way) for way in ways]
+            ),
+            "Present value": money_alike(way.npv_usd for way in ways),
+        },
+        details=[again_text(way) for way in ways],
     )
 
 

@@ -76,6 +76,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "comparison": report_tables.comparison(plan, sources),
         "rule": rule,
         "unknown": _unknown(plan),
+        "again": ranking.again_table(plan),
         "beside_title": paper_title(plan),
         "beside": ranking.paper_table(plan),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],

@@ -7,6 +7,7 @@ from clusterwright.plan.money import money_band, told, told_code, told_lines
 from clusterwright.plan.ranking_text import (
     RANKED,
     RULE,
+    again_text,
     answers_text,
     cash_text,
     days_of,
@@ -87,12 +88,11 @@ def _asked(plan: Plan) -> list[str]:
     answer = plan.alternative(plan.recommended_key)
     if answer is None or not answer.set_values:
         return []
-    values = " ".join(f"--set {value}" for value in answer.set_values)
     return [
         "",
         (
-            f"The files here are for what the blueprint asks for; `{term_text(answer.key)}` is built with `{values}` "
-            "and the id of your own reservation, where one is named."
+            f"The files here are for what the blueprint asks for; `{term_text(answer.key)}` is built with "
+            f"`{again_text(answer)}` and the id of your own reservation, where one is named."
         ),
     ]
 

@@ -1,5 +1,6 @@
 """The ranking as words and rows, the same wherever it is shown: which way is the answer, and why others are not."""
 
+import shlex
 from collections.abc import Sequence
 
 from clusterwright.plan.money import money, money_band
@@ -96,6 +97,11 @@ def comparable(plan: Plan) -> tuple[Option, ...]:
     ranked = [plan.planned(way.key) for way in plan.ranked]
     shown = tuple(option for option in plan.options if any(option is entry for entry in ranked))
     return shown or plan.options
+
+
+def again_text(way: Alternative) -> str:
+    """Return how a ranked way becomes the plan's option: its overrides, or that there are none to make."""
+    return " ".join(f"--set {shlex.quote(value)}" for value in way.set_values) or "the blueprint as it is"
 
 
 def _undercuts(usd: float | None, of_answer: float | None) -> bool:

@@ -1,5 +1,6 @@
 """The cost report in a real browser: no request, no error, every drawing there, no label on another, prints."""
 
+import html
 import json
 import os
 import re
@@ -46,6 +47,55 @@ for (const part of document.querySelectorAll(".scroll")) {
 document.getElementById("found").textContent = JSON.stringify([document.querySelectorAll("svg text").length, found]);
 </script>
 """
+
+
+#: The report in frames of three widths; each tells what is too wide, where money is, and how its colours differ.
+FRAMES = """
+<!doctype html><meta charset="utf-8"><style>body { margin: 0 } iframe { border: 0; display: block }</style>
+%s
+<pre id="found"></pre>
+<script>
+window.addEventListener("load", () => {
+  const found = {};
+  for (const frame of document.querySelectorAll("iframe")) {
+    const page = frame.contentDocument, view = frame.contentWindow, width = view.innerWidth;
+    const box = element => element.getBoundingClientRect();
+    const scrolls = element => element.closest(".scroll, .drawing");
+    const wide = [...page.body.querySelectorAll("*")].filter(
+      element => !scrolls(element) && box(element).right > width + 1 && box(element).width > 0);
+    const hidden = [...page.querySelectorAll("td")].filter(cell => /[$][0-9]/.test(cell.textContent)).filter(cell => {
+      const clip = scrolls(cell).getBoundingClientRect(), own = box(cell);
+      return own.width < 1 || own.height < 1 || own.left < clip.left - 1 || own.right > Math.min(clip.right, width) + 1;
+    });
+    const light = colour => {
+      const [r, g, b] = colour.match(/[0-9.]+/g).map(part => part / 255).map(
+        part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const ground = element => {
+      for (let at = element; at; at = at.parentElement) {
+        const colour = view.getComputedStyle(at).backgroundColor;
+        if (!/, 0[)]$/.test(colour)) return colour;
+      }
+      return "rgb(255, 255, 255)";
+    };
+    const contrast = [...page.querySelectorAll("p, li, li span, li b, td, th, .detail, a, figcaption")].map(element => {
+      const [one, other] = [light(view.getComputedStyle(element).color), light(ground(element))];
+      return [(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), element.textContent.slice(0, 40)];
+    }).sort((one, other) => one[0] - other[0]);
+    found[width] = {
+      scroll: page.documentElement.scrollWidth, wide: wide.map(e => e.tagName + " " + e.textContent.slice(0, 40)),
+      hidden: hidden.map(cell => cell.textContent.trim().slice(0, 40)), money: page.querySelectorAll("td").length,
+      answer: box(page.querySelector(".answer")).bottom, tile: box(page.querySelector(".figures li")).bottom,
+      tiles: box(page.querySelector(".figures")).bottom, contrast: contrast[0], ground: light(ground(page.body)),
+    };
+  }
+  document.getElementById("found").textContent = JSON.stringify(found);
+});
+</script>
+"""
+#: Least contrast of small text (WCAG 2.1, 1.4.3), and the height of a window or phone.
+CONTRAST, WINDOW, PHONE = 4.5, 900, 900
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +205,8 @@ def test_the_policy_stops_and_the_logs_show_what_should_not_be_there(
     browser: Callable[..., tuple[str, str]], report: Path, tmp_path: Path
 ) -> None:
     """An image from elsewhere is stopped and reported on the console; without the policy the request is seen."""
-    html = report.read_text(encoding="utf-8")
-    broken = html.replace("<body>", '<body><img src="http://elsewhere.test/x.png"><script>let a = 1;</script>')
+    source = report.read_text(encoding="utf-8")
+    broken = source.replace("<body>", '<body><img src="http://elsewhere.test/x.png"><script>let a = 1;</script>')
     page = tmp_path / "broken.html"
     page.write_text(broken, encoding="utf-8")
     seen = visit(browser, page, tmp_path / "net.json")
@@ -170,13 +220,39 @@ def test_labels_are_apart_in_the_browsers_own_fonts(
     browser: Callable[..., tuple[str, str]], report: Path, tmp_path: Path
 ) -> None:
     """Measured in the page, no label leaves its drawing or covers another, and no table is wider than the page."""
-    html = re.sub(r"<meta http-equiv[^>]*>", "", report.read_text(encoding="utf-8"))
+    source = re.sub(r"<meta http-equiv[^>]*>", "", report.read_text(encoding="utf-8"))
     page = tmp_path / "measured.html"
-    page.write_text(html.replace("</body>", MEASURE + "</body>"), encoding="utf-8")
+    page.write_text(source.replace("</body>", MEASURE + "</body>"), encoding="utf-8")
     tree, _ = browser(page, "--dump-dom")
     count, found = json.loads(re.search(r'<pre id="found">(.*?)</pre>', tree)[1])  # type: ignore[index]
     assert count > 100
     assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_read_on_a_phone_a_tablet_and_a_desk_by_day_and_night(
+    browser: Callable[..., tuple[str, str]], report: Path, tmp_path: Path, scheme: str
+) -> None:
+    """Nothing is wider than the window, the first page answers, a phone shows all money, and text can be told apart."""
+    widths = (400, 800, 1400)
+    source = html.escape(report.read_text(encoding="utf-8"), quote=True)
+    frames = "".join(f'<iframe width="{width}" height="{WINDOW}" srcdoc="{source}"></iframe>' for width in widths)
+    page = tmp_path / "frames.html"
+    page.write_text(FRAMES % frames, encoding="utf-8")
+    tree, _ = browser(page, f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", "--dump-dom")
+    # The frames' sources are attributes: the measurements are the last element of that name.
+    seen = json.loads(re.findall(r'<pre id="found">(.*?)</pre>', tree)[-1])
+    assert set(seen) == {str(width) for width in widths}
+    for width, found in seen.items():
+        assert found["scroll"] <= int(width), width
+        assert found["wide"] == [], width
+        assert found["answer"] <= WINDOW, width
+        assert found["contrast"][0] >= CONTRAST, (width, found["contrast"])
+        assert (found["ground"] < 0.1) == (scheme == "dark"), width
+    assert seen["400"]["hidden"] == []
+    assert seen["400"]["money"] > 100
+    assert seen["400"]["tile"] <= PHONE
+    assert max(seen[width]["tiles"] for width in ("800", "1400")) <= WINDOW
 
 
 def test_the_drawings_are_painted(browser: Callable[..., tuple[str, str]], report: Path, tmp_path: Path) -> None:

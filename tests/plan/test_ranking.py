@@ -18,15 +18,18 @@ from clusterwright.cli.ranked import ranking_document, ranking_lines
 from clusterwright.cli.show import plan_text
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.comparison import comparison_markdown
-from clusterwright.outputs.ranking import paper_table
+from clusterwright.outputs.ranking import again_table, paper_table
 from clusterwright.outputs.report import report_html
+from clusterwright.outputs.report_memo import figures
 from clusterwright.outputs.report_tables import Sources, comparison
 from clusterwright.outputs.summary import readme
 from clusterwright.outputs.workbook import workbook_xlsx
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.finances import finances
-from clusterwright.plan.ranking_text import comparable, main_ways, paper_title, paper_ways
+from clusterwright.plan.money import money
+from clusterwright.plan.ranking_text import again_text, comparable, main_ways, paper_title, paper_ways
 from clusterwright.plan.record import Alternative, Plan
+from clusterwright.plan.words import answer_lines, capital, term_text
 from clusterwright.pricing.book import PriceBook
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -191,6 +194,44 @@ def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:
     # What owning is held against is of the same ranking.
     assert found.compared_with == next(way.key for way in plan.ranked if not way.owned)
     assert found.owned_key == next(way.key for way in plan.ranked if way.owned and not way.mixed)
+
+
+def test_every_ranked_row_says_how_it_is_planned_again() -> None:
+    """Terminal with details, Markdown and report have the overrides of each ranked way; without, where they are."""
+    plan = plan_of()
+    found = finances(plan, PriceBook.open(), draws=10, seed=1, everything=True)
+    details = " ".join("\n".join(ranking_lines(plan, found, details=True)).split())
+    marked = " ".join(comparison_markdown(plan).replace("\\", "").split())
+    rows = {row[0].text: row[0].detail for row in again_table(plan).rows}
+    for way in plan.ranked:
+        words = again_text(way)
+        assert all(f"--set {value}" in words for value in way.set_values)
+        assert bool(way.set_values) != (words == "the blueprint as it is")
+        assert f"{term_text(way.key)} {words}" in details
+        assert f"{term_text(way.key)}: {words}" in marked
+        assert rows[capital(term_text(way.key))] == words
+    assert "--details: how to plan each row again" in "\n".join(ranking_lines(plan, found))
+
+
+def test_the_first_page_names_the_quantities_of_the_answer() -> None:
+    """A run that is paid whole has no band of two equal ends; the horizon is the present value of the answer."""
+    plan = plan_of()
+    found = finances(plan, PriceBook.open(), draws=10, seed=1)
+    run, horizon, payback, sure = figures(plan, found)
+    alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    assert alone is not None
+    assert kept is not None
+    assert (run.title, run.value) == ("One run, cash", money(alone.run_usd))
+    assert run.band == "capacity block of 21 days, paid whole"
+    assert (horizon.title, horizon.value) == ("36 months, present value", money(kept.npv_usd))
+    assert f"{horizon.value} ({horizon.band}) in present value" in answer_lines(plan)[1]
+    assert f"{money(kept.horizon_usd)} paid" in horizon.of
+    assert payback.of == "owning against AWS, on demand"
+    assert sure.of == "on premises, of 10 draws"
+    # Of what is paid by the hour, the days make the band.
+    hourly = plan_of("targets.aws.capacity=on-demand")
+    first = figures(hourly, finances(hourly, PriceBook.open(), draws=10, seed=1))[0]
+    assert " to " in first.band
 
 
 def test_the_workbook_has_what_is_ranked_and_what_is_not_apart() -> None:
