@@ -17,7 +17,7 @@ def offload_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     need = option.offload
     if need is None:
         return ()
-    return (_host_memory(plan, option, need), _time(plan, option, need))
+    return (_host_memory(plan, option, need), *_time(plan, option, need))
 
 
 def _gigabytes(size: float) -> str:
@@ -76,26 +76,44 @@ def _host_memory(plan: Plan, option: Option, need: OffloadNeed) -> Explanation:
     )
 
 
-def _time(plan: Plan, option: Option, need: OffloadNeed) -> Explanation:
-    exposed = option.step.offload_s
+def _window_s(option: Option) -> float | None:
+    """Return the seconds of a step in which layers compute and exchange activations, which hide traffic."""
+    made_of = option.compute
+    if made_of is None:
+        return None
+    layers = made_of.layers * made_of.layer_s + made_of.recomputed_layers * made_of.recompute_s
+    return made_of.measured_over_predicted * made_of.micro_batches * layers + option.step.tensor_parallel_s
+
+
+def _time(plan: Plan, option: Option, need: OffloadNeed) -> tuple[Explanation, ...]:
+    """Return the explanation of the time; none for plans of versions that do not hold what hides traffic."""
     beside = max(need.to_host_s, need.to_device_s, need.drives_s)
-    hidden = beside + need.after_s - exposed
+    window = _window_s(option)
+    overlap = need.overlap_share
+    if window is None or overlap is None:
+        return ()
+    exposed = beside - overlap * min(beside, window) + need.after_s
     shape = shape_of(plan.workload.architecture, sequence_length=plan.workload.sequence_length)
     moved = traffic_bytes(OPTIMIZERS[plan.workload.optimizer], shape)
     update = moved * need.owned_parameters
-    return Explanation(
+    explanation = Explanation(
         number="offload_time",
         title="time of a step that offloading adds",
-        value=f"{exposed:.3f} s",
+        value=f"{option.step.offload_s:.3f} s",
         equation=(
-            "longest of the queues beside computation - what computation hides + after the last backward pass",
-            f"{beside:.5f} - {hidden:.5f} + {need.after_s:.5f} = {exposed:.5f} s",
+            "longest queue - overlap × the shorter of queue and window + after the last backward pass",
+            f"{beside:.5f} - {overlap:.5f} × {min(beside, window):.5f} + {need.after_s:.5f} = {exposed:.5f} s",
         ),
         inputs=(
             Input(name="to the host", value=f"{need.to_host_s:.5f} s", source=_OFFLOAD),
             Input(name="to the accelerator", value=f"{need.to_device_s:.5f} s", source=_OFFLOAD),
             Input(name="on local drives", value=f"{need.drives_s:.5f} s", source=_OFFLOAD),
-            Input(name="hidden", value=f"{hidden:.5f} s", source="data_overlap, catalog/calibration.csv"),
+            Input(
+                name="window: layers of a step, with their exchange of activations",
+                value=f"{window:.5f} s",
+                source="clusterwright/sizing/step.py; explain compute_s",
+            ),
+            Input(name="overlap at best", value=f"{overlap:.4g}", source="data_overlap, catalog/calibration.csv"),
             Input(
                 name="update after the last backward pass",
                 value=f"{moved:.4g} bytes × {need.owned_parameters:,.0f} parameters / "
@@ -110,3 +128,4 @@ def _time(plan: Plan, option: Option, need: OffloadNeed) -> Explanation:
         ),
         sources=_SOURCES,
     )
+    return (explanation,)

@@ -22,12 +22,13 @@ class Away:
     times: OffloadTimes
     owned: Values
 
-    def row(self, index: int, *, scale: float, copies: float) -> OffloadNeed:
+    def row(self, index: int, *, scale: float, overlap: float, copies: float) -> OffloadNeed:
         """Return one layout's record.
 
         Args:
             index: of the layout.
             scale: median of measured over predicted time.
+            overlap: share of traffic that computation hides at best, `Tuning.data_overlap`.
             copies: bytes of copies of checkpoints on each node.
         """
         gpus, host, links = self.node.gpus, self.node.host, self.upkeep.links
@@ -55,6 +56,7 @@ class Away:
             host_bytes_per_s_per_gpu=links.host if links else 0.0,
             update_bytes_per_s_per_gpu=links.update if links else 0.0,
             owned_parameters=one(self.owned),
+            overlap_share=overlap,
         )
 
 

@@ -82,7 +82,10 @@ def describe(
             offload=None
             if away is None
             else away.row(
-                row, scale=median_factor(stacks[fsdp[row]].residuals), copies=useful[row].host_bytes_per_node
+                row,
+                scale=median_factor(stacks[fsdp[row]].residuals),
+                overlap=float(stacks[fsdp[row]].tuning.data_overlap),
+                copies=useful[row].host_bytes_per_node,
             ),
             parameters=parameters,
             flop_share=flops * float(device.speed) / float(device.peak_flop_per_s),

@@ -235,6 +235,8 @@ class OffloadNeed:
             update on the host and what travels with it. `StepTime.offload_s` is what of the four is not hidden.
         host_bytes_per_s_per_gpu, update_bytes_per_s_per_gpu: one accelerator's link, and its share of the processors.
         owned_parameters: that one accelerator updates.
+        overlap_share: of the traffic beside computation, what computation hides at best; None in plans of versions
+            before it.
     """
 
     what: tuple[str, ...]
@@ -254,6 +256,7 @@ class OffloadNeed:
     host_bytes_per_s_per_gpu: float
     update_bytes_per_s_per_gpu: float
     owned_parameters: float
+    overlap_share: float | None = None
 
     @property
     def host_bytes_per_node(self) -> float:

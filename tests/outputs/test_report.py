@@ -473,12 +473,10 @@ def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Pl
     assert run is not None
     assert kept is not None
     assert tiles.count("<li>") == 4
-    for option_usd, low, high in (
-        (run.run_usd, run.run_usd_low, run.run_usd_high),
-        (kept.horizon_usd, kept.horizon_usd_low, kept.horizon_usd_high),
-    ):
-        band = money_span(low or 0.0, high or 0.0) or money(low)
-        assert f"<strong>{money(option_usd)}</strong><span>{band}</span>" in tiles
+    # A block is paid whole, which says it in the place of a band; the horizon is the present value of the answer.
+    present = money_span(kept.npv_usd_low or 0.0, kept.npv_usd_high or 0.0)
+    for usd, band in ((run.run_usd, "capacity block of 21 days, paid whole"), (kept.npv_usd, present)):
+        assert f"<strong>{money(usd)}</strong><span>{band}</span>" in tiles
     pair = next(entry for entry in shipped_plan.breakevens if entry.rented_key.partition("/")[0] == run.target)
     assert pair.months is not None
     assert f"month {pair.months:.0f}" in tiles

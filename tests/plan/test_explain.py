@@ -8,6 +8,7 @@ import pytest
 
 from clusterwright.errors import InputError
 from clusterwright.plan.explain import ALSO, explanations, find
+from clusterwright.plan.explain_offload import offload_numbers
 from clusterwright.plan.explained import Explanation
 from clusterwright.plan.record import Option, Plan
 
@@ -249,6 +250,11 @@ def test_what_is_offloaded_is_explained(moved: str) -> None:
         assert found == pytest.approx(need.host_bytes_per_node / 1e9, rel=2e-4)
         found, said = calculated(known["offload_time"].equation[-1])
         assert found == pytest.approx(option.step.offload_s, abs=1e-4)
+        # Derived from what is known of the step, not from the result that is explained.
+        other = dataclasses.replace(option, step=dataclasses.replace(option.step, offload_s=9.0))
+        _, time = offload_numbers(plan, other)
+        assert time.equation == known["offload_time"].equation
+        assert time.inputs == known["offload_time"].inputs
         found, _ = calculated(known["step_time"].equation[-1])
         assert found == pytest.approx(option.step.total_s, rel=2e-4)
         assert find(tuple(known.values()), "offload").number == "host_memory"
