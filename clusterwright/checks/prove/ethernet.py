@@ -7,6 +7,7 @@ evenly over all ways of equal cost. What hashes of real switches do to single fl
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
@@ -442,7 +443,10 @@ def _allowed(fabric: EthernetFabric) -> float:
     most = float(np.bincount(fabric.home).max()) / plan.uplinks_per_leaf
     if plan.core and plan.uplinks_per_spine:
         down = plan.leaf_per_group * plan.uplinks_per_leaf / plan.spine_per_group
-        return max(1.0, most, most * down / plan.uplinks_per_spine)
+        # Where cores do not divide the uplinks of a group, some have one cable less to it, for as many flows.
+        trunk = plan.spine_per_group * plan.uplinks_per_spine / plan.core
+        uneven = ceil(trunk) / floor(trunk) if trunk >= 1 else 1.0
+        return max(1.0, most, most * down / plan.uplinks_per_spine * uneven)
     return max(1.0, most) if most > 1 else 1.0
 
 

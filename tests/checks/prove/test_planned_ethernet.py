@@ -163,3 +163,14 @@ def test_loads_are_those_that_cables_one_by_one_give(fault: str | None) -> None:
     by_hand = shares_by_hand(fabric, leaves.tolist(), flows)
     assert np.array_equal(distance, by_hand[0])
     assert np.allclose(load, by_hand[1], rtol=1e-12, atol=1e-12)
+
+
+def test_cores_that_do_not_divide_a_groups_uplinks_are_sound() -> None:
+    """Nine links of a group over four cores: three in one, two in others, which carry as many flows."""
+    sized = size_fabric(nodes=25, rails=1, radix=8, uplinks=3, nodes_per_unit=3, purchase=AS_NEEDED)
+    assert (sized.spine_per_group * sized.uplinks_per_spine, sized.core) == (9, 4)
+    hosts = [f"node{number + 1:04d}" for number in range(25)]
+    links = list(compute_links(fabric=sized, family="", hosts=hosts, managers=[], plane=None))
+    proof = walked(sized, links)
+    assert proof.findings == ()
+    assert proof.busiest_cable == pytest.approx(25 / 18)
