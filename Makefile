@@ -8,7 +8,7 @@ STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-package test-stacks test-projects engine coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
@@ -38,6 +38,15 @@ test-stacks: environments ## the tests of the Pulumi programs; not traced, since
 
 test-projects: environments ## the tests that users of generated projects run
 	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
+
+# Apart from `test`: an hour and more. Outcomes stay in benchmarks/mutants.csv, and the next run goes on from there.
+mutants: environments ## plant mistakes, and see which of them the tests notice (docs/mutants.md)
+	$(BIN)/python benchmarks/mutants.py index
+	$(BIN)/python benchmarks/mutants.py run
+	$(BIN)/python benchmarks/mutants.py report
+
+mutants-drawn-anew: .venv-mutants/installed ## draw other mutants from today's code, without outcomes
+	.venv-mutants/bin/python benchmarks/mutants.py sample
 
 coverage: environments ## the tests of the package once more, with the lines that none of them runs; at least 90 % must be run
 	$(BIN)/coverage erase
@@ -92,6 +101,8 @@ schema: .venv/installed ## write the generated JSON Schemas
 constraints: .venv/installed-dev ## resolve exact versions again (review the diff)
 	$(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
 		--group dev pyproject.toml -o constraints.txt
+	echo cosmic-ray | $(RESOLVE) - -o constraints-mutants.txt
+	sed -i '1i # Exact versions for the environment that draws mutants (.venv-mutants). Resolve again: make constraints' constraints-mutants.txt
 	$(MAKE) --no-print-directory constraints-stacks
 
 # The stacks' environment first; each cloud's project then gets those of its versions that it needs.
@@ -115,7 +126,7 @@ constraints-stacks: .venv/installed-dev
 	sed -i '1i # Exact versions that this policy pack was tested with, and the hashes of their files.' stacks/every_cloud/policy/constraints.txt
 
 clean: ## remove everything that these targets made
-	rm -rf .venv .venv-stacks .venv-policy .venv-exports out dist build
+	rm -rf .venv .venv-stacks .venv-policy .venv-exports .venv-mutants out dist build
 
 environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## everything that checks and tests need
 
@@ -135,6 +146,12 @@ environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed 
 .venv-stacks/installed: constraints-stacks.txt
 	$(PYTHON) -m venv .venv-stacks
 	.venv-stacks/bin/python $(INSTALL) -r constraints-stacks.txt
+	touch $@
+
+# Cosmic Ray applies the operators; its libraries stay apart from those of the package.
+.venv-mutants/installed: constraints-mutants.txt
+	$(PYTHON) -m venv .venv-mutants
+	.venv-mutants/bin/python $(INSTALL) -r constraints-mutants.txt
 	touch $@
 
 .venv-policy/installed: stacks/every_cloud/policy/constraints.txt

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.evidence import (
@@ -347,7 +348,7 @@ def test_files_that_are_no_such_table_are_refused(
 
 
 def test_a_broken_calibration_is_refused(tmp_path: Path) -> None:
-    """A number given twice, a missing number and a missing file are errors with their place."""
+    """A number given twice, a missing number, an effect that is none and a missing file are errors with their place."""
     path = tmp_path / "calibration.csv"
     header = "generation,stack,name,value,unit,method,rows,source,note\n"
     path.write_text(header + "default,any,rows_half,1,tokens,assumed,,,\n" * 2, encoding="utf-8")
@@ -359,6 +360,11 @@ def test_a_broken_calibration_is_refused(tmp_path: Path) -> None:
     other.write_text(header, encoding="utf-8")
     with pytest.raises(ClusterwrightError, match="has no gemm_efficiency for ada under fsdp"):
         load_calibration(other).of(generation="ada", stack="fsdp")
+    shipped = assets.root() / "catalog" / "calibration.csv"
+    path.write_text(shipped.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "calibration_effects.csv").write_text("effect,level,value\ngeneration,ada,fast\n", encoding="utf-8")
+    with pytest.raises(ClusterwrightError, match=r"cannot read the calibration calibration_effects\.csv: .*fast"):
+        load_calibration(path)
 
 
 def test_a_generation_that_was_never_measured_has_a_wider_band() -> None:

@@ -244,6 +244,7 @@ def test_what_is_offloaded_is_explained(moved: str) -> None:
     for option in plan.options:
         need = option.offload
         assert need is not None
+        assert set(need.what) == set(moved.strip("[]").split(", "))
         known = {entry.number: entry for entry in explanations(plan, option.target)}
         found, said = calculated(known["host_memory"].equation[-1])
         assert found == pytest.approx(said, rel=2e-4)

@@ -200,6 +200,8 @@ def test_with_infinite_bandwidth_only_latency_is_left() -> None:
     assert all_reduce_s(links, GIB, **arguments) == pytest.approx(2 * 63 * 1e-5)
     assert all_reduce_s(replace(links, tree=1.0), GIB, **arguments) == pytest.approx(12 * 5.2e-5)
     assert all_reduce_s(replace(links, in_network=1.0), GIB, **arguments) == pytest.approx(1.115e-5)
+    half = groups.half_s(replace(links, in_network=1.0), TUNING, size_bytes=GIB, **arguments)
+    assert float(half) == pytest.approx(1.115e-5)
 
 
 def test_one_rank_exchanges_nothing() -> None:

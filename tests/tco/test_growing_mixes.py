@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Contract
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.mixes import Mix, owned_and_rented
+from clusterwright.tco.mixes import Mix, owned_and_rented, owned_share
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.tco.stages import Pace
 
@@ -176,3 +176,10 @@ def test_growth_refresh_and_delivery_together(  # noqa: PLR0917 - hypothesis dra
     none = dataclasses.replace(economics, pace=dataclasses.replace(pace, refresh_months=None))
     for one, other in zip(ledger(never).costs(), ledger(none).costs(), strict=True):
         assert one.horizon_usd == pytest.approx(other.horizon_usd)
+
+
+@pytest.mark.parametrize(("most_work", "share"), [(None, 1.0), (0.6, 0.5), (1.2, 1.0), (2.4, 1.0)])
+def test_the_owned_share_of_the_work(most_work: float | None, share: float) -> None:
+    """What owned nodes can do, never more than there is; all of it without a limit. Draws as the single month."""
+    assert owned_share(most_work, 1.2) == share
+    assert np.array_equal(owned_share(most_work, np.array([1.2, 1.2])), [share, share])

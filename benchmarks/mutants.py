@@ -1,0 +1,472 @@
+"""Planted mistakes that the tests must notice: `python benchmarks/mutants.py sample|index|run|report`.
+
+Method. Cosmic Ray's operators (`+` to `-`, `<` to `<=`, `and` to `or`, a number plus one, no `break`, and so on) are
+applied to the five packages that size, design and price; 500 places are drawn with a seed, one mutant each.
+
+- `sample` draws them and writes `benchmarks/mutants.csv`, a row each (needs Cosmic Ray).
+- `index` runs each test file in a process of its own and notes which test runs which line, and how long it takes.
+- `run` takes the rows without an outcome in their order: the module is replaced in memory, and the tests that run the
+  changed statement are run until one fails, those of the mutant's own package and the quick ones first. A mutant is
+  killed by a test that fails or by the processor time; it has survived if none of them noticed.
+- `report` counts them and lists the survivors with their reasons, which are written into the table by hand.
+
+Not drawn: annotations, arguments of decorators, and the decorators of caches, which change no result.
+"""
+
+import argparse
+import ast
+import csv
+import difflib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pkgutil
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from forked_process import EXCEPTION, Ended, finished, forked
+
+ROOT = Path(__file__).resolve().parents[1]
+SESSION = ROOT / "benchmarks" / "mutants.csv"
+INDEX = ROOT / "build" / "mutants"
+PACKAGES = ("sizing", "tco", "facility", "pricing", "plan")
+#: The folders of tests that are indexed: those of the five packages first.
+TESTS = (*PACKAGES, "workload", "evidence", "blueprint", "catalog", "cli", "outputs")
+SEED, MUTANTS = 20_261_122, 500
+#: Of the tests that run a statement, as many as these take: seconds by the index, and a number.
+MOST_TESTS_S, MOST_TESTS = 40.0, 150
+MOST_BYTES = 12 * 2**30
+#: Exit code of pytest where a test that was asked for is not there.
+NO_SUCH_TEST = 4
+#: Libraries that are loaded once, before a process is forked for each mutant.
+LIBRARIES = ("coverage", "duckdb", "numpy", "openpyxl", "pydantic", "pytest", "ruamel.yaml", "scipy")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mutant:
+    """One planted mistake.
+
+    Attributes:
+        number: in the order of the draw; module: its path; line: of the first changed line; operator: Cosmic Ray's.
+        before, after: the changed lines.
+        outcome: empty until it has been run, `killed`, `timed out`, `survived`, or `not run` by any test.
+        tests: how many were chosen, which run the line; seconds: of processor time until one failed.
+        reason: of a survivor, by hand.
+    """
+
+    number: int
+    module: str
+    line: int
+    operator: str
+    before: str
+    after: str
+    outcome: str = ""
+    tests: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+
+_NUMBERS = {"number": int, "line": int, "tests": int, "seconds": float}
+
+
+def read_session() -> list[Mutant]:
+    """Read the table of mutants."""
+    with SESSION.open(encoding="utf-8", newline="") as file:
+        return [
+            Mutant(**row | {name: kind(row[name]) for name, kind in _NUMBERS.items()}) for row in csv.DictReader(file)
+        ]
+
+
+def write_session(mutants: Sequence[Mutant]) -> None:
+    """Write the table of mutants, whole."""
+    partial = SESSION.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [one.name for one in fields(Mutant)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(one) for one in mutants)
+    partial.replace(SESSION)
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def untouched(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return start and end of what is not mutated, as (line, column)."""
+    spans: list[ast.expr] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation:
+            spans.append(node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            spans += node.decorator_list
+            if not isinstance(node, ast.ClassDef) and node.returns:
+                spans.append(node.returns)
+    return [((one.lineno, one.col_offset), (one.end_lineno or one.lineno, one.end_col_offset or 0)) for one in spans]
+
+
+def positions(source: str) -> Iterator[tuple[tuple[int, int], str, int]]:
+    """Yield each possible mutant of a source: place, operator, and the operator's own count."""
+    from cosmic_ray import plugins
+    from cosmic_ray.ast import ast_nodes, get_ast
+
+    tree, left_alone = get_ast(source), untouched(source)
+    for name in sorted(plugins.operator_names()):
+        operator_class = plugins.get_operator(name)
+        if operator_class.arguments() or name in ("core/NoOp", "core/RemoveDecorator"):
+            continue
+        operator = operator_class()
+        places = (place for node in ast_nodes(tree) for place, _ in operator.mutation_positions(node))
+        for occurrence, place in enumerate(places):
+            if not any(start <= place < end for start, end in left_alone):
+                yield place, name, occurrence
+
+
+def mutated(source: str, operator: str, occurrence: int) -> str:
+    """Return a source with a mutation."""
+    from cosmic_ray import plugins
+    from cosmic_ray.mutating import mutate_code
+
+    return str(mutate_code(source, plugins.get_operator(operator)(), occurrence))
+
+
+def draw() -> list[Mutant]:
+    """Draw places with the seed, and one mutant of each that Python compiles to something else."""
+    chance = random.Random(SEED)
+    sources, places = {}, {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / "clusterwright" / package).rglob("*.py")):
+            module = str(path.relative_to(ROOT))
+            sources[module] = path.read_text(encoding="utf-8")
+            for place, operator, occurrence in positions(sources[module]):
+                places.setdefault((module, place), []).append((operator, occurrence))
+    drawn: list[Mutant] = []
+    for module, place in chance.sample(sorted(places), len(places)):
+        operator, occurrence = chance.choice(places[module, place])
+        source = sources[module]
+        try:
+            changed = mutated(source, operator, occurrence)
+            if ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)):
+                continue
+        except (SyntaxError, AttributeError):
+            # Cosmic Ray's operator for exceptions gives up on dotted names.
+            continue
+        old, new = source.splitlines(), changed.splitlines()
+        codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        edits = [edit for edit in codes if edit[0] != "equal"]
+        first, last = edits[0], edits[-1]
+        drawn.append(
+            Mutant(
+                number=len(drawn) + 1,
+                module=module,
+                line=first[1] + 1,
+                operator=operator.removeprefix("core/"),
+                before="\n".join(old[first[1] : last[2]]),
+                after="\n".join(new[first[3] : last[4]]),
+            )
+        )
+        if len(drawn) == MUTANTS:
+            break
+    print(f"{len(places):,} places in {len(sources)} modules, {len(drawn)} mutants drawn")
+    return drawn
+
+
+# --- which test runs which line ---------------------------------------------------------------------------------------
+
+
+def in_a_process(work: Callable[[Path], int], *, processor_s: int) -> Ended:
+    """Do work in a forked process with a home of its own, which is then removed; return how it ended."""
+    folder = Path(tempfile.mkdtemp(prefix="mutants-"))
+
+    def bounded() -> int:
+        resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        # No test sees files of the user; property tests draw the same values each time.
+        os.environ |= {"HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "CI": "1"}
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
+        tempfile.tempdir = None
+        signal.alarm(processor_s * 10)
+        with (folder / "errors").open("wb") as errors:
+            os.dup2(errors.fileno(), 2)
+        return work(folder)
+
+    try:
+        ended = finished(forked(bounded))
+        if ended.code == EXCEPTION:
+            print((folder / "errors").read_text(errors="replace"), file=sys.stderr)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return ended
+
+
+def pytest_run(arguments: Sequence[str], folder: Path, *plugins: object) -> int:
+    """Run pytest in this process."""
+    import pytest
+
+    quiet = ("-q", "-p", "no:cacheprovider", "-p", "no:cov", "--basetemp", str(folder / "pytest"))
+    return int(pytest.main([*quiet, *arguments], plugins=plugins))
+
+
+class Contexts:
+    """Plugin of pytest that measures the lines of each test, and its time."""
+
+    def __init__(self) -> None:
+        import coverage
+
+        self.coverage = coverage.Coverage(data_file=None, source=["clusterwright"], config_file=False)
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Begin a test."""
+        self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note a test's time, and whether it passed without a mutant."""
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if not report.passed:
+            self.failed.add(report.nodeid)
+
+    def write(self, path: Path) -> None:
+        """Write tests and lines of one test file."""
+        data, tests = self.coverage.get_data(), [one for one in self.seconds if one not in self.failed]
+        number = {one: index for index, one in enumerate(tests)}
+        lines: dict[str, dict[int, list[int]]] = {}
+        for file in data.measured_files():
+            module = str(Path(file).relative_to(ROOT))
+            if module.split("/")[1] in PACKAGES:
+                lines[module] = {
+                    line: sorted(number[one] for one in contexts if one in number)
+                    for line, contexts in data.contexts_by_lineno(file).items()
+                }
+        path.write_text(json.dumps({"tests": [[one, round(self.seconds[one], 3)] for one in tests], "lines": lines}))
+
+
+def measure(path: Path, target: Path, home: Path) -> int:
+    """Run a test file in this process, and write which of its tests run which lines."""
+    contexts = Contexts()
+    contexts.coverage.start()
+    code = pytest_run([str(path)], home, contexts)
+    contexts.coverage.stop()
+    contexts.write(target.with_suffix(".partial"))
+    target.with_suffix(".partial").rename(target)
+    return code
+
+
+def index(folders: Sequence[str]) -> None:
+    """Run the test files that are not indexed yet."""
+    INDEX.mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")):
+            name = str(path.relative_to(ROOT / "tests"))
+            target = INDEX / (name.replace("/", "--") + ".json")
+            if target.exists():
+                continue
+
+            ended = in_a_process(partial(measure, path, target), processor_s=1200)
+            print(f"{name}: exit {ended.code}, {ended.processor_s:.0f} s", flush=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TestFile:
+    """What the index knows of one test file: its tests with seconds, and which of them run a module's lines."""
+
+    name: str
+    tests: tuple[tuple[str, float], ...]
+    lines: dict[str, dict[int, frozenset[int]]]
+
+
+@cache
+def indexed() -> tuple[TestFile, ...]:
+    """Read the index."""
+    files = []
+    for path in sorted(INDEX.glob("*.json")):
+        content = json.loads(path.read_text())
+        lines = {
+            module: {int(line): frozenset(tests) for line, tests in found.items()}
+            for module, found in content["lines"].items()
+        }
+        files.append(TestFile(name=path.stem, tests=tuple(map(tuple, content["tests"])), lines=lines))
+    return tuple(files)
+
+
+def statement(source: str, line: int) -> range:
+    """Return the lines of the innermost statement that holds a line; of one with a body, its head."""
+    found = range(line, line + 1)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            end = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
+            lines = range(node.lineno, max(end, node.lineno) + 1)
+            if line in lines:
+                found = lines
+    return found
+
+
+def tests_of(mutant: Mutant) -> tuple[list[str], float]:
+    """Return the tests that run a mutant's statement, the promising ones first, with the seconds that they take.
+
+    A statement of the module itself, run while it is imported, is noticed by whoever uses the module.
+    """
+    lines = statement((ROOT / mutant.module).read_text(encoding="utf-8"), mutant.line)
+    package = mutant.module.split("/")[1]
+    for used in (lines, None):
+        chosen: list[tuple[bool, float, list[tuple[float, str]]]] = []
+        for file in indexed():
+            found = file.lines.get(mutant.module, {})
+            numbers = frozenset[int]().union(*(found.get(one, frozenset()) for one in used or found))
+            timed = sorted((file.tests[number][1], file.tests[number][0]) for number in numbers)
+            if timed:
+                chosen.append((not file.name.startswith(f"{package}--"), sum(time for time, _ in timed), timed))
+        if chosen:
+            break
+    tests: list[str] = []
+    seconds = 0.0
+    for _, _, timed in sorted(chosen):
+        for took, name in timed:
+            if len(tests) < MOST_TESTS and seconds + took <= MOST_TESTS_S:
+                tests.append(name)
+                seconds += took
+    return tests, seconds
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+class Replaced(importlib.abc.MetaPathFinder):
+    """Finder of one module whose source is another than its file's."""
+
+    def __init__(self, module: str, source: str) -> None:
+        self.path = ROOT / module
+        self.name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        self.source = source
+
+    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        """Return the module's specification, None for the others."""
+        if fullname != self.name:
+            return None
+        code = compile(self.source, str(self.path), "exec", dont_inherit=True)
+
+        class Loader(importlib.machinery.SourceFileLoader):
+            def get_code(self, _: str) -> CodeType:
+                return code
+
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=Loader(fullname, str(self.path)))
+
+
+def planted(mutant: Mutant) -> str:
+    """Return the module's source with the mutant, the empty string where the lines are no longer those."""
+    source = (ROOT / mutant.module).read_text(encoding="utf-8")
+    lines, before = source.splitlines(), mutant.before.splitlines()
+    start = mutant.line - 1
+    if lines[start : start + len(before)] != before:
+        return ""
+    return "\n".join([*lines[:start], *mutant.after.splitlines(), *lines[start + len(before) :]]) + "\n"
+
+
+def tried(mutant: Mutant) -> Mutant:
+    """Return a mutant with its outcome."""
+    source = planted(mutant)
+    if not source:
+        return replace(mutant, outcome="stale")
+    tests, expected_s = tests_of(mutant)
+    if not tests:
+        return replace(mutant, outcome="not run")
+
+    def work(arguments: Sequence[str], home: Path) -> int:
+        sys.meta_path.insert(0, Replaced(mutant.module, source))
+        return pytest_run(["-x", *arguments], home)
+
+    ended = in_a_process(partial(work, tests), processor_s=int(60 + 4 * expected_s))
+    if ended.code == NO_SUCH_TEST:
+        # Names of tests that are made from data can change with the mutant: that alone is no failure.
+        files = dict.fromkeys(one.partition("::")[0] for one in tests)
+        ended = in_a_process(partial(work, list(files)), processor_s=300)
+    outcome = {0: "survived", -signal.SIGXCPU: "timed out", -signal.SIGALRM: "timed out"}.get(ended.code, "killed")
+    return replace(mutant, outcome=outcome, tests=len(tests), seconds=round(ended.processor_s, 1))
+
+
+def load_libraries() -> None:
+    """Load what every test process needs and no mutant changes."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+
+
+def load_packages() -> None:
+    """Load the modules that are measured: what runs while they are imported is of no test."""
+    for package in PACKAGES:
+        for module in pkgutil.walk_packages([str(ROOT / "clusterwright" / package)], f"clusterwright.{package}."):
+            importlib.import_module(module.name)
+
+
+def run(wanted: Callable[[Mutant], bool], most: int) -> None:
+    """Run the mutants that are wanted, in their order, and keep each outcome at once."""
+    for one in [one for one in read_session() if wanted(one)][:most]:
+        result = tried(one)
+        # Reasons may have been written meanwhile.
+        rows = read_session()
+        write_session([replace(result, reason=row.reason) if row.number == one.number else row for row in rows])
+        print(f"{one.number} {one.module}:{one.line} {result.outcome} {result.seconds} s", flush=True)
+
+
+def report() -> None:
+    """Print how many were noticed, by package, and the survivors with their reasons."""
+    rows = [one for one in read_session() if one.outcome]
+    noticed = ("killed", "timed out")
+    for package in PACKAGES:
+        ways = Counter(one.outcome for one in rows if one.module.split("/")[1] == package)
+        killed = sum(ways[one] for one in noticed)
+        print(f"| {package} | {ways.total()} | {killed} | {ways['survived']} | {ways['not run']} |")
+    killed = sum(one.outcome in noticed for one in rows)
+    print(f"{killed} of {len(rows)} killed ({killed / max(len(rows), 1):.1%}), in the order of the draw\n")
+    for one in rows:
+        if one.outcome not in noticed:
+            changes = zip(one.before.splitlines(), one.after.splitlines(), strict=False)
+            before, after = next(((a, b) for a, b in changes if a != b), (one.before, one.after))
+            place = f"{one.module.removeprefix('clusterwright/')}:{one.line}"
+            print(f"{one.number} {place} {one.outcome}\n  - {before.strip()}\n  + {after.strip()}\n  {one.reason}")
+
+
+def main() -> None:
+    """Do what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("sample", "index", "run", "report"))
+    parser.add_argument("--most", type=int, default=MUTANTS, help="run as many")
+    parser.add_argument("--again", help="run these again: numbers, or an outcome")
+    parser.add_argument("--package", choices=PACKAGES, help="run those of one package only")
+    given = parser.parse_args()
+    os.chdir(ROOT)
+    match given.what:
+        case "sample":
+            write_session(draw())
+        case "index":
+            load_libraries()
+            load_packages()
+            index(TESTS if given.package is None else (given.package,))
+        case "run":
+            load_libraries()
+            again = frozenset((given.again or "").split(","))
+            run(
+                lambda one: (
+                    (str(one.number) in again or one.outcome in again)
+                    and given.package in (None, one.module.split("/")[1])
+                ),
+                given.most,
+            )
+        case "report":
+            report()
+
+
+if __name__ == "__main__":
+    main()
