@@ -3,11 +3,9 @@
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -144,12 +142,10 @@ def batches(wanted: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
         yield tuple(group)
 
 
-#: Python 3.11 cannot parse in two threads at once: `ast.parse` ends in SystemError.
-_JUDGING = Lock()
 _RUNS: dict[tuple[tuple[str, str], ...], Run] = {}
 
 
-def _recorded(project: Path, worker: int) -> Run:
+def _recorded(project: Path) -> Run:
     """Return what a project asks for, run once for each program and configuration."""
     key = tuple(
         sorted(
@@ -159,11 +155,12 @@ def _recorded(project: Path, worker: int) -> Run:
         )
     )
     if key not in _RUNS:
-        _RUNS[key] = run(project, worker=worker)
+        _RUNS[key] = run(project)
     return _RUNS[key]
 
 
-def preflight(batch: Sequence[Edit], cloud: str, scheduler: str, worker: int = 0) -> tuple[Result, ...]:
+@cache
+def preflight(batch: tuple[Edit, ...], cloud: str, scheduler: str) -> tuple[Result, ...]:
     """Return what preflight says of a project with some edits."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
@@ -172,23 +169,5 @@ def preflight(batch: Sequence[Edit], cloud: str, scheduler: str, worker: int = 0
         for one in batch:
             one.apply(project)
         read = read_project(project, manifest="none")
-        recorded = Recorded(recording=Recording(run=_recorded(project, worker)), folder=project, cloud=cloud)
-        with _JUDGING:
-            return offline(Subject(project=read, catalogue=load(), recorded=recorded))
-
-
-def preflight_all(wanted: Sequence[Edit]) -> dict[Edit, tuple[Result, ...]]:
-    """Return what preflight says of each edit, in projects with as many as go together, two at a time."""
-    found: dict[Edit, tuple[Result, ...]] = {}
-    every = list(batches(wanted))
-    for cloud in {one.cloud for one in wanted}:
-        plan_for(cloud, TYPICAL[cloud])
-
-    def some(worker: int) -> None:
-        for batch in every[worker::2]:
-            results = preflight(batch, batch[0].cloud, batch[0].scheduler, worker)
-            found.update(dict.fromkeys(batch, results))
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(some, range(2)))
-    return found
+        recorded = Recorded(recording=Recording(run=_recorded(project)), folder=project, cloud=cloud)
+        return offline(Subject(project=read, catalogue=load(), recorded=recorded))
