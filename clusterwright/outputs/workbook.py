@@ -118,13 +118,13 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
     }
     base = _base(work, bill, resale) if needs_base(work) else None
     mixes = write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets, base)
-    write_ranking(work)
     shown = write_options(work)
     returns = write_returns(work, bill)
     write_breakeven(work, sheets, returns)
     heat = write_heat_map(work)
     write_uncertainty(work)
     units = write_units(work, sheets, mixes)
+    write_ranking(work, sheets, shown, units)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
     financing = write_financing(work, taxed)

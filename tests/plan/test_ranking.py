@@ -247,6 +247,14 @@ def test_the_workbook_has_what_is_ranked_and_what_is_not_apart() -> None:
     assert answer is not None
     assert min(cash) == pytest.approx(answer.run_usd)
     assert len(rows[apart + 1 :]) == len(paper_ways(plan))
+    # Every ranked figure that another sheet holds is a formula with the engine's value.
+    formulas = load_workbook(BytesIO(workbook_xlsx(plan, found)))["Ranking"]
+    for place, way in enumerate(plan.ranked, start=head + 2):
+        run = way.run_share_usd if way.run_usd is None else way.run_usd
+        columns = {3: way.calendar_days, 4 if way.run_share_usd is None else 5: run, 6: way.horizon_usd, 7: way.npv_usd}
+        for column, value in columns.items():
+            assert str(formulas.cell(place, column).value).startswith("="), (way.key, column)
+            assert rows[place - 1][column - 1] == pytest.approx(value, rel=1e-6), (way.key, column)
     summary = [list(row) for row in book["Summary"].iter_rows(values_only=True)]
     owned = next(row for row in summary if row[0] == "on premises")
     titles = next(row for row in summary if row[0] == "where")

@@ -16,7 +16,7 @@ _COLUMNS = (
     "buy now, USD", "USD per GPU-hour", "priced from documents",
 )  # fmt: skip
 _SHEETS = {
-    "Ranking": "every way that can be the answer, and apart what is cheaper on paper (numbers of the engine)",
+    "Ranking": "every way that can be the answer, and apart what is cheaper on paper",
     "Options": "every target and term with a documented price, the same work for all",
     "Returns": "owning against each rented option: NPV, internal rate, money back, breakeven",
     "Breakeven": "cash paid so far by month, with a chart",

@@ -10,8 +10,10 @@ from clusterwright.outputs.sheets.shared import CAPITAL, RUNNING, Class, Flows, 
 from clusterwright.plan.hybrids import BASE
 
 _FIRST = 9
+#: Name of the cell with the cost of a run.
+RUN = "a run in cash or its share, USD"
 _COLUMNS = (
-    "where and how", "goodput", "a run in cash or its share, USD", "USD per GPU-hour",
+    "where and how", "goodput", RUN, "USD per GPU-hour",
     "levelised, USD per useful GPU-hour", "USD per million tokens", "USD per effective PFLOP-hour",
 )  # fmt: skip
 #: What is paid whether the nodes work or not.
