@@ -68,7 +68,7 @@ $(PROJECTS:%=check-%): check-%: example-%
 
 $(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .venv-policy/installed
 	rm -rf build/examples/$*
-	$(BIN)/python -m clusterwright.outputs.example_project $(subst -, ,$*) build/examples/$*
+	$(BIN)/python -m clusterwright.outputs.project.example $(subst -, ,$*) build/examples/$*
 
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
 	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py

@@ -30,16 +30,17 @@ import numpy as np
 
 from clusterwright.catalog import load, lookup
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import layer_memory, memory, step
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import RECOMPUTE, Array, Layouts, take
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.layouts import enumerate_space, gpu_counts
-from clusterwright.sizing.parallel_sizes import divisors
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.stacks import stacks_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training import memory, step
+from clusterwright.sizing.training.layouts import enumerate_space, gpu_counts
+from clusterwright.sizing.training.parallel_sizes import divisors
+from clusterwright.sizing.training.search import search
 
 GPUS = 4096
 BATCH = 4096

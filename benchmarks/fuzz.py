@@ -487,7 +487,7 @@ def _runs() -> str:
 
 def training_runs(case: Case) -> None:
     """Read measured runs."""
-    from clusterwright.evidence.calibrate import read
+    from clusterwright.evidence.training.calibrate import read
 
     read(case.file("runs.csv", spoilt_table(_runs(), case.chance)), _catalogue())
 
@@ -508,8 +508,8 @@ def _book() -> Any:
 
 def a_cost_case(case: Case) -> None:
     """Read a published cost calculation; run one in fifty."""
-    from clusterwright.evidence.tco_check import check_case
-    from clusterwright.evidence.tco_reading import read_case
+    from clusterwright.evidence.cost_cases.check import check_case
+    from clusterwright.evidence.cost_cases.reading import read_case
 
     shortest = sorted(_cases(), key=len)[:12]
     path = case.file("case.yaml", spoilt_yaml(case.chance.choice(shortest), case.chance))

@@ -23,14 +23,14 @@ from functools import partial
 
 from clusterwright.catalog import load, lookup
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import layouts, parallel_sizes
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.stacks import stacks_of
-from clusterwright.sizing.timing import time_all
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training import layouts, parallel_sizes
+from clusterwright.sizing.training.search import search
+from clusterwright.sizing.training.timing import time_all
 
 
 def least_s(action: Callable[[], object], repeats: int) -> tuple[float, float]:

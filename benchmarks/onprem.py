@@ -44,8 +44,8 @@ def one(nodes: int) -> Run:
     from clusterwright.facility.design import design_onprem  # noqa: PLC0415
     from clusterwright.facility.fabric_choice import ROCE, FabricChoice  # noqa: PLC0415
     from clusterwright.facility.site import DesignRules  # noqa: PLC0415
-    from clusterwright.outputs.onprem import documents  # noqa: PLC0415
-    from clusterwright.sizing.run_records import StorageNeed  # noqa: PLC0415
+    from clusterwright.outputs.onprem.documents import documents  # noqa: PLC0415
+    from clusterwright.sizing.records.run import StorageNeed  # noqa: PLC0415
 
     catalogue = load()
     started = time.process_time()

@@ -29,12 +29,12 @@ import numpy as np
 from clusterwright.catalog import load, lookup
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import ClusterwrightError, RuleError
-from clusterwright.plan.sweep_space import MOST_GPUS
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.devices import peaks_flop_per_s
-from clusterwright.sizing.layouts import enumerate_space, gpu_counts
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import peaks_flop_per_s
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training.layouts import enumerate_space, gpu_counts
+from clusterwright.sizing.training.search import search
+from clusterwright.sweep.space import MOST_GPUS
 
 ROOT = Path(__file__).resolve().parents[1]
 BLUEPRINT = ROOT / "blueprints" / "train-gpt3-175b.yaml"

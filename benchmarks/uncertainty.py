@@ -12,12 +12,12 @@ from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
-from clusterwright.tco.drawing import drawn
+from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.price_paths import PathDraws, PathRule, market_history
+from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.price_paths import PathDraws, PathRule, market_history
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.tco.taxes import Taxes
-from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
 
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 OPTIONS = 6

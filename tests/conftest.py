@@ -15,7 +15,7 @@ from openpyxl.workbook import Workbook
 
 from clusterwright import assets
 from clusterwright.cli.answer import plan_of
-from clusterwright.plan.finances import Finances
+from clusterwright.finance.finances import Finances
 from clusterwright.plan.record import Plan
 
 # Workers of pytest-xdist set the width of a terminal, to which commands would fit what they print.

@@ -14,8 +14,8 @@ from clusterwright.blueprint.parts_file import read_parts
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import ClusterwrightError, InputError, shortened
-from clusterwright.evidence.calibrate import read as read_runs
-from clusterwright.evidence.tco_reading import read_case
+from clusterwright.evidence.cost_cases.reading import read_case
+from clusterwright.evidence.training.calibrate import read as read_runs
 from clusterwright.feeds.quotes import read_quotes
 from clusterwright.feeds.vendor_quotes import read_vendor_quotes
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from openpyxl.workbook import Workbook
 
-from clusterwright.outputs.sheets.checks import CHANGED
-from clusterwright.outputs.sheets.shared import label_of
-from clusterwright.plan.finances import Finances
+from clusterwright.finance.finances import Finances
+from clusterwright.outputs.workbook.checks import CHANGED
+from clusterwright.outputs.workbook.shared import label_of
 
 CENT = 0.005
 

@@ -12,7 +12,7 @@ from clusterwright.checks.storage import configured
 from clusterwright.checks.subject import NETWORK_RANGE, Subject
 from clusterwright.checks.targets import existing_keys, outcomes_of, target_of
 from clusterwright.checks.values import text
-from clusterwright.plan.cloud_addresses import RDMA_NETWORK, RULES, addresses_of_nodes, overlap_findings
+from clusterwright.plan.candidates.cloud_addresses import RDMA_NETWORK, RULES, addresses_of_nodes, overlap_findings
 
 #: Ranges that something on the nodes already uses: (range, whose, clouds).
 _TAKEN = (

@@ -2,7 +2,7 @@
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.cloud_bill import bill_line, standing_lines
-from clusterwright.plan.candidates import TERM_OF_CAPACITY
+from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.assumptions import assumptions
 from clusterwright.tco.priced_lines import price_lines

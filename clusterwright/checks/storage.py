@@ -7,8 +7,14 @@ from clusterwright.checks.prices import usd_per_month_of
 from clusterwright.checks.results import Outcome, passed
 from clusterwright.checks.subject import LUSTRE_CAPACITY, Subject
 from clusterwright.checks.values import flag, whole
-from clusterwright.facility.file_system import GIB, AskedFileSystem, FileSystem, asked_problem, choose_file_system
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.facility.storage.file_system import (
+    GIB,
+    AskedFileSystem,
+    FileSystem,
+    asked_problem,
+    choose_file_system,
+)
+from clusterwright.sizing.records.run import StorageNeed
 
 _GIB_PER_TIB = 1024
 

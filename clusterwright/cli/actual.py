@@ -4,17 +4,17 @@ import json
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from clusterwright.actual.reconcile import compare
+from clusterwright.actual.records import Actual, Comparison, Variance
 from clusterwright.cli.diff import plan_of_file
-from clusterwright.cli.text_table import fitted, table
+from clusterwright.cli.render.text_table import fitted, table
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.feeds.exchange_rates import parse_rates
+from clusterwright.finance.charges import charges
 from clusterwright.outputs.tables import csv_text
-from clusterwright.plan.actual import compare
-from clusterwright.plan.actual_records import Actual, Comparison, Variance
-from clusterwright.plan.charges import charges
-from clusterwright.plan.money import bill_money
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import on_target
+from clusterwright.plan.text.money import bill_money
+from clusterwright.plan.text.words import on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import COSTS, read_focus
 from clusterwright.units import percent

@@ -16,7 +16,7 @@ from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.own_facts import with_facts
 from clusterwright.catalog.records import Catalogue
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, Finding, InputError, RuleError
 from clusterwright.plan.decide import Progress, decide
 from clusterwright.plan.document import dumps
@@ -183,8 +183,8 @@ def plan(
     if as_json:
         print(dumps(result))  # noqa: T201 - the result
     else:
-        from clusterwright.cli.show import plan_text
-        from clusterwright.plan.report_currency import told_as_asked
+        from clusterwright.cli.render.answer import plan_text
+        from clusterwright.plan.text.currency import told_as_asked
 
         with placing(loaded), told_as_asked(result):
             print(fitted(plan_text(result, path, set_values or (), details=details)))  # noqa: T201
@@ -245,15 +245,16 @@ def compare(
     Raises:
         InputError: both JSON and Markdown are asked for.
     """
-    from clusterwright.cli import ranked, show
     from clusterwright.cli.quoted import quoted_plan
-    from clusterwright.outputs.comparison import comparison_markdown
+    from clusterwright.cli.render import answer as show
+    from clusterwright.cli.render import ranked
+    from clusterwright.finance.finances import finances
     from clusterwright.outputs.markdown import cell
-    from clusterwright.plan.finances import finances
-    from clusterwright.plan.money import told_lines
-    from clusterwright.plan.report_currency import told_as_asked, with_currency
+    from clusterwright.outputs.report.comparison import comparison_markdown
+    from clusterwright.plan.text.currency import told_as_asked, with_currency
+    from clusterwright.plan.text.money import told_lines
     from clusterwright.pricing.book import PriceBook
-    from clusterwright.tco.uncertainty import SEED
+    from clusterwright.tco.chance.uncertainty import SEED
 
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
@@ -284,9 +285,9 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
     """
     from dataclasses import asdict
 
-    from clusterwright.cli.show import explanation_text
-    from clusterwright.plan.explain import explanations, find
-    from clusterwright.plan.report_currency import told_as_asked
+    from clusterwright.cli.render.answer import explanation_text
+    from clusterwright.explain.explanation import explanations, find
+    from clusterwright.plan.text.currency import told_as_asked
 
     loaded, result = load_and_decide(path, set_values)
     target = on or (result.option(result.recommended) or result.options[0]).target

@@ -6,7 +6,7 @@ A newer version may add keys; the number in `schema` changes when one goes or ch
 from typing import Any, Literal, get_type_hints
 
 from clusterwright.cli.finance import OPTION
-from clusterwright.cli.show import COMPARED
+from clusterwright.cli.render.answer import COMPARED
 from clusterwright.errors import InputError
 
 #: What an option says of its hardware.
@@ -59,9 +59,9 @@ def _compare() -> Any:  # noqa: ANN401
 
 
 def _finance() -> Any:  # noqa: ANN401
-    from clusterwright.plan.finances import Finances
+    from clusterwright.finance.finances import Finances
+    from clusterwright.finance.unit_costs import UnitCost
     from clusterwright.plan.record import Plan
-    from clusterwright.plan.unit_costs import UnitCost
     from clusterwright.tco.records import CandidateCost
 
     found, plan, cost = get_type_hints(Finances), get_type_hints(Plan), get_type_hints(CandidateCost)
@@ -92,13 +92,13 @@ def _finance() -> Any:  # noqa: ANN401
 
 
 def _diff() -> Any:  # noqa: ANN401
-    from clusterwright.plan.causes import Causes
-    from clusterwright.plan.differences import Differences
+    from clusterwright.diff.causes import Causes
+    from clusterwright.diff.differences import Differences
 
     return _model("Diff", get_type_hints(Differences) | {"same": bool, "causes": Causes})
 
 
 def _actual() -> Any:  # noqa: ANN401
-    from clusterwright.plan.actual_records import Comparison
+    from clusterwright.actual.records import Comparison
 
     return _model("Actual", get_type_hints(Comparison) | {"name": str, "tag": str})

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.answer import decide_values, load_and_decide, placing
-from clusterwright.cli.diff_text import markdown_text, plain_text
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.diff import markdown_text, plain_text
+from clusterwright.cli.render.text_table import fitted
+from clusterwright.diff.causes import Causes, causes
+from clusterwright.diff.differences import differences
 from clusterwright.errors import EXIT_FINE, InputError
-from clusterwright.plan.causes import Causes, causes
-from clusterwright.plan.differences import differences
-from clusterwright.plan.money import told_in
 from clusterwright.plan.record import Plan
-from clusterwright.plan.report_currency import report_currency, with_currency
+from clusterwright.plan.text.currency import report_currency, with_currency
+from clusterwright.plan.text.money import told_in
 
 
 def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, RuleError
 
 #: How lines begin that are words of ours.

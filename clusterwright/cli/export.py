@@ -10,8 +10,8 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.answer import exit_code, load_and_decide, placing
 from clusterwright.cli.write import without_failures
 from clusterwright.errors import InputError
+from clusterwright.outputs.exports.focus_columns import VERSION
 from clusterwright.outputs.exports.formats import FORMATS, export_text
-from clusterwright.outputs.focus_columns import VERSION
 
 FOCUS = "focus"
 
@@ -53,8 +53,8 @@ def _focus(
 ) -> int:
     """Print or write what the plan will be billed as FOCUS rows: CSV, or Parquet where the file's name says so."""
     from clusterwright.cli.lookups import day_of
-    from clusterwright.outputs.focus import focus_csv, focus_rows, write_focus_parquet
-    from clusterwright.plan.report_currency import told_as_asked
+    from clusterwright.outputs.exports.focus import focus_csv, focus_rows, write_focus_parquet
+    from clusterwright.plan.text.currency import told_as_asked
 
     first = None if begin is None else day_of(begin)
     # All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE
 
 SCHEMA_VERSION = 1
@@ -35,8 +35,8 @@ def fabric(
     """
     from clusterwright.catalog import lookup
     from clusterwright.catalog.load import load
-    from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-    from clusterwright.facility.system_fabric import fabric_of_system
+    from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
+    from clusterwright.facility.fabric.system import fabric_of_system
 
     catalogue = load()
     sized = fabric_of_system(

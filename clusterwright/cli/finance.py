@@ -6,24 +6,24 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.cli import chance
 from clusterwright.cli.answer import exit_code, placing
-from clusterwright.cli.carbon import carbon_lines
 from clusterwright.cli.quoted import quoted_plan, say_quotes
-from clusterwright.cli.ranked import scenario, scenario_line
-from clusterwright.cli.text_table import fitted, table
+from clusterwright.cli.render import chance
+from clusterwright.cli.render.carbon import carbon_lines
+from clusterwright.cli.render.ranked import scenario, scenario_line
+from clusterwright.cli.render.text_table import fitted, table
 from clusterwright.errors import InputError
-from clusterwright.plan.finances import Finances, finances
-from clusterwright.plan.held_prices import price_note
-from clusterwright.plan.input_words import input_words
-from clusterwright.plan.money import money, small_money_alike, told_lines
-from clusterwright.plan.owning_words import owning_text, several_owned
-from clusterwright.plan.ranking_text import NONE, RANKED, paper_title
+from clusterwright.finance.finances import Finances, finances
+from clusterwright.finance.held_prices import price_note
+from clusterwright.finance.owning_words import owning_text, several_owned
+from clusterwright.finance.returns import Return
+from clusterwright.finance.taxed import Taxed
 from clusterwright.plan.record import Plan
-from clusterwright.plan.report_currency import told_as_asked, with_currency
-from clusterwright.plan.returns import Return
-from clusterwright.plan.taxed import Taxed
-from clusterwright.plan.words import month_text, term_text
+from clusterwright.plan.text.currency import told_as_asked, with_currency
+from clusterwright.plan.text.inputs import input_words
+from clusterwright.plan.text.money import money, small_money_alike, told_lines
+from clusterwright.plan.text.ranking import NONE, RANKED, paper_title
+from clusterwright.plan.text.words import month_text, term_text
 from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.cli.terminal import line_width
-from clusterwright.cli.text_table import Column, commands, fitted, prose, table
+from clusterwright.cli.render.terminal import line_width
+from clusterwright.cli.render.text_table import Column, commands, fitted, prose, table
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def prices(
         InputError: the day cannot be read, or nothing has that name.
         MissingFactError: it has no price on that day.
     """
-    from clusterwright.cli import price_pages
+    from clusterwright.cli.render import prices as price_pages
     from clusterwright.pricing.book import PriceBook
 
     book = PriceBook.open(store=store)

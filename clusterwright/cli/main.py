@@ -13,10 +13,10 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, without_blueprint, written_commands
-from clusterwright.cli.help_text import Application
 from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues
-from clusterwright.cli.prices import prices
-from clusterwright.cli.terminal import protect_streams
+from clusterwright.cli.prices.commands import prices
+from clusterwright.cli.render.help_text import Application
+from clusterwright.cli.render.terminal import protect_streams
 from clusterwright.pricing import lake
 
 app = Application(

@@ -4,9 +4,17 @@ import datetime as dt
 import json
 from dataclasses import asdict
 
-from clusterwright.cli.text_table import Column, fitted, table
+from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE
-from clusterwright.evidence.one_node import CASE, CLAIMED_MONTHS, LIFE_MONTHS, UTILISATIONS, OneNode, RentedAt, one_node
+from clusterwright.evidence.cost_cases.one_node import (
+    CASE,
+    CLAIMED_MONTHS,
+    LIFE_MONTHS,
+    UTILISATIONS,
+    OneNode,
+    RentedAt,
+    one_node,
+)
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 

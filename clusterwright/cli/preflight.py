@@ -9,7 +9,7 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.checks.results import ORDER, Result, counts
 from clusterwright.checks.subject import Subject
 from clusterwright.checks.table import BY_ID, CREDENTIALS, NOTHING
-from clusterwright.cli.text_table import Column, fitted, table
+from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 
 
@@ -83,7 +83,7 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
     from clusterwright.checks.blueprints import placing, relocation
     from clusterwright.checks.project import project_of
     from clusterwright.cli.answer import load_and_decide
-    from clusterwright.outputs.stack import stack_files
+    from clusterwright.outputs.project.stack import stack_files
 
     if stack is not None:
         raise InputError("--stack is for projects", help="a blueprint has one stack, named as its cluster")

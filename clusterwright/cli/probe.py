@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.cli.text_table import Column, fitted, table
+from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.evidence.probe.measure import Probed
 from clusterwright.evidence.probe.records import Environment, Measurement

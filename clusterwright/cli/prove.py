@@ -13,13 +13,13 @@ from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
 from clusterwright.cli.answer import plan_of, progress_display
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
-from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.links import compute_links, compute_names
-from clusterwright.facility.node_ports import INFINIBAND_NETWORK
-from clusterwright.facility.planes import Plane
-from clusterwright.facility.system_fabric import SystemFabric
+from clusterwright.facility.cabling.links import compute_links, compute_names
+from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.facility.fabric.planes import Plane
+from clusterwright.facility.fabric.system import SystemFabric
 
 SCHEMA_VERSION = 1
 _MANAGERS = ["fabric-manager-1", "fabric-manager-2"]

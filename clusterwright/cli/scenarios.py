@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Catalogue
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE
-from clusterwright.plan.scenario_measures import Entry
-from clusterwright.plan.scenarios import TABLE, TOLERANCE, Scenario, scenarios
+from clusterwright.finance.scenario_measures import Entry
+from clusterwright.finance.scenarios import TABLE, TOLERANCE, Scenario, scenarios
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 

@@ -129,7 +129,7 @@ def schema(of: str) -> None:
     elif of == "plan":
         from clusterwright.plan.document import json_schema
     elif of == "case":
-        from clusterwright.evidence.tco_case import json_schema
+        from clusterwright.evidence.cost_cases.case import json_schema
     else:
         from clusterwright.cli import answer_schemas
 

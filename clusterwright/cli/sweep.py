@@ -9,17 +9,10 @@ from pathlib import Path
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.answer import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
-from clusterwright.plan.sweep import gathered, price_book
-from clusterwright.plan.sweep_records import NotSized, Question, Scenario, Sweep
-from clusterwright.plan.sweep_run import run
-from clusterwright.plan.sweep_space import (
-    NodeRange,
-    chosen_ids,
-    node_range,
-    questions,
-    scenarios,
-    without_node_type,
-)
+from clusterwright.sweep.fronts import gathered, price_book
+from clusterwright.sweep.records import NotSized, Question, Scenario, Sweep
+from clusterwright.sweep.run import run
+from clusterwright.sweep.space import NodeRange, chosen_ids, node_range, questions, scenarios, without_node_type
 
 #: A front holds about 30 points of 1 kB each; with this many a sweep stays within 1 GB.
 MOST_FRONTS = 20_000
@@ -57,21 +50,21 @@ def sweep(
         check_lines(space)
     result = answered(space, request, quiet=quiet or as_json)
     if as_json:
-        from clusterwright.plan.sweep_document import document
+        from clusterwright.sweep.document import document
 
         print(json.dumps(document(result), indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
-        from clusterwright.cli.sweep_table import sweep_text
+        from clusterwright.cli.render.sweep import sweep_text
 
         print(sweep_text(result, every=every))  # noqa: T201
     if parquet is not None:
-        from clusterwright.plan.sweep_document import rows
+        from clusterwright.sweep.document import rows
         from clusterwright.tco.parquet import write_swept_points
 
         write_swept_points(rows(result), parquet)
         _say(parquet)
     if chart is not None:
-        from clusterwright.outputs.sweep_chart import sweep_chart
+        from clusterwright.outputs.drawing.sweep_chart import sweep_chart
 
         _write_text(chart, sweep_chart(result))
         _say(chart)
@@ -118,7 +111,7 @@ def check_lines(space: Space) -> None:
     Raises:
         InputError: there are more.
     """
-    from clusterwright.outputs.sweep_chart import MOST_LINES
+    from clusterwright.outputs.drawing.sweep_chart import MOST_LINES
 
     lines = {(question.scenario.label, question.place.node.accelerator.id) for question in space.questions}
     if len(lines) > MOST_LINES:

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.cli.text_table import Column, fitted, table
+from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, InputError
 from clusterwright.units import percent
 
 if TYPE_CHECKING:
-    from clusterwright.evidence.effects import Effects
     from clusterwright.evidence.probe.records import Measurement
     from clusterwright.evidence.rows import NotExpressed
-    from clusterwright.evidence.runs import Run
-    from clusterwright.sizing.calibration import Calibration
+    from clusterwright.evidence.training.effects import Effects
+    from clusterwright.evidence.training.runs import Run
+    from clusterwright.sizing.hardware.calibration import Calibration
 
 
 def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -> int:
@@ -32,10 +32,10 @@ def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -
         InputError: the file cannot be read or lacks columns, or the predictions cannot be written.
     """
     from clusterwright.catalog.load import load
-    from clusterwright.evidence import baseline, measured_memory, report
-    from clusterwright.evidence.nodes import measured_nodes
-    from clusterwright.evidence.runs import read_measurements
-    from clusterwright.sizing.calibration import load_calibration
+    from clusterwright.evidence.training import baseline, measured_memory, report
+    from clusterwright.evidence.training.nodes import measured_nodes
+    from clusterwright.evidence.training.runs import read_measurements
+    from clusterwright.sizing.hardware.calibration import load_calibration
 
     catalogue = load()
     measured, skipped = read_measurements(path, measured_nodes(catalogue), catalogue.models.values())
@@ -60,8 +60,8 @@ def calibrate(paths: Sequence[Path], output: Path, *, anew: bool) -> int:
     Raises:
         InputError: a file cannot be read, a row of runs is wrong, or a probe says nothing of an accelerator.
     """
-    from clusterwright.evidence import effects, store
     from clusterwright.evidence.probe import file
+    from clusterwright.evidence.training import effects, store
 
     probes = [path for path in paths if file.is_probe(path)]
     tables = [path for path in paths if path not in probes]
@@ -84,7 +84,7 @@ def calibrate(paths: Sequence[Path], output: Path, *, anew: bool) -> int:
 
 
 def _calibrate_anew(path: Path, output: Path) -> int:
-    from clusterwright.evidence import accuracy, calibrate, store
+    from clusterwright.evidence.training import accuracy, calibrate, store
 
     runs, skipped = _usable_runs(path)
     calibrated = calibrate.calibrate(runs, _shipped().of(generation="none", stack="none").tuning)
@@ -100,8 +100,8 @@ def _own_effects(
     """Return the effects that a file of runs shows beside shipped and measured numbers, the runs, and what to say."""
     import numpy as np
 
-    from clusterwright.evidence import effects, report
-    from clusterwright.evidence.baseline import load_shares
+    from clusterwright.evidence.training import effects, report
+    from clusterwright.evidence.training.baseline import load_shares
 
     runs, skipped = _usable_runs(path)
     shipped = _shipped()
@@ -121,9 +121,10 @@ def _measured(paths: Sequence[Path]) -> tuple[list[dict[str, str]], list[str]]:
         InputError: they give none.
     """
     from clusterwright.catalog.load import load
-    from clusterwright.evidence import store
-    from clusterwright.evidence.probe import facts, file
-    from clusterwright.sizing.calibration import FSDP, MEGATRON
+    from clusterwright.evidence.probe import file
+    from clusterwright.evidence.training import probe_facts as facts
+    from clusterwright.evidence.training import store
+    from clusterwright.sizing.hardware.calibration import FSDP, MEGATRON
 
     catalogue = load()
     by_accelerator: dict[str, list[Measurement]] = {}
@@ -172,7 +173,7 @@ def _usable_runs(path: Path) -> tuple[list["Run"], list["NotExpressed"]]:
         InputError: a row is wrong, or none can be used.
     """
     from clusterwright.catalog.load import load
-    from clusterwright.evidence import calibrate
+    from clusterwright.evidence.training import calibrate
 
     runs, skipped = calibrate.read(path, load())
     wrong = [row for row in skipped if row.wrong]
@@ -183,7 +184,7 @@ def _usable_runs(path: Path) -> tuple[list["Run"], list["NotExpressed"]]:
 
 
 def _shipped() -> "Calibration":
-    from clusterwright.sizing.calibration import load_calibration
+    from clusterwright.sizing.hardware.calibration import load_calibration
 
     return load_calibration(_shipped_path())
 

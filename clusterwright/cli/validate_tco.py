@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.ending import show_error
-from clusterwright.cli.text_table import Column, fitted, table
+from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, InputError
 
 if TYPE_CHECKING:
-    from clusterwright.evidence.tco_check import CheckedCase, Output
+    from clusterwright.evidence.cost_cases.check import CheckedCase, Output
 
 
 def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
@@ -28,7 +28,7 @@ def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
     Raises:
         InputError: a folder holds no case.
     """
-    from clusterwright.evidence.tco_check import check_case
+    from clusterwright.evidence.cost_cases.check import check_case
     from clusterwright.pricing.book import PriceBook
 
     files = [file for path in paths for file in _files(path)]

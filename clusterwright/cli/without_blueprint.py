@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from clusterwright.cli.help_text import Application
 from clusterwright.cli.options import AsJson, Output, Quiet, Runs
+from clusterwright.cli.render.help_text import Application
 
 
 class RailGroups(StrEnum):

@@ -15,13 +15,13 @@ from clusterwright.cli.answer import (
     show_warnings,
 )
 from clusterwright.cli.quoted import quoted_plan, say_quotes
-from clusterwright.cli.text_table import fitted
+from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
-from clusterwright.plan.report_currency import told_as_asked
+from clusterwright.plan.text.currency import told_as_asked
 
 
 def build(
@@ -36,7 +36,7 @@ def build(
     quiet: bool,
 ) -> int:
     """Write everything for every target; return the exit code."""
-    from clusterwright.cli.show import plan_text
+    from clusterwright.cli.render.answer import plan_text
     from clusterwright.outputs.deliverables import everything
 
     with progress_display(quiet=quiet) as progress:
@@ -55,7 +55,7 @@ def build(
 def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
     """Write one cloud's project; return the exit code."""
     from clusterwright.outputs.deliverables import cloud_files
-    from clusterwright.outputs.stack import project_lines
+    from clusterwright.outputs.project.stack import project_lines
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")

@@ -3,8 +3,8 @@
 from clusterwright.catalog.cloud_parts import cloud_parts
 from clusterwright.catalog.skus import skus
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.facility.file_system import GIB, FileSystem
-from clusterwright.sizing.records import SizedPoint
+from clusterwright.facility.storage.file_system import GIB, FileSystem
+from clusterwright.sizing.records.job import SizedPoint
 
 #: System disks of exported configurations: of a GPU node, and of a Slurm controller.
 NODE_DISK_GIB = 200

@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.facility import inventory as stock
-from clusterwright.facility.addresses import subnets
 from clusterwright.facility.bill import Bill
-from clusterwright.facility.cabling import Cable, lengths_of, tally
-from clusterwright.facility.fabric_counts import FULL_UNITS, Fabric
-from clusterwright.facility.hall import hall_findings, largest
+from clusterwright.facility.cabling.addresses import subnets
+from clusterwright.facility.cabling.cables import Cable, lengths_of, tally
+from clusterwright.facility.cabling.layout import arranged, settle, wire
+from clusterwright.facility.cabling.reach import what_reaches
+from clusterwright.facility.fabric.counts import FULL_UNITS, Fabric
+from clusterwright.facility.hall.power_summary import PowerSummary, summarise_power
+from clusterwright.facility.hall.racks import Rack
+from clusterwright.facility.hall.room import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.layout import arranged, settle, wire
 from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.onprem_bill import bill_of
-from clusterwright.facility.power_summary import PowerSummary, summarise_power
-from clusterwright.facility.racks import Rack
-from clusterwright.facility.reach import what_reaches
 from clusterwright.facility.site import DesignRules, Site
-from clusterwright.facility.storage_demand import AskedStorage
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.facility.storage.demand import AskedStorage
+from clusterwright.sizing.records.run import StorageNeed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

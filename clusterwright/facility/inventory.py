@@ -5,25 +5,25 @@ from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import MissingFactError
-from clusterwright.facility.compute_fabric import compute_fabric, fabric_notes
-from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.networks import (
+from clusterwright.facility.fabric.compute import compute_fabric, fabric_notes
+from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.facility.fabric.networks import (
     SIDES,
     InbandNetwork,
     size_inband_network,
     size_storage_network,
     slots_per_box,
 )
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK, radix_of
+from clusterwright.facility.fabric.planes import Plane
+from clusterwright.facility.fabric.switch_choice import TWIN_CAGE, family_of, switch_for
+from clusterwright.facility.hall.racks import host_name
 from clusterwright.facility.node_facts import told_note
-from clusterwright.facility.node_ports import INFINIBAND_NETWORK, radix_of
-from clusterwright.facility.planes import Plane
-from clusterwright.facility.racks import host_name
 from clusterwright.facility.site import DesignRules
-from clusterwright.facility.storage_demand import AskedStorage
-from clusterwright.facility.storage_design import StorageDesign, design_storage
-from clusterwright.facility.storage_words import storage_box_family, storage_note
-from clusterwright.facility.switch_choice import TWIN_CAGE, family_of, switch_for
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.facility.storage.demand import AskedStorage
+from clusterwright.facility.storage.design import StorageDesign, design_storage
+from clusterwright.facility.storage.words import storage_box_family, storage_note
+from clusterwright.sizing.records.run import StorageNeed
 
 #: Storage adapters of the systems stop at this rate where compute ports are faster.
 STORAGE_PORT_BYTES_PER_S = 50e9

@@ -7,11 +7,11 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.skus import skus
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import CONTROLLERS, Feed
 from clusterwright.facility.spares import Spares, kind_of_part
-from clusterwright.facility.storage_words import storage_lines
+from clusterwright.facility.storage.words import storage_lines
 from clusterwright.units import percent
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from clusterwright.catalog.media import media
 from clusterwright.catalog.storage import StorageTier, tier_of
 from clusterwright.errors import Finding
-from clusterwright.facility.fabric_counts import Fabric
+from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.storage_design import StorageDesign
+from clusterwright.facility.storage.design import StorageDesign
 
 #: What the storage network has to give every node (RA-11333-001, Storage; the same on NVIDIA's page for B200), bytes/s.
 NODE_BYTES_PER_S = 40e9

@@ -43,12 +43,12 @@ def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
 
 def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     """Return a cloud's project and the files that launch the job."""
-    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415 - only what is asked for is loaded
-    from clusterwright.outputs.stack import stack_files  # noqa: PLC0415
+    from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415 - only what is asked for is loaded
+    from clusterwright.outputs.project.stack import stack_files  # noqa: PLC0415
 
     project = stack_files(plan, option, catalogue)
     if option.scheduler == "kubernetes":
-        from clusterwright.outputs.kubernetes_train import kubernetes_launch_files  # noqa: PLC0415
+        from clusterwright.outputs.kubernetes.train import kubernetes_launch_files  # noqa: PLC0415
 
         example = project["examples/all_reduce.yaml"].content.decode()
         return project | _under("launch", kubernetes_launch_files(plan, option, catalogue, example))
@@ -67,7 +67,7 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
     Raises:
         ClusterwrightError: the drawings cannot be printed.
     """
-    from clusterwright.outputs.onprem import onprem_documents  # noqa: PLC0415
+    from clusterwright.outputs.onprem.documents import onprem_documents  # noqa: PLC0415
 
     files = onprem_documents(plan, option, catalogue) | _scheduler_files(plan, option, catalogue)
     if not pdf:
@@ -81,13 +81,13 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
 
 def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     if option.scheduler == "kubernetes":
-        from clusterwright.outputs.kubernetes import kubernetes_files  # noqa: PLC0415
+        from clusterwright.outputs.kubernetes.files import kubernetes_files  # noqa: PLC0415
 
         return _under("kubernetes", kubernetes_files(plan, option, catalogue))
-    from clusterwright.outputs.launch import launch_files  # noqa: PLC0415
-    from clusterwright.outputs.onprem_jobs import job_documents  # noqa: PLC0415
-    from clusterwright.outputs.onprem_users import user_documents  # noqa: PLC0415
-    from clusterwright.outputs.slurm import slurm_files  # noqa: PLC0415
+    from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415
+    from clusterwright.outputs.onprem.jobs import job_documents  # noqa: PLC0415
+    from clusterwright.outputs.onprem.slurm import slurm_files  # noqa: PLC0415
+    from clusterwright.outputs.onprem.users import user_documents  # noqa: PLC0415
 
     documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue) | user_documents(plan)
     return documents | _under("launch", launch_files(plan, option, catalogue))
@@ -103,11 +103,11 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     Raises:
         ClusterwrightError: the report cannot be printed.
     """
-    from clusterwright.outputs.focus import focus_csv, focus_rows  # noqa: PLC0415
-    from clusterwright.outputs.ranking import counted, ranked  # noqa: PLC0415
-    from clusterwright.outputs.report import report_html  # noqa: PLC0415
-    from clusterwright.outputs.workbook import workbook_xlsx  # noqa: PLC0415
-    from clusterwright.plan.money import currency_told  # noqa: PLC0415
+    from clusterwright.outputs.exports.focus import focus_csv, focus_rows  # noqa: PLC0415
+    from clusterwright.outputs.report.page import report_html  # noqa: PLC0415
+    from clusterwright.outputs.report.ranking import counted, ranked  # noqa: PLC0415
+    from clusterwright.outputs.workbook.book import workbook_xlsx  # noqa: PLC0415
+    from clusterwright.plan.text.money import currency_told  # noqa: PLC0415
     from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
     found = ranked(plan, PriceBook.open())

@@ -3,8 +3,9 @@
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
-from clusterwright.plan.money import money_band, told, told_code, told_lines
-from clusterwright.plan.ranking_text import (
+from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.text.money import money_band, told, told_code, told_lines
+from clusterwright.plan.text.ranking import (
     RANKED,
     RULE,
     again_text,
@@ -18,8 +19,7 @@ from clusterwright.plan.ranking_text import (
     reason_lines,
     share_text,
 )
-from clusterwright.plan.record import Alternative, Option, Plan
-from clusterwright.plan.words import (
+from clusterwright.plan.text.words import (
     NAME_OF_TARGET,
     answer_lines,
     band_text,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from clusterwright.plan.basis import DOCUMENTED, Basis
-from clusterwright.plan.money import money
-from clusterwright.plan.ranking_text import main_ways
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.words import runs_text, term_text
+from clusterwright.plan.text.money import money
+from clusterwright.plan.text.ranking import main_ways
+from clusterwright.plan.text.words import runs_text, term_text
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.metered import SERVICES

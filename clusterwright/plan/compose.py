@@ -14,10 +14,11 @@ from clusterwright.blueprint.users import list_of
 from clusterwright.blueprint.workloads import ModelFile, Parallelism, Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
-from clusterwright.plan.candidates import Choice, days, key_of
+from clusterwright.plan.candidates.consider import Choice, days, key_of
+from clusterwright.plan.candidates.hardware import rented_goodputs
+from clusterwright.plan.candidates.reliability import spot_assumption
 from clusterwright.plan.deployed import existing_ids, state_backend
 from clusterwright.plan.deployment import JobSettings
-from clusterwright.plan.hardware import rented_goodputs
 from clusterwright.plan.offload import update_assumption
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
@@ -33,17 +34,16 @@ from clusterwright.plan.record import (
     WorkloadSummary,
 )
 from clusterwright.plan.recount import not_counted
-from clusterwright.plan.reliability import spot_assumption
 from clusterwright.plan.work import growth_factor, reference
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.compute_terms import compute_time
-from clusterwright.sizing.memory import reserved_bytes
-from clusterwright.sizing.records import SizedPoint, TrainingJob
-from clusterwright.sizing.stage_table import memory_by_stage
-from clusterwright.sizing.traffic import Traffic
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import SizedPoint, TrainingJob
+from clusterwright.sizing.training.compute_terms import compute_time
+from clusterwright.sizing.training.memory import reserved_bytes
+from clusterwright.sizing.training.stage_table import memory_by_stage
+from clusterwright.sizing.training.traffic import Traffic
+from clusterwright.tco.chance.uncertainty import uncertain_inputs
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost, Parameter
-from clusterwright.tco.uncertainty import uncertain_inputs
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 

@@ -21,16 +21,16 @@ from clusterwright.errors import Finding, InputError, MissingFactError, RuleErro
 from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.answer_basis import bases
 from clusterwright.plan.basis import Basis
-from clusterwright.plan.candidates import Choice, Considered, candidate, consider, days, training_job
-from clusterwright.plan.capacities import OtherCapacity, other_capacities, pinned, too_short
-from clusterwright.plan.cloud_addresses import address_findings
-from clusterwright.plan.cloud_limits import capacity_warnings, time_findings
-from clusterwright.plan.cloud_warnings import place_warnings
+from clusterwright.plan.candidates.capacities import OtherCapacity, other_capacities, pinned, too_short
+from clusterwright.plan.candidates.cloud_addresses import address_findings
+from clusterwright.plan.candidates.cloud_limits import capacity_warnings, time_findings
+from clusterwright.plan.candidates.cloud_warnings import place_warnings
+from clusterwright.plan.candidates.consider import Choice, Considered, candidate, consider, days, training_job
+from clusterwright.plan.candidates.fronts import most_nodes
+from clusterwright.plan.candidates.hardware import chosen_by_usd, hardware, hardware_field
+from clusterwright.plan.candidates.loading import waiting
 from clusterwright.plan.compose import compose, option
-from clusterwright.plan.fronts import most_nodes
-from clusterwright.plan.hardware import chosen_by_usd, hardware, hardware_field
-from clusterwright.plan.loading import waiting
-from clusterwright.plan.owning import pace_of, parameters_of, resale_of
+from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan
 from clusterwright.plan.ways import ranking
@@ -38,9 +38,9 @@ from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.records import SizedPoint, TrainingJob
-from clusterwright.sizing.traffic import traffic_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import SizedPoint, TrainingJob
+from clusterwright.sizing.training.traffic import traffic_of
 from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import CandidateCost, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent

@@ -9,9 +9,9 @@ from clusterwright.errors import InputError
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.plan.booking import Booked, without_booking
 from clusterwright.plan.contracted import Offer, contract_key, contracted, with_extras
-from clusterwright.plan.owning import housed
+from clusterwright.plan.owned.cost import housed
 from clusterwright.plan.record import Hardware, Option, OtherOption, Plan
-from clusterwright.plan.words import days_text
+from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS, PriceRequest
 from clusterwright.tco.records import Candidate

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from clusterwright.blueprint.uncertain import UncertainBand
-from clusterwright.tco.uncertainty import OwnBand
+from clusterwright.tco.chance.uncertainty import OwnBand
 
 
 def own_bands(given: Mapping[str, UncertainBand]) -> tuple[OwnBand, ...]:

@@ -11,15 +11,15 @@ from clusterwright.catalog.records import Model
 from clusterwright.errors import Finding
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
-from clusterwright.facility.file_system import FileSystem
+from clusterwright.facility.storage.file_system import FileSystem
 from clusterwright.plan.basis import Basis
 from clusterwright.plan.booking import Booked
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.sizing.loading_records import DataFeed
-from clusterwright.sizing.records import ComputeTime, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
-from clusterwright.sizing.run_records import Goodput, StorageNeed
-from clusterwright.sizing.traffic import Traffic
+from clusterwright.sizing.records.job import ComputeTime, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
+from clusterwright.sizing.records.loading import DataFeed
+from clusterwright.sizing.records.run import Goodput, StorageNeed
+from clusterwright.sizing.training.traffic import Traffic
 from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
 
 

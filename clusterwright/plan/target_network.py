@@ -10,7 +10,7 @@ from clusterwright.blueprint.schema import Blueprint, OnPremTarget
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import InputError
-from clusterwright.facility.compute_fabric import rail_levels
+from clusterwright.facility.fabric.compute import rail_levels
 from clusterwright.facility.fabric_choice import FabricChoice
 from clusterwright.facility.node_facts import NodeFacts
 from clusterwright.facility.site import DesignRules

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.errors import Finding
-from clusterwright.facility.storage_boxes import StorageBox
-from clusterwright.facility.storage_design import StorageDesign
+from clusterwright.facility.storage.boxes import StorageBox
+from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.plan.record import Option
 
 #: Keys of `data` that speak of drives to which data is copied only with staging.

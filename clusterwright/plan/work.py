@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
-from clusterwright.plan.owning import pace_of
+from clusterwright.plan.owned.cost import pace_of
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import on_target, runs_text
+from clusterwright.plan.text.words import on_target, runs_text
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
 

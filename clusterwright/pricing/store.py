@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import without_progress_bar
-from clusterwright.pricing.lake import (
-    VERSION,
-    StoreError,
-    attach_lake,
-    damaged,
-    is_lake,
-    lake_connection,
-    place_of,
-)
+from clusterwright.pricing.lake import VERSION, StoreError, attach_lake, damaged, is_lake, lake_connection, place_of
 from clusterwright.pricing.script import literal
 from clusterwright.pricing.statements import files, statement
 

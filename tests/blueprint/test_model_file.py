@@ -9,10 +9,10 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.outputs.launch import launch_files
+from clusterwright.explain.explanation import explanations, find
+from clusterwright.outputs.launch.files import launch_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.explain import explanations, find
 from clusterwright.workload.transformer import parameters
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ from clusterwright.cli.answer import plan_of
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.stack import stack_files
+from clusterwright.outputs.project.stack import stack_files
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 CLOUDS = ("aws", "azure", "gcp")

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from clusterwright.assets import root
 from clusterwright.cli import actual, answer, diff, finance, start
 from clusterwright.errors import InputError
-from clusterwright.outputs.focus import focus_csv, focus_rows
+from clusterwright.outputs.exports.focus import focus_csv, focus_rows
 from clusterwright.plan.document import dumps
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"

@@ -14,8 +14,8 @@ import pytest
 from typer.main import get_command
 
 from clusterwright import __version__, assets
-from clusterwright.cli.help_text import EXAMPLES
 from clusterwright.cli.main import app
+from clusterwright.cli.render.help_text import EXAMPLES
 from clusterwright.outputs.folder import MANIFEST
 from clusterwright.plan.document import loads
 

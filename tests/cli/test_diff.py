@@ -13,9 +13,9 @@ from clusterwright.assets import root
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli import diff
 from clusterwright.cli.answer import load_and_decide
+from clusterwright.diff.causes import causes
+from clusterwright.diff.differences import TIMES, differences
 from clusterwright.errors import InputError
-from clusterwright.plan.causes import causes
-from clusterwright.plan.differences import TIMES, differences
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 

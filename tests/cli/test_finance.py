@@ -9,7 +9,7 @@ from clusterwright.assets import root
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import finance
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, InputError
-from clusterwright.plan.finances import finances
+from clusterwright.finance.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger

@@ -10,7 +10,7 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.evidence.probe import file, measure
 from clusterwright.evidence.probe.records import STEP, Case, Environment, Measurement
-from clusterwright.sizing.calibration import FSDP, MEGATRON, load_calibration
+from clusterwright.sizing.hardware.calibration import FSDP, MEGATRON, load_calibration
 
 from .conftest import Command
 from .test_width import WIDTHS, too_wide

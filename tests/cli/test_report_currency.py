@@ -8,8 +8,9 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
-from clusterwright.cli import answer, finance, price_store
-from clusterwright.plan.money import money
+from clusterwright.cli import answer, finance
+from clusterwright.cli.prices import store as price_store
+from clusterwright.plan.text.money import money
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"

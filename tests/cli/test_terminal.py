@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.cli.terminal import BOLD, PLAIN, VisibleStream, visible
+from clusterwright.cli.render.terminal import BOLD, PLAIN, VisibleStream, visible
 
 PROGRAM = "from clusterwright.cli.main import run; run()"
 ESCAPE = "\x1b]0;title\x07\x1b[2J"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.cli.terminal import columns_of_text
-from clusterwright.cli.text_table import Column, commands, fitted, prose, shortened, table
+from clusterwright.cli.render.terminal import columns_of_text
+from clusterwright.cli.render.text_table import Column, commands, fitted, prose, shortened, table
 
 COLUMNS = (
     Column("Where", "left"), Column("nodes", drop=0), Column("days (low–high)", drop=0), Column("MFU", drop=2),

@@ -9,7 +9,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.cli import validate
 from clusterwright.errors import InputError
-from clusterwright.sizing.calibration import load_calibration
+from clusterwright.sizing.hardware.calibration import load_calibration
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 KEYS = {

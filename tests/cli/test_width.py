@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
-from clusterwright.cli.terminal import columns_of_text
+from clusterwright.cli.render.terminal import columns_of_text
 
 from .conftest import SMALL, Command
 

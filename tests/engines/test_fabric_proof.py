@@ -10,11 +10,11 @@ from clusterwright.catalog.load import load
 from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.errors import InputError
-from clusterwright.facility.fabric import size_fabric
-from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.links import End, Link, compute_links, compute_names
-from clusterwright.facility.planes import Plane
-from clusterwright.facility.system_fabric import fabric_of_system
+from clusterwright.facility.cabling.links import End, Link, compute_links, compute_names
+from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.facility.fabric.planes import Plane
+from clusterwright.facility.fabric.size import size_fabric
+from clusterwright.facility.fabric.system import fabric_of_system
 
 pytestmark = pytest.mark.engine
 

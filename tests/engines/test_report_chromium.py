@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.outputs.charts import PALETTE
-from clusterwright.outputs.report import report_html
+from clusterwright.outputs.drawing.charts import PALETTE
+from clusterwright.outputs.report.page import report_html
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import NAME_OF_TARGET, answer_lines
+from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines
 
 pytestmark = pytest.mark.engine
 

@@ -10,9 +10,9 @@ import pytest
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.checks.documents.slurm import Controller, running
-from clusterwright.facility.hop_groups import hop_groups
-from clusterwright.facility.system_fabric import fabric_of_system
-from clusterwright.outputs.slurm_cluster import SlurmCluster, TopologySwitch, slurm_texts, topology_of
+from clusterwright.facility.fabric.hop_groups import hop_groups
+from clusterwright.facility.fabric.system import fabric_of_system
+from clusterwright.outputs.onprem.slurm_cluster import SlurmCluster, TopologySwitch, slurm_texts, topology_of
 
 pytestmark = pytest.mark.engine
 

@@ -17,12 +17,12 @@ from openpyxl.workbook import Workbook
 
 from clusterwright import assets
 from clusterwright.cli.answer import plan_of
-from clusterwright.outputs.sheets.checks import CHANGED
-from clusterwright.outputs.workbook import workbook_xlsx
-from clusterwright.plan.finances import Finances, finances
-from clusterwright.plan.money import Currency
+from clusterwright.finance.finances import Finances, finances
+from clusterwright.outputs.workbook.book import workbook_xlsx
+from clusterwright.outputs.workbook.checks import CHANGED
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.evidence import baseline, report
-from clusterwright.evidence.architecture import model_of
-from clusterwright.evidence.nodes import measured_nodes
-from clusterwright.evidence.predictions import columns_of, fits_memory
 from clusterwright.evidence.rows import Cells, WrongCellError
-from clusterwright.evidence.runs import candidates_of, read_runs
-from clusterwright.sizing.calibration import load_calibration
+from clusterwright.evidence.training import baseline, report
+from clusterwright.evidence.training.architecture import model_of
+from clusterwright.evidence.training.nodes import measured_nodes
+from clusterwright.evidence.training.predictions import columns_of, fits_memory
+from clusterwright.evidence.training.runs import candidates_of, read_runs
 from clusterwright.sizing.columns import FULL, SELECTIVE, Layouts
-from clusterwright.sizing.shapes import shape_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.model.shapes import shape_of
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 DEEPSEEK = {

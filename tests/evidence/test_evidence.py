@@ -12,7 +12,8 @@ import pytest
 from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.evidence import (
+from clusterwright.evidence.rows import REQUIRED
+from clusterwright.evidence.training import (
     accuracy,
     baseline,
     calibrate,
@@ -24,13 +25,12 @@ from clusterwright.evidence import (
     store,
     validate,
 )
-from clusterwright.evidence.learning import Learnt
-from clusterwright.evidence.nodes import measured_nodes
-from clusterwright.evidence.predictions import columns_of, predicted_tokens_per_s_per_gpu
-from clusterwright.evidence.rows import REQUIRED
-from clusterwright.evidence.runs import ALLOCATED, RESERVED, Run, read_runs
-from clusterwright.sizing.calibration import BAND_OF_RELEASE, MEGATRON, Residuals, load_calibration
+from clusterwright.evidence.training.learning import Learnt
+from clusterwright.evidence.training.nodes import measured_nodes
+from clusterwright.evidence.training.predictions import columns_of, predicted_tokens_per_s_per_gpu
+from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_runs
 from clusterwright.sizing.columns import Array, Tuning
+from clusterwright.sizing.hardware.calibration import BAND_OF_RELEASE, MEGATRON, Residuals, load_calibration
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 START = load_calibration().of(generation="none", stack="none").tuning

@@ -15,11 +15,11 @@ import pytest
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model
-from clusterwright.evidence import baseline, report
-from clusterwright.evidence.calibrate import read
-from clusterwright.evidence.report import Predictions
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.shapes import attended_keys, shape_of
+from clusterwright.evidence.training import baseline, report
+from clusterwright.evidence.training.calibrate import read
+from clusterwright.evidence.training.report import Predictions
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.model.shapes import attended_keys, shape_of
 from clusterwright.workload import transformer
 
 PUBLISHED = Path(__file__).parents[1] / "published"

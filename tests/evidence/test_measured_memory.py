@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.evidence import measured_memory
-from clusterwright.evidence.measured_memory import MemoryPrediction, figures, fit_probability, predict
-from clusterwright.evidence.nodes import measured_nodes
-from clusterwright.evidence.runs import Run, read_measurements, read_runs
-from clusterwright.evidence.software import software_of
-from clusterwright.sizing.calibration import Residuals
+from clusterwright.evidence.training import measured_memory
+from clusterwright.evidence.training.measured_memory import MemoryPrediction, figures, fit_probability, predict
+from clusterwright.evidence.training.nodes import measured_nodes
+from clusterwright.evidence.training.runs import Run, read_measurements, read_runs
+from clusterwright.evidence.training.software import software_of
+from clusterwright.sizing.hardware.calibration import Residuals
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_memory.csv"
 BAND = Residuals(p10=-0.2, p50=0.05, p90=0.3, rows=10)

@@ -7,8 +7,8 @@ import pytest
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.one_node import text
-from clusterwright.evidence.one_node import one_node
-from clusterwright.evidence.tco_check import check_case
+from clusterwright.evidence.cost_cases.check import check_case
+from clusterwright.evidence.cost_cases.one_node import one_node
 from clusterwright.pricing.book import PriceBook
 
 PAGE = Path(__file__).parents[2] / "docs" / "breakeven.md"

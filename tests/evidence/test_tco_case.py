@@ -12,9 +12,9 @@ from clusterwright.assets import root
 from clusterwright.blueprint.document import read
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.errors import InputError
-from clusterwright.evidence.tco_case import json_schema
-from clusterwright.evidence.tco_check import CheckedCase, check_case
-from clusterwright.evidence.tco_expressions import calculate
+from clusterwright.evidence.cost_cases.case import json_schema
+from clusterwright.evidence.cost_cases.check import CheckedCase, check_case
+from clusterwright.evidence.cost_cases.expressions import calculate
 from clusterwright.pricing.book import PriceBook
 
 SHIPPED = sorted((Path(__file__).parents[1] / "published" / "tco").glob("*.yaml"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clusterwright.evidence.tco_check import check_case
+from clusterwright.evidence.cost_cases.check import check_case
 from clusterwright.pricing.book import PriceBook
 
 HORIZON, RATE, TAX, USED = 44, 0.09, 0.3, (0.3, 0.55, 0.8)

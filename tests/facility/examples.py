@@ -2,9 +2,9 @@
 
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing.loading_records import DataFeed
-from clusterwright.sizing.records import Layout, MemoryPerGpu, SizedPoint, StepTime
-from clusterwright.sizing.run_records import Goodput, StorageNeed
+from clusterwright.sizing.records.job import Layout, MemoryPerGpu, SizedPoint, StepTime
+from clusterwright.sizing.records.loading import DataFeed
+from clusterwright.sizing.records.run import Goodput, StorageNeed
 
 
 def storage_need(*, capacity_bytes: float = 90e12, bytes_per_s: float = 20e9) -> StorageNeed:

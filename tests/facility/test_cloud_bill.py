@@ -12,9 +12,9 @@ from clusterwright.catalog.lustre import lustre_tiers
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, RuleError
 from clusterwright.facility.cloud_bill import cloud_bill
-from clusterwright.facility.file_system import choose_file_system
-from clusterwright.sizing.records import SizedPoint
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.facility.storage.file_system import choose_file_system
+from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.run import StorageNeed
 from clusterwright.tco.assumptions import assumptions
 
 from .examples import sized_point, storage_need

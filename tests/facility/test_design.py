@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from clusterwright.catalog.load import load
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, MissingFactError, RuleError
-from clusterwright.facility.cabling import Cable, tally
-from clusterwright.facility.compute_fabric import rail_levels
+from clusterwright.facility.cabling.cables import Cable, tally
+from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import OnPremDesign, design_onprem
-from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.layout import lay_out, wire
-from clusterwright.facility.racks import Rack
+from clusterwright.facility.fabric.compute import rail_levels
+from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
+from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.site import DesignRules, RowLayout, Site
 
 from .examples import storage_need

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
-from clusterwright.facility.fabric import PER_UNIT, size_fabric
-from clusterwright.facility.fabric_counts import AS_NEEDED, Fabric
-from clusterwright.facility.fabric_uplinks import spines_for
+from clusterwright.facility.fabric.counts import AS_NEEDED, Fabric
+from clusterwright.facility.fabric.size import PER_UNIT, size_fabric
+from clusterwright.facility.fabric.uplinks import spines_for
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.errors import EXIT_RULE_FAILED, InputError, MissingFactError
-from clusterwright.facility.fabric import size_fabric
-from clusterwright.facility.fabric_limits import FabricLimitError
-from clusterwright.facility.fabric_uplinks import spines_for, uplinks_of, uplinks_with
-from clusterwright.facility.links import Link, compute_links
-from clusterwright.facility.switch_choice import FabricChoice, compute_switch, family_of, switch_for
-from clusterwright.facility.system_fabric import SystemFabric, fabric_of_system
+from clusterwright.facility.cabling.links import Link, compute_links
+from clusterwright.facility.fabric.limits import FabricLimitError
+from clusterwright.facility.fabric.size import size_fabric
+from clusterwright.facility.fabric.switch_choice import FabricChoice, compute_switch, family_of, switch_for
+from clusterwright.facility.fabric.system import SystemFabric, fabric_of_system
+from clusterwright.facility.fabric.uplinks import spines_for, uplinks_of, uplinks_with
 
 CATALOGUE = load()
 

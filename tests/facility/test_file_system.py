@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clusterwright.catalog.lustre import LustreTier, lustre_tiers
 from clusterwright.errors import RuleError
-from clusterwright.facility.file_system import (
+from clusterwright.facility.storage.file_system import (
     GIB,
     AskedFileSystem,
     FileSystem,

@@ -11,8 +11,8 @@ from clusterwright.blueprint import site as section
 from clusterwright.catalog.load import load
 from clusterwright.errors import RuleError
 from clusterwright.facility.design import OnPremDesign, design_onprem, most_nodes
-from clusterwright.facility.hall import room_findings
-from clusterwright.facility.rack_limits import compute_limits, other_limits
+from clusterwright.facility.hall.rack_limits import compute_limits, other_limits
+from clusterwright.facility.hall.room import room_findings
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, Site
 
 from .examples import storage_need

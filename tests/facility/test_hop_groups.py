@@ -7,11 +7,11 @@ import pytest
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
-from clusterwright.facility.fabric import PER_UNIT, size_fabric
-from clusterwright.facility.fabric_counts import AS_NEEDED, Fabric
-from clusterwright.facility.hop_groups import HopGroup, hop_groups
-from clusterwright.facility.links import compute_links, compute_names
-from clusterwright.facility.system_fabric import fabric_of_system
+from clusterwright.facility.cabling.links import compute_links, compute_names
+from clusterwright.facility.fabric.counts import AS_NEEDED, Fabric
+from clusterwright.facility.fabric.hop_groups import HopGroup, hop_groups
+from clusterwright.facility.fabric.size import PER_UNIT, size_fabric
+from clusterwright.facility.fabric.system import fabric_of_system
 
 
 def _switches_between(fabric: Fabric) -> dict[tuple[str, str], int]:

@@ -2,9 +2,9 @@
 
 import re
 
-from clusterwright.facility.fabric import size_fabric
-from clusterwright.facility.links import compute_links
-from clusterwright.facility.netlist import Netlist, netlist
+from clusterwright.facility.cabling.links import compute_links
+from clusterwright.facility.cabling.netlist import Netlist, netlist
+from clusterwright.facility.fabric.size import size_fabric
 
 
 def of(nodes: int, management_ports: int = 0) -> Netlist:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.cabling import Spot, run_m
+from clusterwright.facility.cabling.cables import Spot, run_m
+from clusterwright.facility.cabling.layout import lay_out, wire
+from clusterwright.facility.cabling.placement import CANDIDATES, in_order, run_between_racks_m, shortest, widened
 from clusterwright.facility.design import OnPremDesign, design_onprem
-from clusterwright.facility.layout import lay_out, wire
-from clusterwright.facility.placement import CANDIDATES, in_order, run_between_racks_m, shortest, widened
 from clusterwright.facility.site import RowLayout, Site
 
 from .examples import storage_need

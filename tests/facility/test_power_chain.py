@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.checklist_items import within
-from clusterwright.facility.floor_load import floor_load
-from clusterwright.facility.power_chain import (
+from clusterwright.facility.checklist.items import within
+from clusterwright.facility.hall.floor_load import floor_load
+from clusterwright.facility.hall.power_chain import (
     breaker_needed_a,
     cdu_count,
     heat_of,
@@ -19,7 +19,7 @@ from clusterwright.facility.power_chain import (
     source_loads,
     supply_rule,
 )
-from clusterwright.facility.racks import Device, Placement, Rack
+from clusterwright.facility.hall.racks import Device, Placement, Rack
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import Spares, kind_of_part
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.facility.power_cords import cords_of, pdu_load, supply_cords
-from clusterwright.facility.racks import Device
+from clusterwright.facility.hall.power_cords import cords_of, pdu_load, supply_cords
+from clusterwright.facility.hall.racks import Device
 from clusterwright.facility.site import DesignRules, Feed
 
 RULES = DesignRules(power_factor=0.95)

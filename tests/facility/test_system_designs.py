@@ -9,14 +9,14 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.errors import MissingFactError, RuleError
-from clusterwright.facility.cabling import Cable
+from clusterwright.facility.cabling.cables import Cable
+from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import OnPremDesign, design_onprem
+from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.fabric_choice import FabricChoice
-from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.layout import lay_out, wire
+from clusterwright.facility.hall.power_cords import worst_load
+from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.node_facts import NodeFacts
-from clusterwright.facility.power_cords import worst_load
-from clusterwright.facility.racks import Rack
 from clusterwright.facility.site import DesignRules, Feed, Site
 
 from .examples import storage_need

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.errors import ClusterwrightError
-from clusterwright.facility.system_fabric import SystemFabric, fabric_of_system
+from clusterwright.facility.fabric.system import SystemFabric, fabric_of_system
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 CATALOGUE = load()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.outputs.onprem import onprem_documents
+from clusterwright.outputs.onprem.documents import onprem_documents
 from clusterwright.plan.record import Plan
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.outputs.bar_chart import bar_chart, range_chart
-from clusterwright.outputs.charts import (
+from clusterwright.outputs.drawing.bar_chart import bar_chart, range_chart
+from clusterwright.outputs.drawing.charts import (
     PALETTE,
     WIDTH,
     Axis,
@@ -27,7 +27,7 @@ from clusterwright.outputs.charts import (
     spread,
     text_width,
 )
-from clusterwright.outputs.line_chart import drawn_points, line_chart
+from clusterwright.outputs.drawing.line_chart import drawn_points, line_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = st.text(alphabet="abcdefgmwMW <>&\"'0123456789.$", min_size=1, max_size=16)

@@ -4,10 +4,10 @@ import dataclasses
 
 from clusterwright import assets
 from clusterwright.cli.answer import load_and_decide
-from clusterwright.outputs.comparison import comparison_markdown
-from clusterwright.plan.money import money
-from clusterwright.plan.ranking_text import main_ways
-from clusterwright.plan.words import term_text
+from clusterwright.outputs.report.comparison import comparison_markdown
+from clusterwright.plan.text.money import money
+from clusterwright.plan.text.ranking import main_ways
+from clusterwright.plan.text.words import term_text
 
 
 def test_comparison() -> None:

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.cabling import Cable
+from clusterwright.facility.cabling.cables import Cable
+from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import design_onprem
-from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import Site
-from clusterwright.outputs.cutsheet import LABEL_WIDTH, cables_csv, cables_xlsx, in_order, labels_csv
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.outputs.onprem.cutsheet import LABEL_WIDTH, cables_csv, cables_xlsx, in_order, labels_csv
+from clusterwright.sizing.records.run import StorageNeed
 
 
 def cables_of(nodes: int, rack_power_w: float = 44e3) -> list[Cable]:

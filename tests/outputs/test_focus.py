@@ -15,14 +15,14 @@ import pytest
 from clusterwright import assets
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
-from clusterwright.outputs.focus import focus_csv, focus_rows, header, write_focus_parquet
-from clusterwright.outputs.focus_columns import columns, problems
-from clusterwright.plan.accounts import accounts
-from clusterwright.plan.charges import charges_of
-from clusterwright.plan.finances import finances
-from clusterwright.plan.money import Currency, told_in
+from clusterwright.finance.accounts import accounts
+from clusterwright.finance.charges import charges_of
+from clusterwright.finance.finances import finances
+from clusterwright.outputs.exports.focus import focus_csv, focus_rows, header, write_focus_parquet
+from clusterwright.outputs.exports.focus_columns import columns, problems
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
+from clusterwright.plan.text.money import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Contract
 from clusterwright.tco.engine import Ledger

@@ -8,16 +8,16 @@ from functools import cache
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.facility.checklist import checks
-from clusterwright.facility.checklist_items import Check
+from clusterwright.facility.cabling.layout import lay_out, wire
+from clusterwright.facility.checklist.items import Check
+from clusterwright.facility.checklist.page import checks
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric_choice import ROCE, FabricChoice
-from clusterwright.facility.layout import lay_out, wire
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.onprem import documents
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.outputs.onprem.documents import documents
+from clusterwright.sizing.records.run import StorageNeed
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEED = StorageNeed(

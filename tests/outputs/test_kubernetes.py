@@ -24,9 +24,9 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.outputs.deliverables import onprem_files
-from clusterwright.outputs.kubernetes import kubernetes_files
-from clusterwright.outputs.kubernetes_cluster import charts
-from clusterwright.outputs.kubernetes_network import ADDRESSES, addresses
+from clusterwright.outputs.kubernetes.cluster import charts
+from clusterwright.outputs.kubernetes.files import kubernetes_files
+from clusterwright.outputs.kubernetes.network import ADDRESSES, addresses
 from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Option, Plan
 

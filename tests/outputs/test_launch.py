@@ -16,12 +16,12 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.precisions import PRECISIONS
 from clusterwright.catalog.records import Model
 from clusterwright.cli.answer import plan_of
-from clusterwright.outputs import launch
-from clusterwright.outputs.launch import launch_files, milestone_steps
-from clusterwright.outputs.launch_fabric import Setting, settings, settings_for, shell_line
-from clusterwright.outputs.launch_megatron import argument_groups, save_interval_steps
+from clusterwright.outputs.launch import files as launch
+from clusterwright.outputs.launch.fabric import Setting, settings, settings_for, shell_line
+from clusterwright.outputs.launch.files import launch_files, milestone_steps
+from clusterwright.outputs.launch.megatron import argument_groups, save_interval_steps
 from clusterwright.plan.record import Option, Plan
-from clusterwright.sizing.records import OffloadNeed
+from clusterwright.sizing.records.job import OffloadNeed
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 RETAIN = assets.root() / "templates" / "launch" / "retain_checkpoints.sh"

@@ -16,10 +16,10 @@ from clusterwright.catalog.load import load
 from clusterwright.cli.answer import plan_of
 from clusterwright.facility.design import design_onprem
 from clusterwright.facility.site import Site
-from clusterwright.facility.storage_demand import AskedStorage, BoxFigures
+from clusterwright.facility.storage.demand import AskedStorage, BoxFigures
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.onprem import documents
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.outputs.onprem.documents import documents
+from clusterwright.sizing.records.run import StorageNeed
 
 #: Types that NetBox 4 lists (dcim/choices.py: InterfaceTypeChoices, CableTypeChoices), as far as the design uses them.
 INTERFACE_TYPES = {"1000base-t", "100gbase-x-qsfp28", "infiniband-hdr", "400gbase-x-osfp", "800gbase-x-osfp", "other"}

@@ -19,16 +19,16 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.facility.cabling.layout import lay_out
 from clusterwright.facility.design import OnPremDesign, design_onprem
-from clusterwright.facility.fabric_counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.layout import lay_out
+from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.site import Site
-from clusterwright.outputs.bill_tables import PartPrice, bill_csv
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.onprem import documents
-from clusterwright.outputs.power_sheet import power_and_cooling
+from clusterwright.outputs.onprem.bill_tables import PartPrice, bill_csv
+from clusterwright.outputs.onprem.documents import documents
+from clusterwright.outputs.onprem.power_sheet import power_and_cooling
 from clusterwright.outputs.tables import csv_text, safe
-from clusterwright.sizing.run_records import StorageNeed
+from clusterwright.sizing.records.run import StorageNeed
 
 GOLDEN = Path(__file__).parent / "golden" / "onprem"
 SVG = "{http://www.w3.org/2000/svg}"

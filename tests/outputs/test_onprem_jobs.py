@@ -11,8 +11,8 @@ from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.cli.answer import plan_of
 from clusterwright.outputs.deliverables import onprem_files
-from clusterwright.outputs.onprem_jobs import job_documents
-from clusterwright.outputs.onprem_users import LIST_PATH
+from clusterwright.outputs.onprem.jobs import job_documents
+from clusterwright.outputs.onprem.users import LIST_PATH
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 #: What a rack-scale system asks of the building.

@@ -9,8 +9,8 @@ import pytest
 from clusterwright import assets
 from clusterwright.blueprint import user_list
 from clusterwright.errors import ClusterwrightError
-from clusterwright.outputs import example_project
-from clusterwright.outputs.project_files import SCHEDULERS, project_files
+from clusterwright.outputs.project import example as example_project
+from clusterwright.outputs.project.files import SCHEDULERS, project_files
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright import __version__
-from clusterwright.outputs.example_project import example_files
-from clusterwright.outputs.project_files import log_in
+from clusterwright.outputs.project.example import example_files
+from clusterwright.outputs.project.files import log_in
 
 WORKFLOW = ".github/workflows/infrastructure.yml"
 CLOUDS = ("aws", "azure", "gcp")

@@ -12,22 +12,22 @@ from clusterwright import assets
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli.answer import plan_of
 from clusterwright.errors import Finding
-from clusterwright.outputs import report_tables
-from clusterwright.outputs.charts import GAIN, LOSS
-from clusterwright.outputs.html_table import plain
-from clusterwright.outputs.report import report_html
-from clusterwright.outputs.sensitivity import sensitivities
+from clusterwright.finance.chance_words import chance_sentences
+from clusterwright.finance.finances import finances
+from clusterwright.outputs.drawing.charts import GAIN, LOSS
+from clusterwright.outputs.report import tables as report_tables
+from clusterwright.outputs.report.html_table import plain
+from clusterwright.outputs.report.page import report_html
+from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.chance_words import chance_sentences
-from clusterwright.plan.finances import finances
-from clusterwright.plan.input_words import input_words
-from clusterwright.plan.money import Currency, money, money_alike, money_span, told_in
-from clusterwright.plan.ranking_text import main_ways
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.words import answer_lines, capital, cluster_text, days_text, term_text
+from clusterwright.plan.text.inputs import input_words
+from clusterwright.plan.text.money import Currency, money, money_alike, money_span, told_in
+from clusterwright.plan.text.ranking import main_ways
+from clusterwright.plan.text.words import answer_lines, capital, cluster_text, days_text, term_text
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.uncertainty import SEED
+from clusterwright.tco.chance.uncertainty import SEED
 from clusterwright.units import percent
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"

@@ -21,13 +21,13 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.errors import InputError
 from clusterwright.outputs.deliverables import cloud_files
-from clusterwright.outputs.example_project import example_files, write_example
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.project_files import SCHEDULERS
-from clusterwright.outputs.stack import declared_keys, stack_files, without
-from clusterwright.outputs.stack_configuration import LAYERS, configuration
-from clusterwright.outputs.stack_configuration.shared import monthly_budget_usd, stack_name
-from clusterwright.outputs.stack_fill_ins import FillIn, fill_ins
+from clusterwright.outputs.project.configuration import LAYERS, configuration
+from clusterwright.outputs.project.configuration.shared import monthly_budget_usd, stack_name
+from clusterwright.outputs.project.example import example_files, write_example
+from clusterwright.outputs.project.files import SCHEDULERS
+from clusterwright.outputs.project.fill_ins import FillIn, fill_ins
+from clusterwright.outputs.project.stack import declared_keys, stack_files, without
 from clusterwright.plan.decide import decide
 from clusterwright.plan.deployment import AzureExistingIds, StateBackend
 from clusterwright.plan.record import Option, Plan

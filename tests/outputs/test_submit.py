@@ -10,8 +10,8 @@ from clusterwright import assets
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.answer import plan_of
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.launch import launch_files
-from clusterwright.outputs.launch_job import MEGATRON_COMMIT
+from clusterwright.outputs.launch.files import launch_files
+from clusterwright.outputs.launch.job import MEGATRON_COMMIT
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 IMAGE = "registry.example.com/team/megatron:1.0"

@@ -14,10 +14,10 @@ from clusterwright.outputs.deliverables import everything
 from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
-from clusterwright.plan.money import money
-from clusterwright.plan.ranking_text import main_ways
 from clusterwright.plan.record import Plan
-from clusterwright.plan.words import term_text
+from clusterwright.plan.text.money import money
+from clusterwright.plan.text.ranking import main_ways
+from clusterwright.plan.text.words import term_text
 
 
 @cache

@@ -8,12 +8,12 @@ import pytest
 from openpyxl.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from clusterwright.outputs.sheets.plain import FUNCTIONS, PlainWorksheet
-from clusterwright.outputs.workbook import workbook_xlsx
-from clusterwright.plan.finances import finances
-from clusterwright.plan.money import Currency
+from clusterwright.finance.finances import finances
+from clusterwright.outputs.workbook.book import workbook_xlsx
+from clusterwright.outputs.workbook.plain import FUNCTIONS, PlainWorksheet
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 
 CENT = 0.005

@@ -13,9 +13,9 @@ from openpyxl.workbook import Workbook
 
 from clusterwright import assets
 from clusterwright.cli.answer import plan_of
-from clusterwright.outputs.sheets.formula import Span
-from clusterwright.outputs.workbook import workbook_xlsx
-from clusterwright.plan.finances import Finances, finances
+from clusterwright.finance.finances import Finances, finances
+from clusterwright.outputs.workbook.book import workbook_xlsx
+from clusterwright.outputs.workbook.formula import Span
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from tests.commitments import only_commitments
@@ -144,7 +144,7 @@ def test_a_wrong_formula_of_ours_sets_the_checks_off(
     module: str, name: str, off: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A formula that gives another number than the engine, as its cached value says, is BROKEN on the sheet Checks."""
-    sheet = importlib.import_module(f"clusterwright.outputs.sheets.{module}")
+    sheet = importlib.import_module(f"clusterwright.outputs.workbook.{module}")
     right = getattr(sheet, name)
 
     def wrong(*cells: Any) -> Any:  # noqa: ANN401 - figures or spans

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright import assets
+from clusterwright.actual.reconcile import compare
+from clusterwright.actual.records import Actual, Comparison, Variance
 from clusterwright.cli import actual as command
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
-from clusterwright.plan.actual import compare
-from clusterwright.plan.actual_records import Actual, Comparison, Variance
-from clusterwright.plan.charges import Charge, charges
+from clusterwright.finance.charges import Charge, charges
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger

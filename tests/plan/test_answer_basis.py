@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.cli.answer import load_and_decide
-from clusterwright.cli.ranked import ranking_document
-from clusterwright.cli.show import comparison_json, comparison_text, plan_text
+from clusterwright.cli.render.answer import comparison_json, comparison_text, plan_text
+from clusterwright.cli.render.ranked import ranking_document
 from clusterwright.errors import ClusterwrightError
-from clusterwright.outputs.comparison import comparison_markdown
+from clusterwright.finance.finances import finances
+from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.basis import Basis
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.finances import finances
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice

@@ -9,7 +9,7 @@ import pytest
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli.answer import load_and_decide
 from clusterwright.errors import InputError
-from clusterwright.plan.carbon import Emissions, emissions
+from clusterwright.finance.carbon import Emissions, emissions
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from clusterwright import assets
-from clusterwright.plan.cloud_addresses import (
+from clusterwright.plan.candidates.cloud_addresses import (
     AKS_PODS,
     AKS_SERVICES,
     AZURE_NETWORK,

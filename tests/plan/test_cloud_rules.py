@@ -16,10 +16,10 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import Finding
-from clusterwright.plan.cloud_addresses import RULES, address_findings
-from clusterwright.plan.cloud_limits import capacity_warnings, cloud_findings, time_findings
-from clusterwright.plan.cloud_warnings import place_warnings
-from clusterwright.plan.fronts import most_nodes, node_counts
+from clusterwright.plan.candidates.cloud_addresses import RULES, address_findings
+from clusterwright.plan.candidates.cloud_limits import capacity_warnings, cloud_findings, time_findings
+from clusterwright.plan.candidates.cloud_warnings import place_warnings
+from clusterwright.plan.candidates.fronts import most_nodes, node_counts
 from clusterwright.plan.without_effect import without_effect
 
 from .examples import plan_of

@@ -11,8 +11,9 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import RuleError
-from clusterwright.plan import candidates, fronts
 from clusterwright.plan import decide as decision
+from clusterwright.plan.candidates import consider as candidates
+from clusterwright.plan.candidates import fronts
 
 from .examples import SHIPPED, SMALL, plan_of, shipped
 

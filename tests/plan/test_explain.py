@@ -7,9 +7,9 @@ import re
 import pytest
 
 from clusterwright.errors import InputError
-from clusterwright.plan.explain import ALSO, explanations, find
-from clusterwright.plan.explain_offload import offload_numbers
-from clusterwright.plan.explained import Explanation
+from clusterwright.explain.explanation import ALSO, explanations, find
+from clusterwright.explain.offload import offload_numbers
+from clusterwright.explain.records import Explanation
 from clusterwright.plan.record import Option, Plan
 
 from .examples import shipped

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.errors import RuleError
+from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.explain import explanations, find
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import hardware_lines
+from clusterwright.plan.text.words import hardware_lines
 
 from .examples import shipped
 

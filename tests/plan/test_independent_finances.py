@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clusterwright.plan.finances import Finances, finances
+from clusterwright.finance.finances import Finances, finances
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.finance import depreciation_fractions
 

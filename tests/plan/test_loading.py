@@ -7,8 +7,8 @@ import pytest
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.answer import plan_of
+from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.explain import explanations, find
 from clusterwright.plan.record import Option, Plan
 
 BLUEPRINT = """\

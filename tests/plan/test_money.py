@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.plan.money import bill_money, money, money_alike, money_span
+from clusterwright.plan.text.money import bill_money, money, money_alike, money_span
 
 _USD = st.floats(-1e10, 1e10, allow_subnormal=False).filter(lambda usd: usd == 0 or abs(usd) >= 1)
 

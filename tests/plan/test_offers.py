@@ -10,9 +10,9 @@ import pytest
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import InputError
+from clusterwright.finance.finances import Finances, finances
+from clusterwright.finance.held_prices import price_note
 from clusterwright.plan.contracted import Offer
-from clusterwright.plan.finances import Finances, finances
-from clusterwright.plan.held_prices import price_note
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import economics_of_plan

@@ -13,7 +13,7 @@ from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.owner import Owner
 from clusterwright.errors import InputError
-from clusterwright.plan.owning import housed, parameters_of, resale_of
+from clusterwright.plan.owned.cost import housed, parameters_of, resale_of
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook

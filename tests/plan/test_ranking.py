@@ -12,24 +12,24 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from clusterwright import assets
-from clusterwright.cli import text_table
 from clusterwright.cli.answer import load_and_decide
-from clusterwright.cli.ranked import ranking_document, ranking_lines
-from clusterwright.cli.show import plan_text
+from clusterwright.cli.render import text_table
+from clusterwright.cli.render.answer import plan_text
+from clusterwright.cli.render.ranked import ranking_document, ranking_lines
 from clusterwright.errors import ClusterwrightError
-from clusterwright.outputs.comparison import comparison_markdown
-from clusterwright.outputs.ranking import again_table, paper_table
-from clusterwright.outputs.report import report_html
-from clusterwright.outputs.report_memo import figures
-from clusterwright.outputs.report_tables import Sources, comparison
+from clusterwright.finance.finances import finances
+from clusterwright.outputs.report.comparison import comparison_markdown
+from clusterwright.outputs.report.memo import figures
+from clusterwright.outputs.report.page import report_html
+from clusterwright.outputs.report.ranking import again_table, paper_table
+from clusterwright.outputs.report.tables import Sources, comparison
 from clusterwright.outputs.summary import readme
-from clusterwright.outputs.workbook import workbook_xlsx
+from clusterwright.outputs.workbook.book import workbook_xlsx
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.finances import finances
-from clusterwright.plan.money import money
-from clusterwright.plan.ranking_text import again_text, comparable, main_ways, paper_title, paper_ways
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.words import answer_lines, capital, term_text
+from clusterwright.plan.text.money import money
+from clusterwright.plan.text.ranking import again_text, comparable, main_ways, paper_title, paper_ways
+from clusterwright.plan.text.words import answer_lines, capital, term_text
 from clusterwright.pricing.book import PriceBook
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"

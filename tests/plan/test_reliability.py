@@ -8,8 +8,8 @@ import pytest
 from clusterwright import assets
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.answer import plan_of
+from clusterwright.explain.explanation import explanations
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.explain import explanations
 from clusterwright.plan.record import Option, Plan
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"

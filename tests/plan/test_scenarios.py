@@ -11,8 +11,8 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.catalog.load import load
 from clusterwright.cli import scenarios as command
-from clusterwright.plan.scenario_measures import MEASURES, Market, usd_per_mtoken
-from clusterwright.plan.scenarios import COMPARED, TABLE, Scenario, scenarios
+from clusterwright.finance.scenario_measures import MEASURES, Market, usd_per_mtoken
+from clusterwright.finance.scenarios import COMPARED, TABLE, Scenario, scenarios
 from clusterwright.pricing.book import PriceBook
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"

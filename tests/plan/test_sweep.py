@@ -19,16 +19,18 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.errors import InputError
-from clusterwright.plan import sweep_run
-from clusterwright.plan.candidates import training_job
+from clusterwright.plan.candidates.consider import training_job
+from clusterwright.plan.candidates.reliability import with_reliability
 from clusterwright.plan.decide import decide
-from clusterwright.plan.reliability import with_reliability
-from clusterwright.plan.sweep import _marked, answers, gathered, price_book
-from clusterwright.plan.sweep_costs import DESIGNED_NODES, NOT_DESIGNED
-from clusterwright.plan.sweep_document import document, rows
-from clusterwright.plan.sweep_records import Question, Scenario, Sweep, SweptPoint
-from clusterwright.plan.sweep_run import BATCH, batches, identity, processes, run
-from clusterwright.plan.sweep_space import (
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.training.search import search
+from clusterwright.sweep import run as sweep_run
+from clusterwright.sweep.costs import DESIGNED_NODES, NOT_DESIGNED
+from clusterwright.sweep.document import document, rows
+from clusterwright.sweep.fronts import _marked, answers, gathered, price_book
+from clusterwright.sweep.records import Question, Scenario, Sweep, SweptPoint
+from clusterwright.sweep.run import BATCH, batches, identity, processes, run
+from clusterwright.sweep.space import (
     MOST_GPUS,
     NO_NODE_TYPE,
     NodeRange,
@@ -39,8 +41,6 @@ from clusterwright.plan.sweep_space import (
     variations,
     without_node_type,
 )
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.search import search
 
 BLUEPRINT = Path(__file__).resolve().parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 CATALOGUE = load_catalogue()

@@ -12,8 +12,8 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_system
 from clusterwright.cli.answer import plan_of
+from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.explain import explanations, find
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.target_network import node_as_asked
 

@@ -16,13 +16,13 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import ClusterwrightError, RuleError
+from clusterwright.explain.explanation import explanations
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.explain import explanations
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.sweep import gathered, price_book
-from clusterwright.plan.sweep_run import run
-from clusterwright.plan.sweep_space import NodeRange, questions, scenarios
+from clusterwright.sweep.fronts import gathered, price_book
+from clusterwright.sweep.run import run
+from clusterwright.sweep.space import NodeRange, questions, scenarios
 
 from .examples import SMALL
 

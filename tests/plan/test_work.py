@@ -10,8 +10,8 @@ import pytest
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
-from clusterwright.cli.show import comparison_text, plan_text
-from clusterwright.outputs.comparison import comparison_markdown
+from clusterwright.cli.render.answer import comparison_text, plan_text
+from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Plan

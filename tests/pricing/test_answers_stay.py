@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clusterwright.cli.price_questions import QUERIES
+from clusterwright.cli.prices.questions import QUERIES
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import GpuProduct
 from clusterwright.pricing.records import PriceRequest

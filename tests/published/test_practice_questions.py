@@ -15,10 +15,10 @@ from clusterwright.errors import RuleError
 from clusterwright.facility import power
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.memory import state_bytes_per_parameter
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training.memory import state_bytes_per_parameter
+from clusterwright.sizing.training.search import search
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, Economics
 

@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing.records import TrainingJob
+from clusterwright.sizing.records.job import TrainingJob
 
 
 @pytest.fixture(scope="session")

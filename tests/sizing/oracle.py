@@ -3,8 +3,8 @@
 import math
 
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing.calibration import StackCalibration
-from clusterwright.sizing.records import Layout, TrainingJob
+from clusterwright.sizing.hardware.calibration import StackCalibration
+from clusterwright.sizing.records.job import Layout, TrainingJob
 from clusterwright.workload import transformer
 
 

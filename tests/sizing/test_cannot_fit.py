@@ -11,9 +11,9 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import RuleError
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training.search import search
 from clusterwright.workload.transformer import parameters
 
 CASES = list(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.sizing import checkpoints
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.reliability import STRATEGIES, Reliability
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.reliability import STRATEGIES, Reliability
+from clusterwright.sizing.reliability import checkpoints
 
 BASE = load_calibration().reliability()
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.sizing import collectives, pipeline
+from clusterwright.sizing.hardware import collectives
+from clusterwright.sizing.training import pipeline
 
 
 def test_an_all_reduce_over_eight_a100_takes_what_was_measured() -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from clusterwright.blueprint.multiples import Multiple
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import RuleError
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.constraints import allowed_nodes, constraints_of
-from clusterwright.sizing.layouts import enumerate_layouts, gpu_counts, layout_at
-from clusterwright.sizing.records import Front, Layout, TrainingJob
-from clusterwright.sizing.search import search
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import Front, Layout, TrainingJob
+from clusterwright.sizing.training.constraints import allowed_nodes, constraints_of
+from clusterwright.sizing.training.layouts import enumerate_layouts, gpu_counts, layout_at
+from clusterwright.sizing.training.search import search
 
 CALIBRATION = load_calibration()
 MULTIPLES = st.none() | st.builds(Multiple, of=st.integers(1, 6)) | st.just(Multiple(power_of_two=True))

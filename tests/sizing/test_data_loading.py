@@ -15,13 +15,14 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance, node_type_of_system
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import RuleError
-from clusterwright.sizing import data_feed, data_loading
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Layouts
-from clusterwright.sizing.loading_records import DataFeed, Loading
-from clusterwright.sizing.records import StepTime, TrainingJob
-from clusterwright.sizing.reliability import Reliability
-from clusterwright.sizing.search import search
+from clusterwright.sizing.feeding import feed as data_feed
+from clusterwright.sizing.feeding import loading as data_loading
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import StepTime, TrainingJob
+from clusterwright.sizing.records.loading import DataFeed, Loading
+from clusterwright.sizing.records.reliability import Reliability
+from clusterwright.sizing.training.search import search
 
 NUMBERS = load_calibration().reliability()
 

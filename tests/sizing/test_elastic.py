@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing import elastic, layouts, points
-from clusterwright.sizing.calibration import Calibration, load_calibration
 from clusterwright.sizing.columns import Layouts, take
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.stacks import stacks_of
+from clusterwright.sizing.hardware.calibration import Calibration, load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training import elastic, layouts, points
+from clusterwright.sizing.training.search import search
 
 
 def layout(*, tp: int = 4, pp: int = 12, dp: int = 8, vpp: int = 1, micro_batch: int = 2, cp: int = 1) -> Layouts:

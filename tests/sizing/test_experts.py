@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing import experts, layer_memory, layouts, memory, stages, step
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Layouts, Shape, Tuning
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import attended_keys, shape_of, trained_layers
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.model import experts, layer_memory
+from clusterwright.sizing.model.shapes import attended_keys, shape_of, trained_layers
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training import layouts, memory, stages, step
+from clusterwright.sizing.training.search import search
 from clusterwright.workload import transformer
 
 CALIBRATION = load_calibration()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.sizing import goodput
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.reliability import STRATEGIES, Reliability
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.reliability import STRATEGIES, Reliability
+from clusterwright.sizing.reliability import goodput
 
 RELIABILITY = load_calibration().reliability()
 #: Mean time between the 419 unexpected interruptions of Llama 3 405B in 54 days on 16,384 H100, seconds.

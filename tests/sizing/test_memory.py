@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.sizing import layer_memory, memory, stages
 from clusterwright.sizing.columns import FULL, NONE, SELECTIVE, Layouts, Shape
-from clusterwright.sizing.practice import GRADIENT_BYTES
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.training import memory, stages
+from clusterwright.sizing.training.practice import GRADIENT_BYTES
 
 GPT3 = Shape(
     layers=96.0, hidden=12288.0, query=12288.0, key_value=12288.0, ffn=49152.0, mlp_matrices=2.0, heads=96.0,

@@ -13,14 +13,16 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.lookup import node_type_of_instance, node_type_of_system
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import MissingFactError, RuleError
-from clusterwright.sizing import layer_memory, memory, offload
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import FULL, Layouts
-from clusterwright.sizing.offload import Links, Offload, Owned
-from clusterwright.sizing.records import Front, TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.upkeep import upkeep_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records import offload
+from clusterwright.sizing.records.job import Front, TrainingJob
+from clusterwright.sizing.records.offload import Links, Offload, Owned
+from clusterwright.sizing.training import memory
+from clusterwright.sizing.training.search import search
+from clusterwright.sizing.training.upkeep import upkeep_of
 
 CATALOGUE = load()
 CALIBRATION = load_calibration()

@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing import layer_memory, memory, optimizers, step
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Device, Layouts, Shape, Tuning
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.optimizers import ADAM, OPTIMIZERS, newton_schulz_flop
-from clusterwright.sizing.practice import STANDARD
-from clusterwright.sizing.records import OptimizerName, TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.upkeep import DEFAULT, upkeep_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import OptimizerName, TrainingJob
+from clusterwright.sizing.training import memory, optimizers, step
+from clusterwright.sizing.training.optimizers import ADAM, OPTIMIZERS, newton_schulz_flop
+from clusterwright.sizing.training.practice import STANDARD
+from clusterwright.sizing.training.search import search
+from clusterwright.sizing.training.upkeep import DEFAULT, upkeep_of
 from clusterwright.workload import transformer
 
 CATALOGUE = load()

@@ -11,11 +11,11 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.power_caps import check_cap, exponents, measurements
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.sizing.calibration import Residuals, load_calibration
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.power_cap import speed_share, with_cap
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
+from clusterwright.sizing.hardware.calibration import Residuals, load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.power_cap import speed_share, with_cap
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training.search import search
 
 BAND = Residuals(p10=-0.1, p50=0.0, p90=0.1, rows=10)
 

@@ -10,12 +10,12 @@ from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.catalog.precisions import CALIBRATED_AS, PRECISIONS, known_precisions, peaks_flop_per_s
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import InputError
-from clusterwright.sizing.calibration import DENSE, architecture_of, effects_of_job, load_calibration
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.quantisation import BYTES_PER_ELEMENT, block_scaling_s
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
+from clusterwright.sizing.hardware.calibration import DENSE, architecture_of, effects_of_job, load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.model.quantisation import BYTES_PER_ELEMENT, block_scaling_s
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training.search import search
 
 CATALOGUE = load()
 CALIBRATION = load_calibration()

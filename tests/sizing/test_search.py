@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import InputError, RuleError
-from clusterwright.sizing import goodput, layouts, step
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.parallel_sizes import context_parallel_sizes
-from clusterwright.sizing.records import Front, SizedPoint, TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.stacks import stacks_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import Front, SizedPoint, TrainingJob
+from clusterwright.sizing.reliability import goodput
+from clusterwright.sizing.training import layouts, step
+from clusterwright.sizing.training.parallel_sizes import context_parallel_sizes
+from clusterwright.sizing.training.search import search
 
 CALIBRATION = load_calibration()
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"

@@ -11,15 +11,16 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import RuleError
-from clusterwright.sizing import layer_memory, layouts, memory, step
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import Layouts, Shape, Tuning
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.elastic import smaller_data_parallel
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.shapes import shape_of
-from clusterwright.sizing.stage_table import columns_of, memory_by_stage
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training import layouts, memory, step
+from clusterwright.sizing.training.elastic import smaller_data_parallel
+from clusterwright.sizing.training.search import search
+from clusterwright.sizing.training.stage_table import columns_of, memory_by_stage
 
 CALIBRATION = load_calibration()
 TUNING = CALIBRATION.of(generation="hopper", stack="fsdp").tuning

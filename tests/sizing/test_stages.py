@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing import layer_memory, memory, stages, step
-from clusterwright.sizing.calibration import load_calibration
 from clusterwright.sizing.columns import DUALPIPE, FULL, NONE, ONE_F_ONE_B, SELECTIVE, ZERO_BUBBLE, Layouts, Shape
-from clusterwright.sizing.devices import device_of
-from clusterwright.sizing.shapes import shape_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.training import memory, stages, step
 from clusterwright.workload import transformer
 
 TUNING = load_calibration().of(generation="hopper", stack="megatron").tuning

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.records import TrainingJob
-from clusterwright.sizing.storage import storage_need
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.reliability.storage import storage_need
 
 BASE = load_calibration().reliability()
 

@@ -6,12 +6,12 @@ import pytest
 
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing.calibration import load_calibration
-from clusterwright.sizing.points import median_factor
-from clusterwright.sizing.records import Layout, SizedPoint, TrainingJob
-from clusterwright.sizing.search import search
-from clusterwright.sizing.stacks import stacks_of
-from clusterwright.sizing.traffic import Traffic, traffic_of
+from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.records.job import Layout, SizedPoint, TrainingJob
+from clusterwright.sizing.training.points import median_factor
+from clusterwright.sizing.training.search import search
+from clusterwright.sizing.training.traffic import Traffic, traffic_of
 
 
 def sized(job: TrainingJob, node: NodeType, **fixed: int) -> tuple[SizedPoint, dict[str, Traffic]]:

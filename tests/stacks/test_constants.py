@@ -9,7 +9,7 @@ import pytest
 
 from clusterwright.blueprint.cloud_places import OFFERED_BY
 from clusterwright.catalog.load import load
-from clusterwright.plan.cloud_addresses import RDMA_NETWORK
+from clusterwright.plan.candidates.cloud_addresses import RDMA_NETWORK
 
 from .projects import INSTANCES, ROOT
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clusterwright.errors import InputError
-from clusterwright.tco.distributions import DISTRIBUTIONS, UncertainInput, quantiles
+from clusterwright.tco.chance.distributions import DISTRIBUTIONS, UncertainInput, quantiles
+from clusterwright.tco.chance.uncertainty import OwnBand, uncertain_inputs
 from clusterwright.tco.records import Parameter
-from clusterwright.tco.uncertainty import OwnBand, uncertain_inputs
 
 SHARES = np.linspace(0.001, 0.999, 999)
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import statement
-from clusterwright.tco.drawing import Drawn, drawn
+from clusterwright.tco.chance.drawing import Drawn, drawn
+from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule
+from clusterwright.tco.chance.uncertainty import uncertain_inputs
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.mixes import Mix, owned_and_rented
-from clusterwright.tco.price_paths import MarketHistory, PathDraws, PathRule
 from clusterwright.tco.records import Candidate, Economics, Surcharge
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import Taxes, after_tax
-from clusterwright.tco.uncertainty import uncertain_inputs
 
 from .examples import bought, candidate, line, p5, stored, with_overrides
 

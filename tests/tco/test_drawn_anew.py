@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.chance.distributions import OptionBand
+from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.node_price import NodePrices
+from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Tier
-from clusterwright.tco.distributions import OptionBand
-from clusterwright.tco.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.mixes import Mix, owned_and_rented
-from clusterwright.tco.node_price import NodePrices
 from clusterwright.tco.records import Candidate, Economics, Surcharge
 from clusterwright.tco.stages import Pace
 from clusterwright.tco.taxes import Taxes, after_tax
-from clusterwright.tco.uncertainty import latin_hypercube, uncertain_inputs
 
 from .examples import bought, candidate, line, stored, with_overrides
 

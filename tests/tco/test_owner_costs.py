@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.drawing import drawn
+from clusterwright.tco.chance.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.owner_costs import owner_costs
 from clusterwright.tco.records import Economics

@@ -10,13 +10,7 @@ import pytest
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import GpuProduct
-from clusterwright.tco.price_paths import (
-    MarketHistory,
-    PathRule,
-    drawn_paths,
-    market_history,
-    price_paths,
-)
+from clusterwright.tco.chance.price_paths import MarketHistory, PathRule, drawn_paths, market_history, price_paths
 
 COLUMNS = "sku,region,term,charge,unit,usd,effective_from,last_seen,source,locator,confidence,status,note"
 HISTORIC = PathRule(block_months=3, drift="historic")

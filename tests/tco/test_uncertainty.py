@@ -11,11 +11,9 @@ from scipy.stats import qmc
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.distributions import OptionBand, UncertainInput, triangular
-from clusterwright.tco.drawing import drawn
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Economics
-from clusterwright.tco.uncertainty import (
+from clusterwright.tco.chance.distributions import OptionBand, UncertainInput, triangular
+from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.uncertainty import (
     OwnBand,
     grid,
     latin_hypercube,
@@ -25,6 +23,8 @@ from clusterwright.tco.uncertainty import (
     stream,
     uncertain_inputs,
 )
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import Economics
 
 from .examples import bought, candidate, p5, stored, with_overrides
 

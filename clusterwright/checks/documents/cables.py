@@ -8,7 +8,7 @@ from pathlib import Path
 from clusterwright.checks.documents.records import Documents, Result, found, judged
 from clusterwright.checks.fabric.reading import named_wires, read_netlist
 from clusterwright.errors import ClusterwrightError, Finding
-from clusterwright.facility.fabric_links import compute_network, storage_network
+from clusterwright.facility.cabling.fabric_links import compute_network, storage_network
 
 FILE = "cables.csv"
 _PART = "cables"

@@ -9,12 +9,12 @@ from clusterwright.checks.fabric.proof import Proof, prove_netlist
 from clusterwright.checks.fabric.reading import named_wires, read_netlist
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.errors import ClusterwrightError, Finding
-from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.fabric_links import compute_plane, storage_network
+from clusterwright.facility.cabling.fabric_links import compute_plane, storage_network
+from clusterwright.facility.cabling.links import Link, TreeNames, compute_names, storage_names
+from clusterwright.facility.cabling.netlist import Netlist, netlist
+from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.links import Link, TreeNames, compute_names, storage_names
-from clusterwright.facility.netlist import Netlist, netlist
-from clusterwright.facility.node_ports import INFINIBAND_NETWORK
 
 _ENGINE = "OpenSM over ibsim"
 #: Cables that are named in one message.

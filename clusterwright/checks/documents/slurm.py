@@ -14,7 +14,7 @@ from pathlib import Path
 
 from clusterwright.checks.documents.records import Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding, InputError
-from clusterwright.facility.hop_groups import hop_groups
+from clusterwright.facility.fabric.hop_groups import hop_groups
 
 PART = "Slurm"
 PROGRAMS = ("slurmctld", "sbatch", "scontrol")

@@ -9,9 +9,9 @@ import numpy as np
 from clusterwright.checks.fabric.subnet_manager import Routes, route
 from clusterwright.checks.fabric.walk import Integers, Walk, Wiring, load_of, walk, wiring
 from clusterwright.errors import Finding
-from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.links import Link, TreeNames
-from clusterwright.facility.netlist import Netlist, netlist
+from clusterwright.facility.cabling.links import Link, TreeNames
+from clusterwright.facility.cabling.netlist import Netlist, netlist
+from clusterwright.facility.fabric.counts import Fabric
 
 #: Shifts (node i sends to node i + s on its own rail) that are walked, beside those by whole units.
 _SHIFTS = (1, 2, 3, 5, 7, 11, 13, 17, 31)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterwright.errors import InputError
-from clusterwright.facility.netlist import Adapter, Netlist, Switch, Wire
+from clusterwright.facility.cabling.netlist import Adapter, Netlist, Switch, Wire
 
 _SWITCH = re.compile(r'Switch\s+(\d+)\s+"S-([0-9a-f]{16})"\s+#\s+"([^"]+)"')
 _ADAPTER = re.compile(r'Ca\s+\d+\s+"H-([0-9a-f]{16})"\s+#\s+"([^"]+) (\d+)"')

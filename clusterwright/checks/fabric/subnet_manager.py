@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.facility.fabric_limits import INFINIBAND_LIDS
-from clusterwright.facility.netlist import Netlist
+from clusterwright.facility.cabling.netlist import Netlist
+from clusterwright.facility.fabric.limits import INFINIBAND_LIDS
 
 PROGRAMS = ("ibsim", "opensm")
 _PRELOADED = "umad2sim/libumad2sim.so"

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.checks.fabric.subnet_manager import Routes
-from clusterwright.facility.netlist import Netlist
+from clusterwright.facility.cabling.netlist import Netlist
 
 #: Switches on the longest way of a three-level tree: up two levels and down two.
 LONGEST_WAY = 5

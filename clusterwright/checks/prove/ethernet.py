@@ -15,8 +15,8 @@ import numpy.typing as npt
 from clusterwright.checks.documents.records import NOT_PROVEN, Result, found, judged
 from clusterwright.checks.prove.papers import CellError, Papers
 from clusterwright.errors import Finding
-from clusterwright.facility.fabric_counts import Fabric
-from clusterwright.facility.links import Link
+from clusterwright.facility.cabling.links import Link
+from clusterwright.facility.fabric.counts import Fabric
 
 CABLES = "cables.csv"
 ENGINE = f"ways of equal cost over {CABLES}"

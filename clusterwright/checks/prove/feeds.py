@@ -8,8 +8,8 @@ from clusterwright.catalog.power_connections import power_connections
 from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.errors import Finding
+from clusterwright.facility.hall.power_cords import LEGS, line_a
 from clusterwright.facility.power import CONTINUOUS_SHARE
-from clusterwright.facility.power_cords import LEGS, line_a
 
 PORTS, OUTLETS, CORDS, DEVICES, FEEDS, FEED_CABLES = (
     "netbox/6-power-ports.csv",

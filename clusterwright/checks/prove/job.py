@@ -7,7 +7,7 @@ from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.scheduler import lines_of, node_lines
 from clusterwright.errors import Finding
-from clusterwright.facility.node_ports import INFINIBAND_NETWORK
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 
 SCRIPT = "launch/train.sbatch"
 _DIRECTIVE = re.compile(r"#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")

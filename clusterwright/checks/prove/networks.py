@@ -8,7 +8,7 @@ from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wro
 from clusterwright.checks.prove.wiring import FILE, level_of, network_of
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
-from clusterwright.facility.networks import SIDES
+from clusterwright.facility.fabric.networks import SIDES
 
 _TABLE = "fabric.csv"
 _UPLINKS = "uplinks.csv"

@@ -9,8 +9,8 @@ from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.errors import Finding
-from clusterwright.facility import devices
-from clusterwright.facility.racks import Device
+from clusterwright.facility.cabling import devices
+from clusterwright.facility.hall.racks import Device
 
 FILE = "racks.csv"
 #: The numbers and the side at the end of a device's name.

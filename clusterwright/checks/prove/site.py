@@ -16,8 +16,8 @@ from clusterwright.checks.prove.places import prove_places
 from clusterwright.checks.prove.scheduler import has_slurm, prove_slurm_text
 from clusterwright.checks.prove.vocabulary import prove_vocabulary
 from clusterwright.checks.prove.wiring import prove_wiring
-from clusterwright.facility.fabric_links import storage_network
-from clusterwright.facility.node_ports import ETHERNET
+from clusterwright.facility.cabling.fabric_links import storage_network
+from clusterwright.facility.fabric.node_ports import ETHERNET
 
 
 def prove_site(documents: Documents) -> Iterator[Result]:

@@ -13,9 +13,9 @@ from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import CellError, Papers, Row, absent, examined, wrong
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
-from clusterwright.facility.cabling import Spot, run_m
+from clusterwright.facility.cabling.cables import Spot, run_m
+from clusterwright.facility.fabric.networks import SPLITTER_FAMILY
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.networks import SPLITTER_FAMILY
 from clusterwright.facility.site import RACK_UNIT_M, RowLayout
 
 FILE, LABELS, BOOK = "cables.csv", "labels.csv", "cables.xlsx"

@@ -7,7 +7,7 @@ from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
-from clusterwright.outputs.launch_job import SHARED
+from clusterwright.outputs.launch.job import SHARED
 from clusterwright.plan.record import Option, Plan
 
 _NODESET = "community/modules/compute/schedmd-slurm-gcp-v6-nodeset"

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.words import cluster_text, days_band_text, layout_text
+from clusterwright.plan.text.words import cluster_text, days_band_text, layout_text
 
 _WIDTH = 110
 

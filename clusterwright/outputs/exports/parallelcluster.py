@@ -6,7 +6,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CONTROLLER_DISK_GIB, NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
-from clusterwright.outputs.launch_job import SHARED
+from clusterwright.outputs.launch.job import SHARED
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 

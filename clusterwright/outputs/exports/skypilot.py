@@ -6,11 +6,11 @@ from clusterwright.blueprint.jobs import SQUASH_FILE
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB
 from clusterwright.outputs.exports.document import Exported, literal
-from clusterwright.outputs.launch import fabric_of, max_restarts
-from clusterwright.outputs.launch_fabric import settings_for, shell_lines
-from clusterwright.outputs.launch_job import HOLDS, MEGATRON_RELEASE
-from clusterwright.outputs.launch_megatron import argument_groups, no_megatron
-from clusterwright.outputs.launch_megatron_layout import uses_fsdp
+from clusterwright.outputs.launch.fabric import settings_for, shell_lines
+from clusterwright.outputs.launch.files import fabric_of, max_restarts
+from clusterwright.outputs.launch.job import HOLDS, MEGATRON_RELEASE
+from clusterwright.outputs.launch.megatron import argument_groups, no_megatron
+from clusterwright.outputs.launch.megatron_layout import uses_fsdp
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 

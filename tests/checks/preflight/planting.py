@@ -19,9 +19,9 @@ from clusterwright.checks.reading import read_project
 from clusterwright.checks.results import Result
 from clusterwright.checks.subject import Subject
 from clusterwright.outputs.deliverables import cloud_files
-from clusterwright.outputs.stack import declared_keys
-from clusterwright.outputs.stack_configuration.shared import stack_name
-from clusterwright.outputs.stack_fill_ins import fill_ins
+from clusterwright.outputs.project.configuration.shared import stack_name
+from clusterwright.outputs.project.fill_ins import fill_ins
+from clusterwright.outputs.project.stack import declared_keys
 from tests.stacks.cases import TYPICAL
 from tests.stacks.projects import _SECRET, _TYPED, STACK, _filled, _secrets, plan_for, run, set_config
 

@@ -10,7 +10,7 @@ from clusterwright.checks.preflight import tear_down
 from clusterwright.checks.project import project_of
 from clusterwright.checks.results import Outcome
 from clusterwright.checks.subject import Subject
-from clusterwright.outputs.example_project import example_files
+from clusterwright.outputs.project.example import example_files
 
 
 def said(cloud: str, old: str = "", new: str = "") -> list[Outcome]:

@@ -5,18 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clusterwright.checks.prove.ethernet import (
-    EthernetFabric,
-    EthernetProof,
-    distances,
-    loads,
-    planned,
-    walk_ethernet,
-)
-from clusterwright.facility.fabric import size_fabric
-from clusterwright.facility.fabric_counts import AS_NEEDED, Fabric
-from clusterwright.facility.links import End, Link, compute_links
-from clusterwright.facility.planes import Plane
+from clusterwright.checks.prove.ethernet import EthernetFabric, EthernetProof, distances, loads, planned, walk_ethernet
+from clusterwright.facility.cabling.links import End, Link, compute_links
+from clusterwright.facility.fabric.counts import AS_NEEDED, Fabric
+from clusterwright.facility.fabric.planes import Plane
+from clusterwright.facility.fabric.size import size_fabric
 
 TWO_LEVELS = size_fabric(nodes=128, rails=8, radix=64)
 THREE_LEVELS = size_fabric(nodes=140, rails=8, radix=40, nodes_per_unit=20, uplinks=20)

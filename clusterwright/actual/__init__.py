@@ -1,0 +1,1 @@
+"""A plan against the provider's bill. Start with `reconcile`."""

@@ -1,0 +1,1 @@
+"""The commands of prices. Start with `commands`."""

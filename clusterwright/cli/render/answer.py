@@ -1,0 +1,330 @@
+"""The answer as text for a terminal: the answer, what limits it, the comparison, assumptions, next commands."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clusterwright.cli.render.caveats import caveat_details, caveats_line
+from clusterwright.cli.render.terminal import line_width
+from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
+from clusterwright.explain.records import Explanation
+from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
+from clusterwright.plan.text.ranking import (
+    NONE,
+    RANKED,
+    again_text,
+    answers_text,
+    cash_band_text,
+    cash_text,
+    comparable,
+    days_of,
+    main_ways,
+    paper_title,
+    paper_ways,
+    purchase_text,
+    reason_lines,
+    share_text,
+)
+from clusterwright.plan.text.words import (
+    NAME_OF_TARGET,
+    answer_lines,
+    band_text,
+    days_text,
+    hardware_lines,
+    layout_text,
+    offload_text,
+    own_facts_lines,
+    term_text,
+)
+from clusterwright.plan.work import work_text
+from clusterwright.units import percent
+
+#: Of each option, what `compare --json` prints.
+COMPARED = (
+    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high", "run_share_usd",
+    "horizon_usd", "horizon_usd_low", "horizon_usd_high", "capex_usd", "npv_usd", "npv_usd_low", "npv_usd_high",
+    "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction", "priced_share", "horizon_priced_share",
+)  # fmt: skip
+_BAR = 24
+#: Columns before prose, and the fewest that it is readable in.
+_INDENT = 15
+_NARROWEST = 40
+#: Blanks between the columns of an explanation.
+_GAPS = 5
+_BLOCKS = "█▓▒░▞▚·"
+
+
+def plan_text(
+    plan: Plan, path: Path, set_values: Sequence[str] = (), *, written: bool = False, details: bool = False
+) -> str:
+    """Return the plan for a terminal (colours only where the terminal shows them): answer, comparison, caveats.
+
+    Args:
+        plan: the decision.
+        path: of the blueprint, for the next commands.
+        set_values: overrides, which the next commands repeat.
+        written: whether every file has just been written, so that `build` is no next command.
+        details: also show layout, memory, what limits the step, and every assumption and omission.
+    """
+    parts = [
+        *prose(_heading(plan), hanging=2),
+        "",
+        *(_bold_text(line) for line in _block("Answer", *answer_lines(plan))),
+        "",
+        _comparison(plan),
+        "",
+        *_not_ranked(plan),
+        *_breakevens(plan),
+        *_block("Work", work_text(plan)),
+        *_block("Basis", *basis_lines(plan)),
+        *_block("Hardware", *hardware_lines(plan)),
+        *(_block("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
+        *_no_price(plan),
+        *_block("Currency", *told_lines()[1:]),
+        *_findings(plan),
+        *(_details(plan) if details else _block("Caveats", caveats_line(plan), band_text(plan))),
+        *_next(plan, path, set_values, written=written),
+    ]
+    return "\n".join(parts)
+
+
+def _details(plan: Plan) -> list[str]:
+    shown = plan.planned(plan.recommended_key) or plan.options[0]
+    return [
+        *_block("Layout", layout_text(shown.layout)),
+        *_block("Memory", *_memory_bar(shown)),
+        *_block("Limited by", *_limits(shown)),
+        "",
+        *caveat_details(plan),
+        *prose(band_text(plan), indent=2),
+        "",
+    ]
+
+
+def _heading(plan: Plan) -> str:
+    work = plan.workload
+    goal = ""
+    if plan.goals.finish_within_days is not None:
+        goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)}"
+    return f"{plan.name} · {work.model_name} · {work.tokens / 1e9:,.0f} B tokens · {work.precision}{goal}"
+
+
+def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
+    answer = plan.alternative(plan.recommended_key)
+    own = answer is not None and bool(answer.set_values)
+    chosen = again_text(answer) if answer is not None and own else ""
+    of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
+    lines = commands(
+        (
+            *([(f"clusterwright plan {of} {chosen}", "the answer for this run as the plan's option")] if own else []),
+            *([] if written else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report")]),
+            (f"clusterwright explain {of}", "where each number comes from"),
+            (f"clusterwright compare {of}", "renting against owning"),
+        ),
+        indent=_INDENT,
+    )
+    return [f"  {'Next':<{_INDENT - 2}}{lines[0].lstrip()}", *lines[1:]]
+
+
+def _block(title: str, *lines: str) -> list[str]:
+    """Return prose under a title, within the width of the terminal."""
+    room = max(_NARROWEST, line_width() - _INDENT)
+    return _rows(title, *(part for line in lines for part in prose(line, width=room) or [""]))
+
+
+def _rows(title: str, *lines: str) -> list[str]:
+    return [f"  {title if index == 0 else '':<12} {line}" for index, line in enumerate(lines)]
+
+
+def _memory_bar(option: Option) -> tuple[str, ...]:
+    terms = _memory_terms(option)
+    total = option.memory_bytes_per_gpu.total
+    bar = ""
+    for (_, size), block in zip(terms, _BLOCKS, strict=False):
+        bar += block * round(_BAR * size / option.hbm_bytes_per_gpu)
+    bar = bar[:_BAR].ljust(_BAR, " ")
+    listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(terms, _BLOCKS, strict=False))
+    away = offload_text(option)
+    shown = f"{total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU  [{bar}]"
+    return (shown, listed, away) if away else (shown, listed)
+
+
+def _limits(option: Option) -> tuple[str, str]:
+    """Return what the step's time goes to beyond computing, and how much of calendar time is productive."""
+    failures = option.failures
+    between = f"{failures.mean_time_between_interruptions_s / 3600:.0f} h between interruptions"
+    every = f"a checkpoint every {failures.checkpoint_interval_s / 60:.0f} min"
+    beyond = f", then {', '.join(option.limited_by)}" if option.limited_by else ""
+    return (
+        f"compute at {percent(option.mfu)} of peak{beyond}",
+        f"goodput {percent(option.goodput)}: {between}, {every}",
+    )
+
+
+def _memory_terms(option: Option) -> list[tuple[str, float]]:
+    memory = option.memory_bytes_per_gpu
+    terms = [
+        (name, getattr(memory, name))
+        for name in ("weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve")
+    ]
+    return [(name, size) for name, size in terms if size > 0]
+
+
+def _bold_text(line: str) -> str:
+    """Return a row with what stands after the title's column in bold."""
+    return line[:_INDENT] + bold(line[_INDENT:])
+
+
+def _comparison(plan: Plan) -> str:
+    """Return the ranked ways that a run can be done on, what is owned, and both answers."""
+    columns = [
+        Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
+        Column("days (low–high)", drop=0),
+        Column("MFU", drop=6), Column("this run", drop=0), Column("share of a run", drop=2), Column("NPV", drop=0),
+        Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
+        Column("", "left", drop=0),
+    ]  # fmt: skip
+    ways = main_ways(plan)
+    if not ways:
+        # Without an answer the sizes still stand.
+        columns[0], ways = Column(paper_title(plan), "left"), paper_ways(plan)
+    return table(columns, (_row(plan, way) for way in ways))
+
+
+def _row(plan: Plan, way: Alternative) -> list[str]:
+    option = plan.planned(way.key)
+    answers = answers_text(plan, way.key)
+    return [
+        term_text(way.key),
+        NONE if option is None else option.instance,
+        f"{way.nodes:,}",
+        f"{way.gpus:,}",
+        days_of(way),
+        NONE if option is None else percent(option.mfu),
+        cash_text(way),
+        share_text(way),
+        money(way.npv_usd),
+        purchase_text(way),
+        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+        percent(way.priced_share),
+        f"◀ {answers}" if answers else "",
+    ]
+
+
+def _not_ranked(plan: Plan) -> list[str]:
+    ways = paper_ways(plan)
+    return [f"  {bold(paper_title(plan))}", *_block("", *reason_lines(ways)), ""] if ways else []
+
+
+def _breakevens(plan: Plan) -> list[str]:
+    lines = [breakeven_text(plan, index) for index in range(len(plan.breakevens))]
+    return _block("Breakeven", *lines) if lines else []
+
+
+def breakeven_text(plan: Plan, index: int) -> str:
+    """Return one breakeven as a sentence: month with its band, and utilisation."""
+    entry = plan.breakevens[index]
+    against = NAME_OF_TARGET[entry.rented_key.split("/")[0]]
+    if entry.months is None:
+        return f"against {against}: none within the horizon ({entry.reason})"
+    low = "?" if entry.months_low is None else f"{entry.months_low:.0f}"
+    high = "later" if entry.months_high is None else f"{entry.months_high:.0f}"
+    above = "" if entry.utilisation is None else f"; owning costs less above {percent(entry.utilisation)} utilisation"
+    return f"against {against}: month {entry.months:.0f} ({low}–{high}){above}"
+
+
+def _findings(plan: Plan) -> list[str]:
+    """Return the rules that failed; where and what to do is shown with the blueprint's text, on stderr."""
+    return (
+        _block("Failed", *(f"[{finding.id}] {finding.message}" for finding in plan.findings)) if plan.findings else []
+    )
+
+
+def comparison_text(plan: Plan) -> str:
+    """Return renting against owning for a terminal: totals, what they consist of, breakeven."""
+    rows = []
+    for option in comparable(plan):
+        parts = ", ".join(f"{entry.category} {money(entry.usd)}" for entry in option.horizon_breakdown[:5])
+        rows.append(
+            [
+                f"{NAME_OF_TARGET[option.target]} {option.instance}",
+                cash_band_text(option),
+                share_text(option),
+                money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+                money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
+                purchase_text(option),
+                percent(option.busy_fraction),
+                percent(option.horizon_priced_share),
+                parts,
+            ]
+        )
+    months = f"{plan.economics.horizon_months:.0f} months"
+    columns = [
+        ("Where", "left"), ("this run", ""), ("share of a run", ""), (months, ""), ("NPV", ""), ("buy now", ""),
+        ("busy", ""), ("priced", ""), ("horizon consists of", "left"),
+    ]  # fmt: skip
+    lines = [
+        (
+            f"{plan.name}: the same work for all ({percent(plan.economics.discount_rate)} discount rate, "
+            f"prices as of {plan.as_of})"
+        ),
+        *_block("Work", work_text(plan)),
+        "",
+        table(columns, rows),
+        *_block("", band_text(plan)),
+        *_block("Basis", *basis_lines(plan)),
+        "",
+        *_breakevens(plan),
+        *_findings(plan),
+    ]
+    lines += _no_price(plan)
+    return "\n".join(lines)
+
+
+def _no_price(plan: Plan) -> list[str]:
+    lines = dict.fromkeys(
+        f"{NAME_OF_TARGET[option.target]}: {entry.item}: {entry.reason}"
+        for option in plan.options
+        for entry in option.missing
+    )
+    return _block("No price", *lines) if lines else []
+
+
+def comparison_json(plan: Plan) -> dict[str, Any]:
+    """Return the comparison as JSON, units in the keys."""
+    from dataclasses import asdict
+
+    return {
+        "schema": 1,
+        "name": plan.name,
+        "as_of": plan.as_of,
+        "recommended": plan.recommended,
+        "recommended_key": plan.recommended_key,
+        "recommended_horizon": plan.recommended_horizon,
+        "recommended_horizon_key": plan.recommended_horizon_key,
+        "economics": asdict(plan.economics),
+        "options": [
+            {name: getattr(option, name) for name in COMPARED}
+            | {"basis": None if option.basis is None else asdict(option.basis)}
+            for option in plan.options
+        ],
+        "breakevens": [asdict(entry) for entry in plan.breakevens],
+    }
+
+
+def explanation_text(entry: Explanation, target: str) -> str:
+    """Return one number's derivation for a terminal."""
+    lines = [f"{entry.title} ({NAME_OF_TARGET[target]}): {entry.value}", "", *_block("Equation", *entry.equation)]
+    width = max((len(item.name) for item in entry.inputs), default=0)
+    values = max((len(item.value) for item in entry.inputs), default=0)
+    beside = line_width() - _INDENT - width - values - _GAPS
+    if beside >= _NARROWEST // 2:
+        inputs = [f"{item.name:<{width}}  {item.value:<{values}}   {item.source}" for item in entry.inputs]
+    else:
+        inputs = [line for item in entry.inputs for line in (f"{item.name}  {item.value}", f"  {item.source}")]
+    lines += _rows("Inputs", *inputs)
+    lines += _block("Sources", *entry.sources)
+    return "\n".join(lines)

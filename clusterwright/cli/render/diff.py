@@ -1,0 +1,191 @@
+"""What diff prints: changes by group and their causes, as text and as Markdown."""
+
+from collections.abc import Sequence
+
+from clusterwright.cli.render.text_table import table
+from clusterwright.diff.causes import Cause, Causes, Effect
+from clusterwright.diff.differences import Change, Differences, TargetChange
+from clusterwright.outputs.markdown import cell, markdown_table
+from clusterwright.plan.text.money import money, small_money, told_lines
+from clusterwright.plan.text.words import NAME_OF_TARGET
+from clusterwright.units import percent
+
+_MOST = 8
+#: Figures in words, as the comparison calls them.
+_NAMES = {
+    "calendar_days": "days", "run_usd": "this run", "run_share_usd": "share of a run",
+    "capex_usd": "buy now", "horizon_usd": "horizon",
+    "npv_usd": "NPV", "usd_per_gpu_hour": "GPU-hour", "mfu": "MFU", "gpus": "GPUs", "priced_share": "priced",
+}  # fmt: skip
+#: Days that one decimal shows.
+_SHOWN_DAYS = 0.05
+#: Share of an amount below which a difference in it is left to the JSON.
+_SHOWN_SHARE = 0.001
+_WHY = ("change, alone", "where", "nodes", "days", "this run", "horizon", "NPV")
+_EMPTY = ("",) * (len(_WHY) - 2)
+
+
+def _value(change: Change, which: str) -> str:
+    value = getattr(change, which)
+    if value is None:
+        return "none"
+    if isinstance(value, str | bool):
+        return str(value)
+    if change.unit == "USD":
+        return money(value) if abs(value) >= 100 else small_money(value)  # noqa: PLR2004 - unit prices keep their digits
+    if change.unit in ("days", "months"):
+        return f"{value:,.2f}"
+    if change.unit == "share":
+        return percent(value, digits=1)
+    return f"{value:,.6g}"
+
+
+def _delta(change: Change) -> str:
+    if change.delta is None:
+        return ""
+    before = float(change.before or 0.0)
+    signed = Change(name="", unit=change.unit, before=0.0, after=abs(change.delta))
+    share = (
+        f" ({percent(change.delta / abs(before), digits=1, signed=True)})" if before and change.unit != "share" else ""
+    )
+    return f"{'+' if change.delta > 0 else '-'}{_value(signed, 'after')}{share}"
+
+
+def _name(change: Change) -> str:
+    return _NAMES.get(change.name) or change.name.replace("_", " ")
+
+
+def _line(change: Change) -> str:
+    delta = _delta(change)
+    return f"{_name(change)}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
+
+
+def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
+    """Return what changed by group; what looks the same as before is left to the JSON."""
+    groups = [("Work of the horizon", found.work), ("Inputs", found.inputs), ("Assumptions", found.assumptions)]
+    for entry in found.targets:
+        groups.append((_title(entry), entry.figures))
+        groups += [(f"{NAME_OF_TARGET[entry.target]}: cost of the horizon by category", entry.categories[:_MOST])]
+        groups += [(f"{NAME_OF_TARGET[entry.target]}: bill, first {_MOST}", entry.lines[:_MOST])]
+    groups.append(("Breakeven", found.breakevens))
+    told = ((title, [change for change in changes if _is_visible(change)]) for title, changes in groups)
+    return [(title, changes) for title, changes in told if changes]
+
+
+def _is_visible(change: Change) -> bool:
+    """Tell whether a change shows: other words, or a difference that is a tenth of a percent of the value or more.
+
+    Totals have three digits, so that a change that matters may leave both looking the same beside its difference.
+    """
+    if change.unit != "USD" or change.delta is None:
+        return _value(change, "before") != _value(change, "after")
+    return abs(change.delta) >= _SHOWN_SHARE * max(abs(float(change.before or 0.0)), abs(float(change.after or 0.0)))
+
+
+def _title(entry: TargetChange) -> str:
+    name = NAME_OF_TARGET[entry.target]
+    return name if entry.presence == "both" else f"{name} ({entry.presence})"
+
+
+def plain_text(found: Differences, why: Causes) -> str:
+    """Return what changed, and why, for a terminal."""
+    lines = [f"{found.before} → {found.after}"]
+    if found.same:
+        return f"{lines[0]}: nothing changed"
+    lines += _why_text(why)
+    for title, changes in _groups(found):
+        lines += ["", f"  {title}", *(f"    {_line(change)}" for change in changes)]
+    return "\n".join((*lines, *told_lines()))
+
+
+def markdown_text(found: Differences, why: Causes) -> str:
+    """Return what changed, and why, for a comment of a pull request: names of anyone's blueprint are no markup."""
+    lines = [f"### Cost of {cell(found.before)} → {cell(found.after)}"]
+    if found.same:
+        return f"{lines[0]}\n\nNothing changed."
+    lines += [*_headline(found), *_why_markdown(why)]
+    for title, changes in _groups(found):
+        lines += ["", f"**{cell(title)}**", "", "| what | before | after | change |", "|---|---:|---:|---:|"]
+        lines += [
+            f"| {cell(_name(change))} | {cell(_value(change, 'before'))} "
+            f"| {cell(_value(change, 'after'))} | {cell(_delta(change))} |"
+            for change in changes
+        ]
+    return "\n".join((*lines, *map(cell, told_lines())))
+
+
+def _headline(found: Differences) -> list[str]:
+    """Return the figures that decide, for every target at once."""
+    names = ("nodes", "calendar_days", "run_usd", "horizon_usd", "npv_usd")
+    rows = [
+        [_title(entry), *(_told({change.name: change for change in entry.figures}.get(name)) for name in names)]
+        for entry in found.targets
+        if entry.presence == "both"
+    ]
+    if not rows:
+        return []
+    return ["", *markdown_table(("", "nodes", "days", "this run", "horizon", "NPV"), rows)]
+
+
+def _told(change: Change | None) -> str:
+    if change is None:
+        return "unchanged"
+    delta = _delta(change)
+    return f"{_value(change, 'before')} → {_value(change, 'after')}{f', {delta}' if delta else ''}"
+
+
+def _why_text(why: Causes) -> list[str]:
+    if why.reason:
+        return ["", f"  Why: {why.reason}"]
+    rows = _why_rows(why)
+    columns = [(name, "left" if place < 2 else "") for place, name in enumerate(_WHY)]  # noqa: PLR2004 - two of words
+    return ["", "  Why", table(columns, rows)] if rows else []
+
+
+def _why_markdown(why: Causes) -> list[str]:
+    if why.reason:
+        return ["", f"**Why**: {cell(why.reason)}"]
+    rows = _why_rows(why)
+    return ["", "**Why**", "", *markdown_table(_WHY, rows, words=2)] if rows else []
+
+
+def _why_rows(why: Causes) -> list[list[str]]:
+    rows = [row for cause in why.alone for row in _cause_rows(cause)]
+    left = [effect for effect in why.left if _is_told(effect)]
+    return rows + [[name, *row] for name, row in _named("together, beyond each alone", left)]
+
+
+def _cause_rows(cause: Cause) -> list[list[str]]:
+    values = f": {cause.before or 'none'} → {cause.after or 'none'}" if cause.before or cause.after else ""
+    name = f"{cause.path}{values}"
+    if cause.reason:
+        return [[name, cause.reason, *_EMPTY]]
+    told = [effect for effect in cause.effects if _is_told(effect)]
+    return [[first, *row] for first, row in _named(name, told)] if told else [[name, "nothing", *_EMPTY]]
+
+
+def _named(name: str, effects: Sequence[Effect]) -> list[tuple[str, list[str]]]:
+    return [(name if place == 0 else "", _effect_row(effect)) for place, effect in enumerate(effects)]
+
+
+def _is_told(effect: Effect) -> bool:
+    dollars = (effect.run_usd, effect.horizon_usd, effect.npv_usd)
+    amounts = (effect.nodes, effect.calendar_days, *(usd or 0.0 for usd in dollars))
+    return any(abs(amount) > 1e-6 for amount in amounts)  # noqa: PLR2004 - rounding
+
+
+def _effect_row(effect: Effect) -> list[str]:
+    return [
+        NAME_OF_TARGET[effect.target],
+        f"{effect.nodes:+,}" if effect.nodes else "–",
+        f"{effect.calendar_days:+.1f}" if abs(effect.calendar_days) >= _SHOWN_DAYS else "–",
+        _signed(effect.run_usd),
+        _signed(effect.horizon_usd),
+        _signed(effect.npv_usd),
+    ]
+
+
+def _signed(usd: float | None) -> str:
+    if usd is None or abs(usd) < 0.005:  # noqa: PLR2004 - half a cent
+        return "–"
+    return f"+{money(usd)}" if usd > 0 else money(usd)

@@ -1,0 +1,154 @@
+"""Every option of a comparison in one table, best first, and what the comparison can be repeated from."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright.cli.render.text_table import Column, prose, table
+from clusterwright.finance.finances import Finances
+from clusterwright.outputs.markdown import markdown_table
+from clusterwright.plan.record import Alternative, Plan
+from clusterwright.plan.text.money import money, told, told_code
+from clusterwright.plan.text.ranking import (
+    NONE,
+    RANKED,
+    RULE,
+    again_text,
+    answers_text,
+    cash_text,
+    paper_title,
+    paper_ways,
+    share_text,
+)
+from clusterwright.plan.text.words import term_text
+from clusterwright.units import percent
+
+_SHORT = 12
+
+
+def scenario(loaded: LoadedBlueprint, plan: Plan) -> dict[str, str]:
+    """Return what gives the same numbers again: blueprint with its overrides, program, facts, day of the prices."""
+    return {
+        "blueprint_sha256": loaded.fingerprint,
+        "clusterwright": plan.clusterwright,
+        "catalogue": plan.catalogue,
+        "as_of": plan.as_of,
+    }
+
+
+def scenario_line(loaded: LoadedBlueprint, plan: Plan) -> str:
+    """Return the same as a line for a terminal."""
+    return (
+        f"  Scenario: blueprint {loaded.fingerprint[:_SHORT]}, Clusterwright {plan.clusterwright}, "
+        f"catalogue {plan.catalogue}; with economics.as_of: {plan.as_of} they give the same numbers again."
+    )
+
+
+def ranking_lines(plan: Plan, found: Finances, *, details: bool = False) -> list[str]:
+    """Return every way over all targets, hardware, terms, contracts and mixes, and apart those that are not ranked.
+
+    Args:
+        plan: with its ranking.
+        found: the plan in the terms of finance.
+        details: also how each ranked way is planned again.
+    """
+    if not plan.ranking:
+        return []
+    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(found)] if plan.ranked else []
+    if lines:
+        lines += _again_lines(plan) if details else ["  --details: how to plan each row again"]
+    if paper_ways(plan):
+        lines += [*([""] if lines else []), _table(_paper_titles(plan), _paper_rows(plan)), *_left_out(plan)]
+    return lines
+
+
+def _again_lines(plan: Plan) -> list[str]:
+    """Return what makes each ranked way the plan's option."""
+    lines = ["", "  To plan a row again"]
+    for way in plan.ranked:
+        lines += [f"    {term_text(way.key)}", *prose(again_text(way), indent=6, hanging=8)]
+    return lines
+
+
+#: How soon a column is left out in a narrow terminal, the highest first; others never.
+_DROP = {"nodes": 4.0, "best in": 2.0, "share of a run": 1.0}
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first column is names, and whose reasons are prose."""
+    months_or_price = {title: 5.0 for title in titles if title.endswith(("months", "GPU-h"))}
+    return table(
+        [
+            Column(title, "left" if not place or title in {"why", "answer"} else "", drop=drop, prose=title == "why")
+            for place, title in enumerate(titles)
+            for drop in [(_DROP | months_or_price).get(title, 0.0)]
+        ],
+        rows,
+    )
+
+
+def ranking_markdown(plan: Plan, found: Finances) -> list[str]:
+    """Return the ranked ways as Markdown where the blueprint has contracts or mixes, which no other table shows."""
+    if not (plan.tco.contracts or plan.tco.hybrid) or not plan.ranking:
+        return []
+    return ["", *markdown_table(_titles(plan, RANKED), _rows(plan, found)), "", _legend(found).strip()]
+
+
+def _titles(plan: Plan, first: str) -> tuple[str, ...]:
+    months = f"{plan.economics.horizon_months:.0f} months"
+    per_hour = f"{told_code()}/GPU-h"
+    return (first, "nodes", "days", "this run", "share of a run", months, "NPV", per_hour, "best in", "answer")
+
+
+def _rows(plan: Plan, found: Finances) -> list[list[str]]:
+    drawn = {entry.key: entry for entry in found.drawn}
+    return [
+        [
+            *_figures(way),
+            percent(drawn[way.key].probability_cheapest) if way.key in drawn else NONE,
+            answers_text(plan, way.key),
+        ]
+        for way in plan.ranked
+    ]
+
+
+def _paper_titles(plan: Plan) -> tuple[str, ...]:
+    return (*_titles(plan, paper_title(plan))[:-2], "why")
+
+
+def _paper_rows(plan: Plan) -> list[list[str]]:
+    return [[*_figures(way), way.reason] for way in paper_ways(plan)]
+
+
+def _figures(way: Alternative) -> list[str]:
+    return [
+        term_text(way.key),
+        f"{way.nodes:,}",
+        f"{way.calendar_days:.1f}",
+        cash_text(way),
+        share_text(way),
+        money(way.horizon_usd),
+        money(way.npv_usd),
+        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+    ]
+
+
+def _left_out(plan: Plan) -> list[str]:
+    dearer = len(plan.ranking) - len(plan.ranked) - len(paper_ways(plan))
+    return [f"  {dearer} dearer ways are not ranked either: compare --json has them"] if dearer else []
+
+
+def _legend(found: Finances) -> str:
+    return f"  {RULE}; best in: share of {found.draws:,} draws of the assumptions in which its NPV is least"
+
+
+def ranking_document(plan: Plan, found: Finances) -> dict[str, Any]:
+    """Return the same for programs: `ranked` and `not_ranked`, each by present value."""
+    drawn = {entry.key: entry.probability_cheapest for entry in found.drawn}
+    return {
+        "recommended": plan.recommended_key,
+        "recommended_horizon": plan.recommended_horizon_key,
+        "ranked": [asdict(way) | {"probability_best": drawn.get(way.key)} for way in plan.ranked],
+        "not_ranked": [asdict(way) for way in plan.ranking if not way.ranked],
+    }

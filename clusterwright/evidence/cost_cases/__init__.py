@@ -1,0 +1,1 @@
+"""Published cost calculations as evidence for the cost engine. Start with `case`."""

@@ -1,0 +1,1 @@
+"""Training runs as evidence: predictions, errors and calibration. Start with `runs`."""

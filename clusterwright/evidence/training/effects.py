@@ -1,0 +1,183 @@
+"""What remains after the physics, by software release, accelerator, precision and model: random effects, shrunk.
+
+ln(measured/predicted) of a run is taken as a sum of effects, each drawn from a normal distribution of its kind's
+deviation, plus noise. Best linear unbiased predictions pull an effect towards zero the more, the fewer runs show it, so
+that a release or an accelerator that was never measured simply has none. Henderson 1975, "Best linear unbiased
+estimation and prediction under a selection model"; Robinson 1991, "That BLUP is a good thing".
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.evidence.training.runs import Run
+from clusterwright.evidence.training.software import family_of
+from clusterwright.sizing.columns import Array
+from clusterwright.sizing.hardware.calibration import effects_of_job
+
+#: Kinds of effects that only a measured run has, since a plan does not know its software.
+SOFTWARE, RELEASE, RELEASE_KIND = "software", "release", "release_kind"
+RELEASE_ACCELERATOR, LATER = "release_accelerator", "later_quarters"
+OF_SOFTWARE = (SOFTWARE, RELEASE, RELEASE_KIND, RELEASE_ACCELERATOR, LATER)
+#: Deviation of every kind of effect, in ln of tokens per second, and of a single run: those that predict groups of runs
+#: best that were left out (docs/accuracy.md tells how they were found).
+DEVIATIONS = {
+    "accelerator_precision": 0.07,
+    "precision_kind": 0.05,
+    "architecture": 0.1,
+    "architecture_accelerator": 0.035,
+    SOFTWARE: 0.15,
+    RELEASE: 0.15,
+    RELEASE_KIND: 0.03,
+    RELEASE_ACCELERATOR: 0.04,
+    LATER: 0.05,
+}
+NOISE = 0.07
+#: The same for a handful of runs of one's own, which are added to what published runs show.
+OWN_DEVIATIONS = {
+    "accelerator": 0.1,
+    "accelerator_precision": 0.1,
+    "accelerator_kind": 0.05,
+    "architecture": 0.1,
+    "architecture_accelerator": 0.07,
+    RELEASE: 0.07,
+}
+OWN_NOISE = 0.06
+#: Noise of single runs is taken as Student's t with these degrees of freedom, so that odd runs count less.
+_FREEDOM = 3.0
+_REWEIGHTINGS = 6
+#: Releases named by year and month (24.07, 25.x) belong to a quarter; later quarters have added speed up to this one,
+#: and a release after it counts as of this one.
+_NEWEST_QUARTER = 4 * 26 + 2
+_CALENDAR = re.compile(r"\S+ (2\d)\.(0[1-9]|1[0-2]|x)\b")
+_DEVELOPMENT = re.compile(r"\S+ dev 20(2\d)\b")
+
+Levels = tuple[tuple[str, str], ...]
+
+
+def levels_of(run: Run) -> Levels:
+    """Return the (kind, level) of every effect that a run takes part in.
+
+    A release named by year and month lacks what later quarters have added to its family and kind of model: one level
+    for each of these quarters, so that neighbouring releases are alike and one that was never measured is as the
+    nearest.
+    """
+    family = family_of(run.software)
+    known = effects_of_job(
+        accelerator=run.accelerator,
+        precision=run.precision,
+        kind=run.kind,
+        architecture=run.architecture,
+    )
+    own = (
+        (SOFTWARE, family),
+        (RELEASE, run.software),
+        (RELEASE_KIND, f"{run.software}|{run.kind}"),
+        (RELEASE_ACCELERATOR, f"{run.software}|{run.accelerator}"),
+    )
+    quarter = quarter_of(run.software)
+    later = tuple(
+        (LATER, f"{family}|{run.kind}|20{count // 4}Q{count % 4 + 1}")
+        for count in range((_NEWEST_QUARTER if quarter is None else quarter) + 1, _NEWEST_QUARTER + 1)
+    )
+    return (*known, *own, *later)
+
+
+def quarter_of(software: str) -> int | None:
+    """Return the quarter of a release that is named by year and month, counted from 2000; None of any other.
+
+    `25.x` and `dev 2024` are taken for the middle of their year.
+    """
+    if found := _CALENDAR.match(software):
+        month = 7 if found[2] == "x" else int(found[2])
+        return 4 * int(found[1]) + (month - 1) // 3
+    if found := _DEVELOPMENT.match(software):
+        return 4 * int(found[1]) + 2
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effects:
+    """Effects by (kind, level), in ln of tokens per second, and the deviation of every kind and of the noise."""
+
+    values: Mapping[tuple[str, str], float]
+    deviations: Mapping[str, float]
+    noise: float
+
+    def of(self, levels: Levels) -> float:
+        """Return the sum of effects; one that was never seen is zero."""
+        return sum(self.values.get(level, 0.0) for level in levels)
+
+
+NO_EFFECTS = Effects(values={}, deviations={}, noise=NOISE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Design:
+    """Which run takes part in which effect of a kind: levels, and a matrix of runs by levels."""
+
+    levels: tuple[str, ...]
+    shared: Array
+    deviation: float
+
+
+def estimate(runs: Sequence[Run], errors: Array, *, deviations: Mapping[str, float], noise: float) -> Effects:
+    """Return the effects that explain ln(measured/predicted).
+
+    Args:
+        runs: the measured runs.
+        errors: ln(measured/predicted) of each by the physics alone.
+        deviations: of every kind of effect.
+        noise: deviation of single runs.
+    """
+    designs = designs_of(runs, deviations)
+    pulls = robust_pulls(covariance_of(designs), errors, noise=noise)
+    return Effects(values=values_of(designs, pulls), deviations=dict(deviations), noise=noise)
+
+
+def designs_of(runs: Sequence[Run], deviations: Mapping[str, float]) -> dict[str, Design]:
+    """Return the design of every kind of effect that has a deviation."""
+    taken = [levels_of(run) for run in runs]
+    designs = {}
+    for kind, deviation in deviations.items():
+        levels = sorted({level for row in taken for name, level in row if name == kind})
+        place = {level: index for index, level in enumerate(levels)}
+        shared = np.zeros((len(runs), len(levels)))
+        for index, row in enumerate(taken):
+            for name, level in row:
+                if name == kind:
+                    shared[index, place[level]] = 1.0
+        designs[kind] = Design(levels=tuple(levels), shared=shared, deviation=deviation)
+    return designs
+
+
+def covariance_of(designs: Mapping[str, Design]) -> Array:
+    """Return the covariance of ln(measured/predicted) of all runs that effects alone give."""
+    parts = [design.deviation**2 * (design.shared @ design.shared.T) for design in designs.values()]
+    return np.asarray(sum(parts[1:], parts[0]))
+
+
+def robust_pulls(covariance: Array, errors: Array, *, noise: float) -> Array:
+    """Return `C^-1 errors`, how strongly each run pulls at what it shares with others, odd runs with less weight.
+
+    `C` is the covariance plus the noise, which grows for a run as Student's t does with what is left of it.
+    """
+    spread = np.ones(errors.size)
+    pulls = errors
+    for _ in range(_REWEIGHTINGS):
+        pulls = np.asarray(np.linalg.solve(covariance + noise**2 * np.diag(spread), errors), dtype=np.float64)
+        left = noise * spread * pulls
+        spread = (_FREEDOM + left**2) / (_FREEDOM + 1)
+    return pulls
+
+
+def values_of(designs: Mapping[str, Design], pulls: Array) -> dict[tuple[str, str], float]:
+    """Return every effect by (kind, level): its variance times the pulls of the runs that take part in it."""
+    return {
+        (kind, level): float(value)
+        for kind, design in designs.items()
+        for level, value in zip(design.levels, design.deviation**2 * (design.shared.T @ pulls), strict=True)
+        if value
+    }

@@ -1,0 +1,324 @@
+"""Memory of measured runs as their sources count it, and how likely a layout is to fit.
+
+A peak is predicted with what is known of the run's software (copies of the states, scores that attention keeps, bytes
+of a logit) and compared with the terms that its source counts. ln(measured/predicted) of published runs, by whether
+their software is known, says how likely a layout is to fit into the memory of its GPUs:
+`catalog/calibration_memory.csv`.
+"""
+
+import csv
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from clusterwright import assets
+from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, ClusterwrightError
+from clusterwright.evidence.training import validate
+from clusterwright.evidence.training.predictions import RunColumns, columns_of
+from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_measurements
+from clusterwright.evidence.training.software import EAGER, REMATERIALISED, Software
+from clusterwright.sizing.columns import Array, Layouts
+from clusterwright.sizing.hardware.calibration import Residuals
+from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.training import memory
+from clusterwright.sizing.training.practice import (
+    FRAGMENTATION,
+    GRADIENT_BYTES,
+    LEAN,
+    OPTIMIZER_BYTES,
+    WEIGHT_BYTES,
+    Practice,
+)
+
+COLUMNS = ("software", "p10", "p50", "p90", "rows", "sources", "from")
+#: Whether what a run's software keeps is known, as the file calls it.
+KNOWN, UNKNOWN = "known", "unknown"
+#: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
+#: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
+KEPT_BY_OPERATION = 0.43
+#: Activations that eager execution keeps over those of fused kernels, at most layouts of nanotron and torchtune between
+#: 1.5 and 1.8: inputs of norms and activation functions, and their casts.
+KEPT_EAGERLY = 1.7
+#: Activations that XLA keeps on the accelerator of those that fused kernels keep: the inputs of layers, and what a
+#: policy names.
+KEPT_REMATERIALISED = 0.3
+#: Share of published runs whose states and activations are as lean as `LEAN`, of software of which nothing is known.
+LEAN_SHARE = 0.25
+#: Share of a layer that XLA gathers at a time, one matrix of bf16 rather than two layers with their gradients.
+GATHERED_REMATERIALISED = 1 / 9
+KEPT_BY_EXECUTION = {EAGER: KEPT_EAGERLY, REMATERIALISED: KEPT_REMATERIALISED}
+#: Quantiles that a prediction is given with.
+LOW, HIGH = 0.1, 0.9
+_P10_Z = 1.2815515655446004
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryPrediction:
+    """The peak of one run as its source counts it, and whether it fits.
+
+    Attributes:
+        predicted_bytes, low_bytes, high_bytes: P50, P10 and P90.
+        fit_probability: that the layout, or the leanest choice that its source leaves open, fits into its GPUs.
+    """
+
+    run: Run
+    predicted_bytes: float
+    low_bytes: float
+    high_bytes: float
+    fit_probability: float
+
+    @property
+    def error(self) -> float | None:
+        """Return predicted over measured bytes less one; None where no peak is published."""
+        return None if self.run.memory_bytes is None else self.predicted_bytes / self.run.memory_bytes - 1
+
+    @property
+    def in_band(self) -> bool | None:
+        """Tell whether the measured peak lies between P10 and P90; None where none is published."""
+        return None if self.run.memory_bytes is None else self.low_bytes <= self.run.memory_bytes <= self.high_bytes
+
+
+def predict(runs: Sequence[Run], residuals: Mapping[str, Residuals] | None = None) -> list[MemoryPrediction]:
+    """Return the memory of every run.
+
+    Args:
+        runs: measured runs, with or without a throughput.
+        residuals: ln(measured/predicted) by `KNOWN` and `UNKNOWN` software; the shipped ones if None.
+    """
+    if not runs:
+        return []
+    bands = residuals or load_residuals()
+    columns = columns_of(runs)
+    practice = practice_of(columns, runs)
+    counted = _counted_bytes(columns, runs, practice)[columns.first]
+    choices = [_device_bytes(columns, runs, layouts, practice) for layouts in _shardings(columns)]
+    lean = [_device_bytes(columns, runs, layouts, LEAN) for layouts in _shardings(columns)]
+    least, leanest = (np.minimum.reduceat(np.minimum.reduce(found), columns.first) for found in (choices, lean))
+    found = []
+    for index, run in enumerate(runs):
+        band = bands[software_class(run.known)]
+        fits = fit_probability(float(least[index]), run.device_bytes, band)
+        if run.known is None or run.known.weight_bytes is None:
+            leaner = fit_probability(float(leanest[index]), run.device_bytes, band)
+            fits = (1 - LEAN_SHARE) * fits + LEAN_SHARE * max(fits, leaner)
+        low, middle, high = (float(counted[index] * np.exp(band.at(quantile))) for quantile in (LOW, 0.5, HIGH))
+        found.append(
+            MemoryPrediction(run=run, predicted_bytes=middle, low_bytes=low, high_bytes=high, fit_probability=fits)
+        )
+    return found
+
+
+def software_class(software: Software | None) -> str:
+    """Return which residuals a run's memory has: those of software whose states are known, or of any."""
+    return KNOWN if software is not None and software.weight_bytes is not None else UNKNOWN
+
+
+def practice_of(columns: RunColumns, runs: Sequence[Run]) -> Practice:
+    """Return what the software of every candidate keeps, with the standard where it is not known."""
+    repeated = [run.known for index, run in enumerate(runs) for _ in run.candidates]
+
+    def each(value: Callable[[Software], float | None], usual: float) -> Array:
+        stated = [None if known is None else value(known) for known in repeated]
+        return np.array([usual if number is None else number for number in stated])
+
+    by_operation = np.asarray(columns.layouts.zero_stage >= FSDP_FROM_STAGE) & columns.selective
+    kept = np.where(by_operation, KEPT_BY_OPERATION, 1.0)
+    executed = np.array([KEPT_BY_EXECUTION.get(known.execution, 1.0) if known else 1.0 for known in repeated])
+    return Practice(
+        weight_bytes=each(lambda known: known.weight_bytes, WEIGHT_BYTES),
+        gradient_bytes=each(lambda known: known.gradient_bytes, GRADIENT_BYTES),
+        optimizer_bytes=each(lambda known: known.optimizer_bytes, OPTIMIZER_BYTES),
+        logit_bytes=each(lambda known: known.logit_bytes, np.nan),
+        kept_share=executed * kept,
+        gathered_share=np.where(
+            [known is not None and known.execution == REMATERIALISED for known in repeated],
+            GATHERED_REMATERIALISED,
+            1.0,
+        ),
+    )
+
+
+def fit_probability(needed_bytes: float, device_bytes: float, band: Residuals) -> float:
+    """Return the probability that what a layout needs, times a residual of published runs, is below a GPU's memory.
+
+    The residual is two half-normals in ln that meet at the median (`Residuals.at`).
+    """
+    room = float(np.log(device_bytes / needed_bytes)) - band.p50
+    width = band.p90 - band.p50 if room > 0 else band.p50 - band.p10
+    return NormalDist().cdf(_P10_Z * room / max(width, 1e-9))
+
+
+def raw_errors(runs: Sequence[Run]) -> Array:
+    """Return ln(measured/predicted) of the published peak of each run; NaN where none is published."""
+    columns = columns_of(runs)
+    counted = _counted_bytes(columns, runs, practice_of(columns, runs))[columns.first]
+    measured = np.array([np.nan if run.memory_bytes is None else run.memory_bytes for run in runs])
+    return np.asarray(np.log(measured / counted))
+
+
+def _shardings(columns: RunColumns) -> tuple[Layouts, ...]:
+    """Return the layouts, and those with full sharding where no sharding is stated and there is no pipeline."""
+    layouts = columns.layouts
+    may_shard = columns.sharding_open & (np.asarray(layouts.pp) == 1)
+    if not may_shard.any():
+        return (layouts,)
+    return layouts, replace(layouts, zero_stage=np.where(may_shard, 3.0, layouts.zero_stage))
+
+
+def _terms(columns: RunColumns, runs: Sequence[Run], layouts: Layouts, practice: Practice) -> memory.MemoryColumns:
+    scores = np.array([float(run.keeps_scores) for run in runs for _ in run.candidates])
+    layer = layer_memory.layer_bytes(columns.shape, layouts, keeps_scores=scores)
+    plain = np.array([run.sharding_open and not _shards(run) for run in runs for _ in run.candidates])
+    layouts = replace(
+        layouts, zero_stage=np.where(plain & (np.asarray(layouts.zero_stage) == 1), 0.0, layouts.zero_stage)
+    )
+    return memory.per_gpu(columns.shape, layouts, layer=layer, practice=practice)
+
+
+def _shards(run: Run) -> bool:
+    return run.known is None or run.known.shards_optimizer
+
+
+def _device_bytes(columns: RunColumns, runs: Sequence[Run], layouts: Layouts, practice: Practice) -> Array:
+    return np.asarray(_terms(columns, runs, layouts, practice).total())
+
+
+def _counted_bytes(columns: RunColumns, runs: Sequence[Run], practice: Practice) -> Array:
+    """Return what the source of each candidate's run counts, in bytes."""
+    terms = _terms(columns, runs, columns.layouts, practice)
+    counted = [run.counted for run in runs for _ in run.candidates]
+    total, reserve = np.asarray(terms.total()), np.asarray(terms.reserve)
+    tensors = total - reserve
+    handed_out = np.asarray(terms.activations) + terms.logits + terms.communication
+    reserved = tensors + FRAGMENTATION * handed_out
+    found = np.where([count == ALLOCATED for count in counted], tensors, total)
+    return np.where([count == RESERVED for count in counted], reserved, found)
+
+
+def residuals_of(runs: Sequence[Run]) -> dict[str, Residuals]:
+    """Return the residuals of published peaks by `KNOWN` and `UNKNOWN` software.
+
+    A source weighs as the square root of its rows, and its quantiles lie as far out as those of a source that is not
+    among them (`validate.band`).
+    """
+    errors = raw_errors(runs)
+    found = {}
+    for name in (KNOWN, UNKNOWN):
+        rows = [
+            index
+            for index, run in enumerate(runs)
+            if run.memory_bytes is not None and software_class(run.known) == name
+        ]
+        if rows:
+            by_source = [replace(runs[index], group=runs[index].source or runs[index].group) for index in rows]
+            found[name] = validate.band(by_source, errors[rows])
+    return found
+
+
+def left_out(runs: Sequence[Run]) -> list[MemoryPrediction]:
+    """Return the memory of every run by the residuals of the runs of other sources."""
+    found = {}
+    shipped = load_residuals()
+    for source in sorted({run.source for run in runs}):
+        residuals = {**shipped, **residuals_of([run for run in runs if run.source != source])}
+        for one in predict([run for run in runs if run.source == source], residuals):
+            found[one.run.id] = one
+    return [found[run.id] for run in runs]
+
+
+@cache
+def load_residuals() -> Mapping[str, Residuals]:
+    """Return the shipped residuals of memory by `KNOWN` and `UNKNOWN` software.
+
+    Raises:
+        ClusterwrightError: the file cannot be read.
+    """
+    path = assets.root() / "catalog" / "calibration_memory.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {
+                row["software"]: Residuals(
+                    p10=float(row["p10"]), p50=float(row["p50"]), p90=float(row["p90"]), rows=int(row["rows"])
+                )
+                for row in csv.DictReader(file)
+            }
+    except (OSError, KeyError, ValueError) as error:
+        raise ClusterwrightError(f"cannot read {path.name}: {error}", help="install Clusterwright again") from error
+
+
+def figures(predictions: Iterable[MemoryPrediction]) -> dict[str, float | int | None]:
+    """Return the figures of memory: errors of peaks, layouts that ran and were refused, and the Brier score.
+
+    A layout that ran is refused below a fit probability of 0.05, one that ran out of memory below 0.5. The Brier score
+    is the mean of (fit probability - outcome)^2 over both.
+    """
+    every = list(predictions)
+    errors = np.array([abs(one.error) for one in every if one.error is not None])
+    inside = [one.in_band for one in every if one.in_band is not None]
+    ran = [one.fit_probability for one in every if not one.run.out_of_memory]
+    oom = [one.fit_probability for one in every if one.run.out_of_memory]
+    squares = [(1 - chance) ** 2 for chance in ran] + [chance**2 for chance in oom]
+    return {
+        "rows": len(every),
+        "predicted": int(errors.size),
+        "median_ape": float(np.median(errors)) if errors.size else None,
+        "p90_ape": float(np.quantile(errors, 0.9)) if errors.size else None,
+        "in_band": float(np.mean(inside)) if inside else None,
+        "ran": len(ran),
+        "ran_refused": sum(chance < RAN_REFUSED_BELOW for chance in ran),
+        "oom": len(oom),
+        "oom_refused": sum(chance < OOM_REFUSED_BELOW for chance in oom),
+        "brier": float(np.mean(squares)) if squares else None,
+    }
+
+
+#: Fit probabilities below which a layout that ran, and one that ran out of memory, counts as refused.
+RAN_REFUSED_BELOW, OOM_REFUSED_BELOW = 0.05, 0.5
+
+
+def main(paths: Sequence[str]) -> int:
+    """Write `catalog/calibration_memory.csv` from files of measured runs, and print what leaving sources out shows.
+
+    Returns:
+        An exit code.
+    """
+    from clusterwright.catalog.load import load  # noqa: PLC0415 - only the command needs the whole catalogue
+    from clusterwright.evidence.training.nodes import measured_nodes  # noqa: PLC0415
+
+    if not paths:
+        sys.stderr.write("usage: python -m clusterwright.evidence.training.measured_memory RUNS.csv...\n")
+        return EXIT_BAD_INPUT
+    catalogue = load()
+    try:
+        read = [
+            read_measurements(Path(path), measured_nodes(catalogue), catalogue.models.values())[0] for path in paths
+        ]
+    except ClusterwrightError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return error.exit_code
+    # A later file says more of a run that an earlier one has too.
+    runs = list({run.id: run for part in read for run in part}.values())
+    rows = [
+        (name, *(f"{value:.3f}" for value in (band.p10, band.p50, band.p90)), band.rows, len(_sources(runs, name)))
+        for name, band in residuals_of(runs).items()
+    ]
+    with (assets.root() / "catalog" / "calibration_memory.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows((*row, " ".join(Path(path).name for path in paths)) for row in rows)
+    sys.stdout.write(f"sources left out: {figures(left_out(runs))}\n")
+    return EXIT_FINE
+
+
+def _sources(runs: Sequence[Run], name: str) -> set[str]:
+    return {run.source for run in runs if run.memory_bytes is not None and software_class(run.known) == name}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

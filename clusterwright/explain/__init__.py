@@ -1,0 +1,1 @@
+"""Equation, inputs and sources of each number of a plan. Start with `explanation`."""

@@ -1,0 +1,168 @@
+"""Explanations of what is read of the training data, how long training waits for it, and what starts take."""
+
+from clusterwright import units
+from clusterwright.explain.records import Explanation, Input
+from clusterwright.plan.record import Option, Plan
+from clusterwright.units import percent
+
+_SIZING = "clusterwright/sizing/feeding/loading.py"
+_GIVEN = "catalog/data_loading.csv, or the blueprint's section data"
+_NODE = "facts of the node, or the blueprint's sections data and storage"
+
+
+def data_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of waiting for data, of what shared storage is read at, and of starts."""
+    return _waiting(plan, option), _reading(plan, option), _bandwidth(option), _starting(option)
+
+
+def _rate(value: float) -> str:
+    return units.text(value, units.BANDWIDTH)
+
+
+def _seconds(value: float | None) -> str:
+    return "unknown or not limited" if value is None else f"{value:.5f} s"
+
+
+def _waiting(plan: Plan, option: Option) -> Explanation:
+    feed, step = option.data, option.step
+    without = step.total_s - step.data_loading_s
+    parts = (feed.workers_s, feed.node_s or 0.0, feed.shared_s or 0.0)
+    ahead = feed.workers > 0 and feed.prefetch_batches > 0
+    prepare = max(parts) if ahead else parts[0] + max(parts[1:])
+    ready = min(feed.pause_s, feed.ready_share * prepare)
+    rule = "all of the preparation, since nothing is prepared while the step before runs"
+    line = f"{parts[0]:.5f} + max({parts[1]:.5f}, {parts[2]:.5f}) = {feed.stall_s:.5f} s"
+    if ahead:
+        rule = "max(0, preparation - (step - pause) - what is made ready in the pause)"
+        line = f"max(0, {prepare:.5f} - ({without:.5f} - {feed.pause_s:.5f}) - {ready:.5f}) = {feed.stall_s:.5f} s"
+    share = f"{plan.workload.global_batch_sequences:,} samples / {option.layout.dp:,} ranks"
+    return Explanation(
+        number="data_loading",
+        title="time of a step in which training waits for data",
+        value=f"{feed.stall_s:.3f} s",
+        equation=(rule, line),
+        inputs=(
+            Input(
+                name="preparation",
+                value=f"{_seconds(feed.workers_s)} by {feed.workers} processes of each rank that loads, "
+                f"{_rate(feed.worker_bytes_per_s)} each",
+                source=_GIVEN,
+            ),
+            Input(
+                name="bytes of a rank",
+                value=f"{share} × {plan.workload.sequence_length:,} tokens × {feed.bytes_per_token:.4g} bytes",
+                source="blueprint, or the vocabulary: 2 bytes a token up to 65,536, else 4",
+            ),
+            Input(name="reading, node", value=_seconds(feed.node_s), source=_NODE),
+            Input(name="reading, shared storage", value=_seconds(feed.shared_s), source=_NODE),
+            Input(name="step", value=f"{without:.5f} s without waiting", source="explain step_time"),
+            Input(name="pause", value=f"{feed.pause_s:.5f} s", source="gradient exchange and optimizer, step_time"),
+            Input(
+                name="ready",
+                value=f"{ready:.5f} s, at most {percent(feed.ready_share, digits=1)} of a step's data: "
+                f"{feed.workers} processes × {feed.prefetch_batches} micro-batches",
+                source=_GIVEN,
+            ),
+            Input(
+                name="processes needed",
+                value="more than the node runs" if feed.workers_needed is None else f"{feed.workers_needed}",
+                source=_SIZING,
+            ),
+        ),
+        sources=("Megatron-LM: --num-workers; PyTorch DataLoader: prefetch_factor",),
+    )
+
+
+def _reading(plan: Plan, option: Option) -> Explanation:
+    feed, work = option.data, plan.workload
+    copies = feed.loading_ranks / option.layout.dp
+    amount = f"{work.global_batch_sequences:,} × {work.sequence_length:,} × {feed.bytes_per_token:.6g} × {copies:.0f}"
+    where = "local drives" if feed.staged else "shared storage"
+    return Explanation(
+        number="data_read",
+        title=f"training data read from {where} while training",
+        value=f"{_rate(feed.read_bytes_per_s)}, {_rate(feed.read_bytes_per_s_per_node)} by the busiest node",
+        equation=(
+            "samples of a step × tokens × bytes × ranks that read each / step time / 1000000000 bytes of a GB",
+            f"{amount} / {option.step.total_s:.5f} / 1000000000 = {feed.read_bytes_per_s / 1e9:.9f} GB",
+        ),
+        inputs=(
+            Input(
+                name="samples, tokens, bytes",
+                value=f"{work.global_batch_sequences:,} × {work.sequence_length:,} × {feed.bytes_per_token:.6g}",
+                source="blueprint",
+            ),
+            Input(
+                name="ranks that read each",
+                value=f"{copies:.0f}: every context-parallel rank, of the first and of the last pipeline stage",
+                source=_SIZING,
+            ),
+            Input(
+                name="ranks that load",
+                value=f"{feed.loading_ranks:,}, at most {feed.ranks_per_node} on a node",
+                source="one of each tensor-parallel group",
+            ),
+            Input(
+                name="held ready",
+                value=f"{units.text(feed.prefetch_bytes_per_node, units.BYTES)} of a node's memory",
+                source=_SIZING,
+            ),
+            Input(name="step time", value=f"{option.step.total_s:.5f} s", source="explain step_time"),
+        ),
+        sources=("Megatron-LM: get_batch of its pretraining scripts",),
+    )
+
+
+def _bandwidth(option: Option) -> Explanation:
+    need = option.storage
+    restart, data = need.restart_read_bytes_per_s, need.data_read_bytes_per_s
+    rule = "the larger of reading a checkpoint in the time planned and of reading training data while training"
+    numbers = f"max({restart / 1e9:.4f}, {data / 1e9:.4f})"
+    if need.read_bytes_per_s not in (restart, data):
+        rule, numbers = "given in the blueprint", f"{need.read_bytes_per_s / 1e9:.4f}"
+    return Explanation(
+        number="read_bandwidth",
+        title="read bandwidth of shared storage, all nodes",
+        value=_rate(need.read_bytes_per_s),
+        equation=(rule, f"{numbers} = {need.read_bytes_per_s / 1e9:.4f} GB"),
+        inputs=(
+            Input(
+                name="checkpoint", value=f"{restart / 1e9:.4f} GB/s", source="what a restart reads / checkpoint_read_s"
+            ),
+            Input(
+                name="training data",
+                value=f"{data / 1e9:.4f} GB/s",
+                source="explain data_read, with time for the pause",
+            ),
+        ),
+        sources=("clusterwright/sizing/reliability/storage.py: read_bytes_per_s",),
+    )
+
+
+def _starting(option: Option) -> Explanation:
+    feed = option.data
+    late = feed.startup_s - feed.staging_s
+    return Explanation(
+        number="startup",
+        title="time before the first step, beyond what a start takes anyway",
+        value=f"{feed.startup_s:.1f} s",
+        equation=(
+            "copying data to local drives + first micro-batch beyond what a start holds",
+            f"{feed.staging_s:.3f} + {late:.3f} = {feed.startup_s:.3f} s",
+        ),
+        inputs=(
+            Input(
+                name="copying",
+                value=f"{feed.staging_s:.3f} s, {units.text(feed.staged_bytes_per_node, units.BYTES)} to each node "
+                "that loads",
+                source="data set / data-parallel ranks, for the ranks of a node; storage read bandwidth",
+            ),
+            Input(name="first micro-batch", value=f"{feed.first_batch_s:.4f} s, {late:.3f} s beyond", source=_GIVEN),
+            Input(
+                name="every restart",
+                value=f"{feed.restart_s:.2f} s more",
+                source="a checkpoint read late, the first micro-batch, and the copy of a node that was replaced",
+            ),
+        ),
+        sources=("clusterwright/sizing/feeding/starts.py",),
+    )

@@ -1,0 +1,91 @@
+"""Where each printed number comes from: equation, inputs with their values, sources.
+
+Each entry repeats the arithmetic of one printed number from the Plan's own fields, so that it can be checked by hand.
+"""
+
+from difflib import get_close_matches
+
+from clusterwright.errors import InputError
+from clusterwright.explain.breakeven import breakeven_numbers
+from clusterwright.explain.money import money_numbers, prices
+from clusterwright.explain.records import Explanation
+from clusterwright.explain.sizing import sizing_numbers
+from clusterwright.explain.storage import storage_numbers
+from clusterwright.plan.record import Plan
+from clusterwright.plan.recount import ledger
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.engine import Ledger
+
+#: Keys of `plan.json` that are explained under another name.
+ALSO = {
+    "memory_bytes_per_gpu": "memory",
+    "layout": "memory_by_stage",
+    "memory_allocated_bytes_per_gpu": "memory_allocated",
+    "memory_reserved_bytes_per_gpu": "memory_reserved",
+    "optimizer": "optimizer_state",
+    "offload": "host_memory",
+    "offload_s": "offload_time",
+    "days": "calendar_days",
+    "calendar_days_low": "calendar_days",
+    "calendar_days_high": "calendar_days",
+    "compute": "compute_s",
+    "breakevens": "breakeven",
+    "breakeven_months": "breakeven",
+    "tokens_per_s_per_gpu": "mfu",
+    "peak_flop_per_s": "mfu",
+    "step": "step_time",
+    "network": "traffic",
+    "failures": "goodput",
+    "data": "data_loading",
+    "gpus": "nodes",
+    "run_share_usd": "run_usd",
+    "run_usd": "run_share_usd",
+    "run_usd_low": "run_usd",
+    "run_usd_high": "run_usd",
+    "horizon_usd_low": "horizon_usd",
+    "horizon_usd_high": "horizon_usd",
+}
+
+
+def find(known: tuple[Explanation, ...], number: str) -> Explanation:
+    """Return the explanation of a number.
+
+    Raises:
+        InputError: no number has that name; the help names the closest.
+    """
+    by_name = {entry.number: entry for entry in known}
+    names = [number]
+    while names[-1] not in by_name and (other := ALSO.get(names[-1], number)) not in names:
+        names.append(other)
+    if names[-1] in by_name:
+        return by_name[names[-1]]
+    close = get_close_matches(number, [*by_name, *ALSO], n=3, cutoff=0.5)
+    raise InputError(
+        f"there is no number {number!r}",
+        help=f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(by_name)}",
+    )
+
+
+def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tuple[Explanation, ...]:
+    """Return every number of one target that can be explained.
+
+    Args:
+        plan: the decision.
+        target: of one of its options.
+        counted: the plan's cash flow, if it is at hand.
+
+    Raises:
+        InputError: the plan has no such target.
+    """
+    option = plan.option(target)
+    if option is None:
+        known = ", ".join(entry.target for entry in plan.options)
+        raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
+    counted = counted or ledger(plan, PriceBook.open())
+    return (
+        *sizing_numbers(plan, option),
+        *storage_numbers(option),
+        *money_numbers(plan, option, counted),
+        *breakeven_numbers(plan, option, counted),
+        *prices(option),
+    )

@@ -1,0 +1,198 @@
+"""Explanations of goodput, checkpoints and retention: failures, strategy, spares, spot."""
+
+from clusterwright import units
+from clusterwright.explain.records import Explanation, Input
+from clusterwright.plan.record import Option, Plan
+from clusterwright.units import percent
+
+_NUMBERS = "catalog/calibration.csv, or the blueprint's section reliability"
+
+
+def failure_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of goodput, of checkpoints and of what is kept of them."""
+    return _goodput(option), _checkpoint(plan, option), _retention(option)
+
+
+def _share(*, work: float, write: float, between: float, restart: float, lag: float) -> str:
+    """Return Daly's productive share with its numbers; restart and lag are lost with each interruption."""
+    cycle = f"({work:.3f} + {write:.3f})"
+    passes = f"exp(-({cycle} + {restart:.2f} + {lag:.2f}) / {between:.2f})"
+    return f"{work:.3f} / {between:.2f} × {passes} / (1 - exp(-{cycle} / {between:.2f}))"
+
+
+def _goodput(option: Option) -> Explanation:
+    entry = option.failures
+    between, interval, write = (
+        entry.mean_time_between_interruptions_s,
+        entry.checkpoint_interval_s,
+        entry.checkpoint_write_s,
+    )
+    numbers = _share(
+        work=interval,
+        write=write,
+        between=between / entry.recovered_share,
+        restart=entry.restart_s,
+        lag=entry.checkpoint_lag_s,
+    )
+    if entry.flush_s is not None:
+        numbers += " × " + _share(
+            work=entry.flush_s,
+            write=0.0,
+            between=between / (1 - entry.recovered_share),
+            restart=entry.restart_s,
+            lag=entry.flush_s,
+        )
+    if entry.wait_for_node_s:
+        numbers += f" / (1 + {entry.wait_for_node_s:.3f} / {between:.2f})"
+    return Explanation(
+        number="goodput",
+        title="productive share of calendar time",
+        value=f"{option.goodput:.4f}",
+        equation=(
+            (
+                "interval / between × exp(-(interval + write + restart + lag) / between)"
+                " / (1 - exp(-(interval + write) / between)) / (1 + wait / between)"
+            ),
+            f"{numbers} = {option.goodput:.6f}",
+        ),
+        inputs=(
+            Input(name="interval", value=f"{interval:.3f} s", source="explain checkpoint"),
+            Input(name="write", value=f"{write:.3f} s", source="explain checkpoint: training waits"),
+            Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="explain checkpoint: until restorable"),
+            Input(
+                name="restart",
+                value=f"{entry.restart_s:.2f} s, {entry.detection_s:.0f} s of them until it is noticed",
+                source=_NUMBERS,
+            ),
+            Input(
+                name="between",
+                value=f"{between / entry.recovered_share:.2f} s between interruptions",
+                source=f"{option.training_nodes:,} nodes × failures of a node + failures of a job, {_NUMBERS}",
+            ),
+            *_spares(option),
+        ),
+        sources=(
+            "Daly 2006, complete model: a cycle of work and write has to pass undisturbed, and so has a restart",
+            "rates: Llama 3 (arXiv 2407.21783, 3.3.4); Kokolis et al. (arXiv 2410.21680); MegaScale (arXiv 2402.15627)",
+        ),
+    )
+
+
+def _spares(option: Option) -> tuple[Input, ...]:
+    entry, found = option.failures, []
+    if entry.flush_s is not None:
+        found.append(
+            Input(
+                name="second factor",
+                value=f"{percent(1 - entry.recovered_share)} of the interruptions go back to a copy on storage, one "
+                f"every {entry.flush_s / 60:.0f} min",
+                source=_NUMBERS,
+            )
+        )
+    if entry.missing_nodes is not None:
+        found.append(
+            Input(
+                name="wait",
+                value=f"{entry.wait_for_node_s:.1f} s per interruption; {entry.missing_nodes:.2f} nodes away on "
+                f"average, {entry.spare_nodes} spare",
+                source="the blueprint's repair time, Poisson; 78 % of interruptions are hardware (Llama 3)",
+            )
+        )
+    if entry.elastic:
+        found.append(
+            Input(
+                name="elastic",
+                value="cannot go on with fewer replicas"
+                if entry.elastic_nodes is None
+                else f"goes on with {entry.elastic_nodes} nodes",
+                source="whole replicas that divide the batch and fit into memory",
+            )
+        )
+    if entry.spot_interruptions_per_node_day is not None:
+        found.append(
+            Input(
+                name="spot",
+                value=f"{entry.spot_interruptions_per_node_day * 1000:.1f} nodes taken back per 1,000 node-days",
+                source=f"assumed unless given; {_NUMBERS}",
+            )
+        )
+    return tuple(found)
+
+
+def _checkpoint(plan: Plan, option: Option) -> Explanation:
+    entry = option.failures
+    write, interval = entry.checkpoint_write_s, entry.checkpoint_interval_s
+    between = entry.mean_time_between_interruptions_s / entry.recovered_share
+    per_parameter = entry.checkpoint_bytes / plan.workload.parameters
+    rule = (
+        "the best interval: interval = between × (1 - exp(-(interval + write) / between)), near √(2 × write × between)"
+    )
+    numbers = f"{between:.2f} × (1 - exp(-({interval:.3f} + {write:.3f}) / {between:.2f}))"
+    # Below the time that one takes to be written there is nothing to be had.
+    if interval <= entry.checkpoint_lag_s:
+        rule, numbers = (
+            "the time in which one is written, since the next has to wait for it",
+            f"{entry.checkpoint_lag_s:.2f}",
+        )
+    return Explanation(
+        number="checkpoint",
+        title=f"checkpoint size and interval, strategy {entry.strategy}",
+        value=(f"{units.text(entry.checkpoint_bytes, units.BYTES)} every {interval / 60:.0f} min"),
+        equation=(rule, f"{numbers} = {interval:.2f} s"),
+        inputs=(
+            Input(
+                name="size",
+                value=(
+                    f"{plan.workload.parameters:,} × {per_parameter:.4g} bytes"
+                    f" = {units.text(entry.checkpoint_bytes, units.BYTES)}"
+                ),
+                source="weights and optimizer state, catalog/calibration.csv",
+            ),
+            Input(
+                name="write",
+                value=f"{write:.3f} s",
+                source="training waits; clusterwright/sizing/reliability/checkpoints.py",
+            ),
+            Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="until it can be restored; as above"),
+            Input(
+                name="write bandwidth",
+                value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
+                source="clusterwright/sizing/reliability/checkpoints.py, by strategy",
+            ),
+            Input(
+                name="host memory",
+                value=f"{units.text(entry.host_bytes_per_node, units.BYTES)} per node",
+                source="copies of checkpoints, clusterwright/sizing/reliability/checkpoints.py",
+            ),
+            Input(name="between", value=f"{between:.2f} s", source="explain goodput"),
+            Input(
+                name="interval",
+                value=f"{interval:.3f} s",
+                source="solves the equation by iteration; clusterwright/sizing/reliability/checkpoints.py",
+            ),
+        ),
+        sources=("Young 1974; Daly 2006, Future Generation Computer Systems 22",),
+    )
+
+
+def _retention(option: Option) -> Explanation:
+    storage, size = option.storage, option.failures.checkpoint_bytes
+    kept = f"{storage.checkpoint_bytes_kept / 1e9:,.2f}"
+    numbers = f"({storage.checkpoints_kept} + {storage.milestones}) × {size / 1e9:,.4f}"
+    if option.failures.strategy == "incremental":
+        numbers = kept
+    return Explanation(
+        number="checkpoints_kept",
+        title="checkpoints on storage at the end of the run",
+        value=units.text(storage.checkpoint_bytes_kept, units.BYTES),
+        equation=(
+            "(latest + milestones) × size of one; incremental ones are kept in whole chains",
+            f"{numbers} = {kept} GB",
+        ),
+        inputs=(
+            Input(name="size of one", value=f"{size / 1e9:,.4f} GB", source="explain checkpoint"),
+            Input(name="latest", value=f"{storage.checkpoints_kept}", source=_NUMBERS),
+            Input(name="milestones", value=f"{storage.milestones}", source="run time / milestone_every, blueprint"),
+        ),
+        sources=("clusterwright/sizing/reliability/checkpoints.py: kept_bytes",),
+    )

@@ -1,0 +1,104 @@
+"""Explanations of what memory is taken by: what tensors and the allocator hold, and what an optimizer keeps."""
+
+from clusterwright.explain.records import Explanation, Input, total
+from clusterwright.plan.record import Option, Plan
+from clusterwright.sizing.model.shapes import shape_of
+from clusterwright.sizing.training import optimizers
+from clusterwright.sizing.training.practice import CONTEXT_BYTES, FRAGMENTATION
+
+_MEMORY = "clusterwright/sizing/training/memory.py"
+_OPTIMIZERS = "clusterwright/sizing/training/optimizers.py"
+
+
+def memory_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of memory beyond its sum."""
+    return (_allocated(option), _reserved(option), _optimizer(plan))
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.3f} GB"
+
+
+def _allocated(option: Option) -> Explanation:
+    memory = option.memory_bytes_per_gpu
+    names = ("weights", "gradients", "optimizer", "activations", "logits", "communication")
+    terms = tuple(Input(name=name, value=_gigabytes(getattr(memory, name)), source="explain memory") for name in names)
+    return Explanation(
+        number="memory_allocated",
+        title="memory that tensors take on the fullest GPU",
+        value=_gigabytes(option.memory_allocated_bytes_per_gpu),
+        equation=(
+            " + ".join(names),
+            total(tuple(term.value for term in terms), _gigabytes(option.memory_allocated_bytes_per_gpu)),
+        ),
+        inputs=terms,
+        sources=("torch.cuda.max_memory_allocated counts the same",),
+    )
+
+
+def _reserved(option: Option) -> Explanation:
+    memory = option.memory_bytes_per_gpu
+    anew = memory.activations + memory.logits + memory.communication
+    allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
+    return Explanation(
+        number="memory_reserved",
+        title="memory that the allocator holds on the fullest GPU",
+        value=_gigabytes(reserved),
+        equation=(
+            "allocated + share lost to fragmentation × (activations + logits + communication)",
+            f"{_gigabytes(allocated)} + {FRAGMENTATION} × {_gigabytes(anew)} = {_gigabytes(reserved)}",
+        ),
+        inputs=(
+            Input(name="allocated", value=_gigabytes(allocated), source="explain memory_allocated"),
+            Input(name="handed out anew in every step", value=_gigabytes(anew), source="explain memory"),
+            Input(name="fragmentation", value=f"{FRAGMENTATION:g}", source=_MEMORY),
+            Input(
+                name="driver and collective library, beyond it",
+                value=_gigabytes(memory.total - reserved),
+                source=f"{_MEMORY}: {CONTEXT_BYTES / 2**30:.0f} GiB",
+            ),
+        ),
+        sources=("SimuMax: 70.9 GiB reserved where 66.6 GiB were allocated",),
+    )
+
+
+def _optimizer(plan: Plan) -> Explanation:
+    work = plan.workload
+    shape = shape_of(work.architecture, sequence_length=work.sequence_length)
+    chosen = optimizers.OPTIMIZERS[work.optimizer]
+    moments, kept = optimizers.moment_bytes(chosen, shape), optimizers.state_bytes(chosen, shape)
+    moved = optimizers.traffic_bytes(chosen, shape)
+    share = optimizers.table_share(shape)
+    return Explanation(
+        number="optimizer_state",
+        title=f"bytes per parameter that {chosen.name} keeps, before sharding",
+        value=f"{kept:.4g} bytes",
+        equation=(
+            "fp32 weights + moments",
+            f"{optimizers.MASTER_BYTES:g} + {moments:.6g} = {kept:.6g}",
+        ),
+        inputs=(
+            Input(name="fp32 weights", value=f"{optimizers.MASTER_BYTES:g} bytes per parameter", source=_OPTIMIZERS),
+            Input(
+                name="moments", value=f"{moments:.6g} bytes per parameter", source="layers and tables, by their share"
+            ),
+            Input(name="moments in layers", value=_moments(chosen, chosen.moment_bytes), source=_OPTIMIZERS),
+            Input(name="moments of tables", value=_moments(chosen, chosen.table_moment_bytes), source=_OPTIMIZERS),
+            Input(name="tables", value=f"{share:.4f} of the parameters", source="explain parameters"),
+            Input(
+                name="an update moves",
+                value=f"{optimizers.GRADIENT_BYTES:g} × {chosen.gradient_reads:g} + 2 × {kept:.6g}"
+                f" + {optimizers.WEIGHT_BYTES:g} = {moved:.6g} bytes per parameter",
+                source=f"{_OPTIMIZERS}: traffic_bytes",
+            ),
+            Input(name="Newton-Schulz iterations", value=str(chosen.iterations), source=_OPTIMIZERS),
+        ),
+        sources=(
+            "Adam: arXiv 1412.6980; with bf16 moments: arXiv 2412.19437",
+            "Adafactor: arXiv 1804.04235; Muon: arXiv 2502.16982",
+        ),
+    )
+
+
+def _moments(chosen: optimizers.Optimizer, each: float) -> str:
+    return f"{each:g} bytes per row and column" if chosen.factored else f"{each:g} bytes per parameter"

@@ -1,0 +1,315 @@
+"""Explanations of the dollars: totals as sums of what the cash flow holds, and every price with source and day."""
+
+import math
+from collections import defaultdict
+
+from clusterwright.explain.records import Explanation, Input, exact, total
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import money, told, told_code
+from clusterwright.plan.text.words import runs_text
+from clusterwright.plan.work import reference_target, run_hours
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
+from clusterwright.units import percent
+
+_SOURCES = ("docs/tco.md; tco/sql",)
+_MONTHS_PER_YEAR = 12
+
+
+def money_numbers(plan: Plan, option: Option, counted: Ledger) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's totals; `counted` is the plan's cash flow."""
+    rows: tuple[CashFlowRow, ...] = ()
+    if option.horizon_usd is not None or option.capex_usd is not None:
+        rows = counted.cash_flow_rows(option.target)
+    return (
+        _runs(plan, option),
+        _run(plan, option),
+        _horizon(plan, option),
+        _capex(option, rows),
+        _npv(plan, option, rows),
+        _per_gpu_hour(option),
+        _priced_share(option),
+    )
+
+
+def _entry(
+    number: str, title: str, *, value: str, rule: str, numbers: str | None, inputs: tuple[Input, ...]
+) -> Explanation:
+    return Explanation(
+        number=number,
+        title=title,
+        value=value,
+        equation=(rule, numbers or "unknown: a price is missing"),
+        inputs=inputs,
+        sources=_SOURCES,
+    )
+
+
+def _categories(entries: tuple[CategoryCost, ...]) -> tuple[Input, ...]:
+    return tuple(
+        Input(
+            name=entry.category,
+            value=f"{exact(entry.usd)} {told_code()}",
+            source=f"{exact(entry.priced_usd)} {told_code()} of it priced from documents",
+        )
+        for entry in entries
+    )
+
+
+def _sum(usd: float | None, amounts: list[float]) -> str | None:
+    return None if usd is None else total(tuple(exact(amount) for amount in amounts), f"{exact(usd)} {told_code()}")
+
+
+def _economics(plan: Plan) -> tuple[Input, ...]:
+    economics = plan.economics
+    horizon = f"{economics.horizon_months:.0f} months of {economics.hours_per_month:.0f} h"
+    return tuple(
+        Input(name=name, value=value, source="blueprint, economics")
+        for name, value in (
+            ("horizon", horizon),
+            ("utilisation", percent(economics.utilisation)),
+            ("discount rate", percent(economics.discount_rate)),
+        )
+    )
+
+
+def _runs(plan: Plan, option: Option) -> Explanation:
+    economics = plan.economics
+    if economics.runs is not None:
+        rule, numbers = "economics.runs of the blueprint", f"{economics.runs:.10g} = {option.runs_in_horizon:.10g}"
+        given = Input(name="runs", value=f"{economics.runs:,.10g}", source="blueprint, economics.runs")
+    else:
+        rule = "utilisation × horizon months × hours a month × growth / hours of the reference run"
+        factors = (
+            economics.utilisation,
+            economics.horizon_months,
+            economics.hours_per_month,
+            economics.growth_factor,
+        )
+        product = " × ".join(f"{factor:.10g}" for factor in factors)
+        numbers = f"{product} / {run_hours(plan):.4f} = {option.runs_in_horizon:.4f}"
+        given = Input(
+            name="utilisation", value=f"{economics.utilisation:.10g}", source="blueprint, economics.utilisation"
+        )
+    return _entry(
+        "runs_in_horizon",
+        "runs of this workload in the horizon, the same for every target",
+        value=runs_text(option.runs_in_horizon),
+        rule=rule,
+        numbers=numbers,
+        inputs=(
+            given,
+            Input(
+                name="horizon",
+                value=f"{economics.horizon_months:g} months of {economics.hours_per_month:g} h",
+                source="blueprint, economics",
+            ),
+            Input(
+                name="growth",
+                value=f"{economics.growth_factor:.10g}",
+                source="blueprint, tco.growth: mean over first year",
+            ),
+            Input(
+                name="reference run",
+                value=f"{run_hours(plan):,.4f} h on {reference_target(plan)}",
+                source="explain calendar_days of the slowest owned option, or of the slowest where none is owned",
+            ),
+        ),
+    )
+
+
+def _run_number(option: Option) -> str:
+    """Return the name in the plan of what a run costs: cash, or a share where the cluster is bought."""
+    return "run_usd" if option.facility is None else "run_share_usd"
+
+
+def _run(plan: Plan, option: Option) -> Explanation:
+    if option.facility is None:
+        rule = "sum over categories of what is paid while the run lasts"
+        more: tuple[Input, ...] = (
+            Input(name="hours", value=f"{option.calendar_days * 24:,.2f}", source="explain calendar_days"),
+            *(_line(line) for line in option.lines),
+        )
+    else:
+        rule = "sum over categories of the run's share of the horizon's cost, after resale"
+        hours = plan.economics.horizon_months * plan.economics.hours_per_month * plan.economics.utilisation
+        more = (
+            Input(
+                name="share",
+                value=f"{option.calendar_days * 24:,.2f} h of {hours:,.0f} h worked",
+                source="explain calendar_days; horizon × utilisation",
+            ),
+        )
+    return _entry(
+        _run_number(option),
+        "cost of this run" if option.facility is None else "share of a run in the cost of the horizon",
+        value=money(option.run_cost_usd),
+        rule=rule,
+        numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown]),
+        inputs=(*_categories(option.run_breakdown), *more),
+    )
+
+
+def _line(line: PricedLine) -> Input:
+    per_period = "unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} {told_code()}"
+    return Input(name=line.line.item, value=f"{per_period} {line.line.charge}", source=f"explain {line.line.sku}")
+
+
+def _horizon(plan: Plan, option: Option) -> Explanation:
+    return _entry(
+        "horizon_usd",
+        f"cost of {option.runs_in_horizon:.1f} runs over the horizon, after resale",
+        value=money(option.horizon_usd),
+        rule="sum of the monthly cash flow by category",
+        numbers=_sum(option.horizon_usd, [entry.usd for entry in option.horizon_breakdown]),
+        inputs=(*_economics(plan), *_categories(option.horizon_breakdown)),
+    )
+
+
+def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
+    paid: dict[str, float] = defaultdict(float)
+    for row in rows:
+        if row.capex_or_opex == "capex" and row.month == 0:
+            paid[row.category] += row.usd
+    lines = tuple(
+        Input(
+            name=line.line.item,
+            value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} {told_code()}",
+            source=f"{line.basis}, {line.price_date}; explain {line.line.sku}",
+        )
+        for line in option.lines
+        if line.line.charge == "once"
+    )
+    return _entry(
+        "capex_usd",
+        "cash paid at the start for what is bought",
+        value=money(option.capex_usd),
+        rule="sum of " + (", ".join(paid) or "nothing (0): all is rented"),
+        numbers=_sum(option.capex_usd, list(paid.values())),
+        inputs=(
+            *(
+                Input(name=category, value=f"{exact(usd)} {told_code()}", source="cash flow of month 0")
+                for category, usd in paid.items()
+            ),
+            *lines,
+        ),
+    )
+
+
+def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
+    rate = plan.economics.discount_rate
+    cash: dict[int, float] = defaultdict(float)
+    present: dict[int, float] = defaultdict(float)
+    for row in rows:
+        year = math.ceil(row.month / _MONTHS_PER_YEAR)
+        cash[year] += row.usd
+        present[year] += row.usd / (1 + rate) ** (row.month / _MONTHS_PER_YEAR)
+    years = tuple(
+        Input(
+            name=f"year {year}" if year else "at the start",
+            value=f"{exact(present[year])} {told_code()}",
+            source=f"of {exact(cash[year])} {told_code()} paid, each month discounted",
+        )
+        for year in sorted(cash)
+    )
+    return _entry(
+        "npv_usd",
+        "present value of the horizon's cash flow",
+        value=money(option.npv_usd),
+        rule="sum over months of cash / (1 + discount rate)^(month / 12)",
+        numbers=_sum(option.npv_usd, [present[year] for year in sorted(present)]),
+        inputs=(*_economics(plan), *years),
+    )
+
+
+def _per_gpu_hour(option: Option) -> Explanation:
+    hours = option.calendar_days * 24
+    numbers = None
+    if option.run_cost_usd is not None and option.usd_per_gpu_hour is not None:
+        result = f"{told(option.usd_per_gpu_hour):.4f} {told_code()}"
+        numbers = f"{exact(option.run_cost_usd)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
+    return _entry(
+        "usd_per_gpu_hour",
+        "cost of a GPU-hour of the run",
+        value=money(option.usd_per_gpu_hour),
+        rule="run cost / (GPUs × calendar hours)",
+        numbers=numbers,
+        inputs=(
+            Input(
+                name="run cost",
+                value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd)} {told_code()}",
+                source=f"explain {_run_number(option)}",
+            ),
+            Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
+            Input(name="hours", value=f"{hours:,.3f}", source="explain calendar_days"),
+        ),
+    )
+
+
+def _priced_share(option: Option) -> Explanation:
+    numbers = None
+    if option.priced_share is not None:
+        documented = " + ".join(exact(abs(entry.priced_usd)) for entry in option.run_breakdown)
+        absolute = " + ".join(exact(abs(entry.usd)) for entry in option.run_breakdown)
+        numbers = f"({documented}) / ({absolute}) = {option.priced_share:.4f}"
+    return _entry(
+        "priced_share",
+        "share of the run's cost that is priced from documents",
+        value=percent(option.priced_share),
+        rule="documented or given / all, by category, resale counted without its sign",
+        numbers=numbers,
+        inputs=_categories(option.run_breakdown),
+    )
+
+
+def prices(option: Option) -> tuple[Explanation, ...]:
+    """Return one explanation per price key: every line that it is charged on, its source and its day."""
+    by_sku: dict[str, list[PricedLine]] = defaultdict(list)
+    for line in option.lines:
+        by_sku[line.line.sku].append(line)
+    return tuple(_price(sku, lines) for sku, lines in by_sku.items())
+
+
+def _amount(usd: float) -> str:
+    """Return USD to the cent, or amounts of cents to four digits."""
+    return exact(usd) if abs(told(usd)) >= 1 else f"{told(usd):.4g}"
+
+
+def _price(sku: str, lines: list[PricedLine]) -> Explanation:
+    first = lines[0]
+    unit, charge = first.line.unit, first.line.charge
+    quantity = sum(line.line.quantity for line in lines)
+    counted = " + ".join(f"{line.line.quantity:,.6g}" for line in lines)
+    counted = f"({counted})" if len(lines) > 1 else counted
+    numbers = "unknown: no price"
+    if first.unit_usd is not None:
+        numbers = (
+            f"{counted} × {told(first.unit_usd):,.6g} = {_amount(quantity * first.unit_usd)} {told_code()} {charge}"
+        )
+    seen = f", seen until {first.last_seen}" if first.last_seen else ""
+    return Explanation(
+        number=sku,
+        title=f"price of {first.line.item}",
+        value="unknown"
+        if first.unit_usd is None
+        else f"{told(first.unit_usd):,.4g} {told_code()} per {unit}, {charge}",
+        equation=("quantity × price", numbers),
+        inputs=(
+            *(
+                Input(
+                    name="quantity",
+                    value=f"{line.line.quantity:,.6g} {line.line.unit}",
+                    source=line.line.note or "bill",
+                )
+                for line in lines
+            ),
+            Input(
+                name="price",
+                value=first.basis
+                if first.unit_usd is None
+                else f"{told(first.unit_usd):,.6g} {told_code()}, {first.basis}, {first.price_date}{seen}",
+                source=first.source or first.note,
+            ),
+        ),
+        sources=tuple(dict.fromkeys(part for part in (first.source, first.note) if part)),
+    )

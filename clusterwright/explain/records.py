@@ -1,0 +1,51 @@
+"""The records of an explanation, and numbers as text that can be calculated with again."""
+
+from dataclasses import dataclass
+
+from clusterwright.plan.text.money import told
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Input:
+    """A value that an equation used: its name, value as text, and where it comes from."""
+
+    name: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Explanation:
+    """How one number was found.
+
+    Attributes:
+        number: the name users ask for; title: what it is; value: as printed.
+        equation: lines, the last with the numbers filled in, so that it can be calculated again.
+        inputs: what went in; sources: documents behind the equation.
+    """
+
+    number: str
+    title: str
+    value: str
+    equation: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    sources: tuple[str, ...]
+
+
+def exact(usd: float) -> str:
+    """Return USD to the cent, in the currency of `money.told_in`, for arithmetic that is to be done again.
+
+    >>> exact(2_641.92), exact(-0.5)
+    ('2,641.92', '-0.50')
+    """
+    return f"{told(usd):,.2f}"
+
+
+def total(parts: tuple[str, ...], result: str) -> str:
+    """Return a sum as one line; terms that are negative keep their sign.
+
+    >>> total(("1.0", "-0.5"), "0.5")
+    '1.0 - 0.5 = 0.5'
+    """
+    line = " + ".join(parts).replace("+ -", "- ")
+    return f"{line or 0} = {result}"

@@ -1,0 +1,97 @@
+"""Explanations of traffic: each group with its level, bytes, bandwidth and algorithm; the fabric; the power cap."""
+
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.power_caps import exponents, measurements
+from clusterwright.explain.records import Explanation, Input
+from clusterwright.plan.record import Option
+from clusterwright.sizing.training.traffic import Traffic
+
+
+def traffic_numbers(option: Option) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's traffic, and of its power cap where it has one."""
+    return (_traffic(option), *_power_cap(option))
+
+
+def _traffic(option: Option) -> Explanation:
+    network = option.network
+    total = sum(entry.seconds * entry.times for entry in option.traffic)
+    tiers = f"leaf {network.leaf_oversubscription:g}:1, spine {network.spine_oversubscription:g}:1"
+    uses = [
+        words
+        for words, used in (
+            ("switches of the network reduce", network.in_network),
+            ("switches of the domain reduce", network.in_domain),
+            ("one ring", network.flat),
+            ("leaf by leaf", network.leafwise),
+            ("trees", network.tree),
+        )
+        if used
+    ]
+    terms = " + ".join(f"{entry.times:g} × {_digits(entry.seconds * 1e6)}" for entry in option.traffic) or "0"
+    return Explanation(
+        number="traffic",
+        title="time of all traffic of a step on one GPU, before computation hides any of it",
+        value=f"{total:.4g} s",
+        equation=("sum over groups of times × us of one collective / 1000000", f"({terms}) / 1000000 = {total:.4g} s"),
+        inputs=(
+            *(Input(name=entry.name, value=_value(entry), source=_source(entry)) for entry in option.traffic),
+            Input(name="oversubscription", value=tiers, source="blueprint, network"),
+            Input(name="allowed besides two levels", value=", ".join(uses) or "nothing", source="blueprint, network"),
+        ),
+        sources=(
+            "clusterwright/sizing/hardware/topology.py, groups.py, collectives.py",
+            "shares of bandwidth and latencies: catalog/calibration.csv; networks and algorithms: "
+            "catalog/collectives.csv; links: facts " + option.accelerator,
+        ),
+    )
+
+
+def _value(entry: Traffic) -> str:
+    return (
+        f"{entry.times:g} × {_digits(entry.size_bytes / 1e6)} MB among {entry.ranks} ranks {entry.stride} apart, "
+        f"at {entry.bytes_per_s / 1e9:,.4g} GB/s, {_digits(entry.seconds * 1e6)} us each"
+    )
+
+
+def _digits(value: float) -> str:
+    """Return four digits of a number, or all before the point where those are more; never a power of ten."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"  # noqa: PLR2004
+
+
+def _source(entry: Traffic) -> str:
+    return f"{entry.level}; {entry.way}"
+
+
+def _power_cap(option: Option) -> tuple[Explanation, ...]:
+    cap = option.power_cap_w
+    full = load_catalogue().accelerators[option.accelerator].power_w
+    if cap is None or full is None:
+        return ()
+    known = exponents()
+    low, middle, high = ((cap / full) ** exponent for exponent in (known.most, known.median, known.least))
+    return (
+        Explanation(
+            number="power_cap_w",
+            title="share of its peak FLOP/s that an accelerator keeps under the power cap",
+            value=f"{middle:.3f} ({low:.3f} to {high:.3f})",
+            equation=(
+                "(cap / design power)^x; memory and links keep their bandwidth",
+                f"({cap:g} / {full:g})^{known.median:.3f} = {middle:.3f}",
+            ),
+            inputs=(
+                Input(name="cap", value=f"{cap:g} W", source="blueprint, power_cap"),
+                Input(name="design power", value=f"{full:g} W", source=f"facts {option.accelerator}"),
+                *(
+                    Input(
+                        name=f"{entry.device}, {entry.work}",
+                        value=f"{entry.speed:g} at {entry.cap_w:g} of {entry.full_w:g} W: x = {entry.exponent:.3f}",
+                        source=entry.source,
+                    )
+                    for entry in measurements()
+                ),
+            ),
+            sources=(
+                "catalog/power_caps.csv: x is the median of what is published; its spread widens the band of days",
+            ),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Devices in their places and the cables between their ports. Start with `layout`."""

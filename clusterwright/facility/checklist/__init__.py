@@ -1,0 +1,1 @@
+"""The data centre's check-list. Start with `page`."""

@@ -1,0 +1,99 @@
+"""The compute fabric that a design asks for: its switch, its size with room for fabric managers, what to say of it."""
+
+from math import ceil
+
+from clusterwright.catalog.records import Catalogue, System
+from clusterwright.catalog.scalable_units import scalable_units
+from clusterwright.facility.fabric.limits import FabricLimitError
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK, ports_of, radix_of
+from clusterwright.facility.fabric.switch_choice import compute_switch
+from clusterwright.facility.fabric.system import SystemFabric, fabric_of_system
+from clusterwright.facility.fabric.uplinks import uplinks_of
+from clusterwright.facility.site import DesignRules
+
+
+def compute_fabric(
+    system: System, *, nodes: int, rules: DesignRules, catalogue: Catalogue, purchase: str
+) -> tuple[SystemFabric, bool]:
+    """Return the compute fabric of a design, and whether it has fabric managers: where they cost no further switch.
+
+    Raises:
+        InputError: an impossible request.
+        FabricLimitError: limits of ports, levels or LIDs.
+        MissingFactError: a fact of the system is unknown.
+    """
+    choice = rules.fabric
+    switch = compute_switch(system, catalogue, choice)
+
+    def sized(management_ports: int) -> SystemFabric:
+        return fabric_of_system(
+            system=system,
+            switch=switch,
+            nodes=nodes,
+            units=choice.buy_for_units,
+            rail_groups=choice.rail_groups,
+            management_ports=management_ports,
+            oversubscription=rules.leaf_oversubscription,
+            spine_oversubscription=rules.spine_oversubscription,
+            planes=choice.planes,
+            purchase=purchase,
+            topology=choice.topology,
+        )
+
+    plain = sized(0)
+    if switch.network != INFINIBAND_NETWORK:
+        return plain, False
+    try:
+        managed = sized(rules.ufm_ports_per_fabric)
+    except FabricLimitError:
+        return plain, False
+    return (managed, True) if managed.fabric.switches == plain.fabric.switches else (plain, False)
+
+
+def fabric_notes(sized: SystemFabric, *, managed: bool) -> tuple[str, ...]:
+    """Return what a reader of the documents has to know of the fabric: planes, shared ports, growth, whole racks."""
+    unmanaged = (
+        f"{sized.nodes} nodes fill every leaf port, so the compute fabric has no UFM appliance and uses the subnet "
+        f"manager of its switches. With {sized.nodes - 1} nodes there are ports for UFM."
+    )
+    said = [] if managed else [unmanaged]
+    wanted = ("split into", "share a cable", "planes take", "is listed with")
+    said += [f"{note[0].upper()}{note[1:]}." for note in sized.notes if any(words in note for words in wanted)]
+    one = sized.fabric
+    today = ceil(one.nodes / one.nodes_per_unit)
+    if today < one.units:
+        said.append(
+            f"Growth: leaves, spines and their cables of {one.units} scalable units are bought now, of which {today} "
+            f"ha{'s' if today == 1 else 've'} nodes; {one.units * one.nodes_per_unit - one.nodes:,} more fit."
+        )
+    if sized.end_systems > 1 and one.units == 1 and one.levels < 3:  # noqa: PLR2004 - levels of the tree
+        said.append(
+            "One scalable unit has two levels of switches, with fewer spines than a design of several. "
+            "If it shall grow, plan it for the units it will have (`targets.onprem.fabric.buy_for_units`)."
+        )
+    if sized.end_systems > 1:
+        said.append(
+            f"Each {sized.end_systems} hosts are the compute trays of one rack, which is delivered whole and needs "
+            "liquid cooling; its NVLink switches and power shelves are part of it."
+        )
+    return tuple(said)
+
+
+def rail_levels(system: System, *, rules: DesignRules, catalogue: Catalogue) -> tuple[int, int]:
+    """Return the nodes below one leaf of each rail, and below the spines that a rail's leaves share in three levels.
+
+    A leaf of `R` ports has `d = R - u` towards nodes; `d_s` leaves fill a spine's ports downwards: `d` and `d d_s`
+    nodes. In two levels all leaves share all spines, and there are never more of them than that. A design may
+    give a leaf more uplinks than its ratio asks, where that saves spines.
+
+    Raises:
+        InputError, MissingFactError: as `compute_switch`.
+    """
+    choice = rules.fabric
+    switch, rack = compute_switch(system, catalogue, choice), scalable_units().get(system.id)
+    ports = ports_of(system, switch=switch, topology=choice.topology, planes=choice.planes, rack=rack)
+    radix = radix_of(switch, ports.bytes_per_s_one_way)
+    if rack:
+        return 1, rack.nodes_per_unit
+    nodes = (radix - uplinks_of(radix, rules.leaf_oversubscription)) // ports.links_per_rail
+    return nodes, nodes * (radix - uplinks_of(radix, rules.spine_oversubscription))

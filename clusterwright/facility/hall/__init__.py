@@ -1,0 +1,1 @@
+"""Racks, power, cooling and floor of the data hall. Start with `racks`."""

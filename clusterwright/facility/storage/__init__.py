@@ -1,0 +1,1 @@
+"""Shared storage: demand, boxes and managed file systems. Start with `design`."""

@@ -1,0 +1,241 @@
+"""How sure a plan's ranking is: its options over draws of everything that is uncertain."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from clusterwright.catalog.load import load
+from clusterwright.plan.own_bands import own_bands
+from clusterwright.plan.record import Plan
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.gpu_products import gpu_products
+from clusterwright.tco.chance.distributions import OptionBand, UncertainInput
+from clusterwright.tco.chance.drawing import Drawn, drawn
+from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule, drawn_paths, market_history
+from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.taxes import Taxes
+from clusterwright.tco.values import Parameter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+_MONTH_S = 730 * 3600.0
+_CLOUD_PRICE = "cloud_price"
+#: Scores below this one say nothing of the upper end of a band.
+_LEAST_SCORE = 0.1
+#: Points of the distribution that paths leave of the mean price, for the tornado.
+_POINTS = 101
+#: Paths that this distribution is taken from, however many draws there are.
+_PATHS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PricePaths:
+    """Where rental prices go in the draws.
+
+    Attributes:
+        source: `history`, or `band` where prices stay on one level over the horizon; `reason` says why.
+        accelerators, first_month, last_month, months: whose monthly changes were drawn from, and how many there are.
+        volatility_per_year, drift_per_year: of ln(price) in that history.
+        block_months, drift, resale_correlation: how they were drawn, see `tco.price_paths.PathRule`.
+        mean_level_p10, mean_level_p50, mean_level_p90: price over the horizon over today's, discounted mean.
+    """
+
+    source: str
+    reason: str
+    accelerators: tuple[str, ...] = ()
+    first_month: str = ""
+    last_month: str = ""
+    months: int = 0
+    volatility_per_year: float | None = None
+    drift_per_year: float | None = None
+    block_months: int = 0
+    drift: str = ""
+    resale_correlation: float = 0.0
+    mean_level_p10: float | None = None
+    mean_level_p50: float | None = None
+    mean_level_p90: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawnPlan:
+    """A plan over all draws: what was drawn, where prices went, and what came out."""
+
+    inputs: tuple[UncertainInput, ...]
+    price_paths: PricePaths
+    drawn: Drawn
+
+
+def drawn_plan(
+    plan: Plan,
+    ledger: Ledger,
+    costs: Sequence[CandidateCost],
+    book: PriceBook,
+    taxes: Taxes,
+    *,
+    accelerators: Mapping[str, str],
+    draws: int,
+    seed: int,
+) -> DrawnPlan:
+    """Return a plan over draws of its uncertain inputs.
+
+    Args:
+        plan: with its bands and the rule of price paths in `tco`.
+        ledger: its cash flow.
+        costs: of every option with a known price.
+        book: the price history.
+        taxes: for the figures after tax.
+        accelerators: of every option, by key.
+        draws: 1 to a million.
+        seed: the same seed gives the same draws.
+
+    Raises:
+        InputError: draws are out of range, or a band of the blueprint fits no input.
+    """
+    inputs = plan_inputs(plan, ledger, costs, accelerators)
+    rule = plan.tco.price_path
+    resale = rule.resale_correlation
+    history, reason = _history(plan, ledger, book)
+    if history is None:
+        columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale)
+        used = PricePaths(source="band", reason=reason, resale_correlation=resale)
+        return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes, breakevens=True))
+    path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
+    paths = PathDraws(
+        history=history, rule=path, months=math.ceil(ledger.economics.horizon_months), draws=draws, seed=seed
+    )
+    mean = _mean_levels(history, path, ledger, seed)
+    inputs = tuple(_as_drawn(entry, mean) if entry.key == _CLOUD_PRICE else entry for entry in inputs)
+    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=paths.end_levels())
+    # The price itself is in the paths.
+    columns[_CLOUD_PRICE] = columns["number"] * 0.0 + 1.0
+    return DrawnPlan(
+        inputs=inputs,
+        price_paths=_told(history, path, reason, mean),
+        drawn=drawn(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
+    )
+
+
+def _of_one(ledger: Ledger) -> Iterator[Parameter]:
+    """Yield the uncertain parameters of single candidates, named as the cash flow names them: `key@candidate`."""
+    for key, entries in ledger.own_parameters.items():
+        yield from (replace(entry, key=f"{entry.key}@{key}") for entry in entries if entry.low != entry.high)
+
+
+def plan_inputs(
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], accelerators: Mapping[str, str]
+) -> tuple[UncertainInput, ...]:
+    """Return the uncertain inputs of a plan, with the bands of its bill, its calendar days and its blueprint."""
+    bought = next((cost for cost in costs if cost.owned and cost.capex_usd), None)
+    band = (1.0, 1.0)
+    if bought is not None and bought.capex_usd:
+        band = (
+            (bought.capex_usd_low or bought.capex_usd) / bought.capex_usd,
+            (bought.capex_usd_high or bought.capex_usd) / bought.capex_usd,
+        )
+    return uncertain_inputs(
+        (*ledger.parameters, *_of_one(ledger)),
+        utilisation=ledger.economics.utilisation,
+        purchase_band=band,
+        run_times=tuple(_run_times(plan, ledger, accelerators)),
+        own=own_bands(plan.tco.uncertainty),
+    )
+
+
+def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> Iterator[OptionBand]:
+    """Yield the band of each target's time of a run, with the options that share it.
+
+    A provider that is no target has that of the target with the same accelerators, a rented one rather than an owned.
+    """
+    targets = {option.target: option for option in plan.options}
+    alike = {option.accelerator: option for option in sorted(plan.options, key=lambda option: option.facility is None)}
+    keys: dict[str, list[str]] = {}
+    for candidate in ledger.candidates:
+        found = targets.get(candidate.target) or alike.get(accelerators.get(candidate.key, "")) or plan.options[0]
+        keys.setdefault(found.target, []).append(candidate.key)
+    for target, of_target in keys.items():
+        option = targets[target]
+        # The upper end is at the confidence that the goals ask for; half of the runs or less say nothing of it.
+        score = NormalDist().inv_cdf(plan.goals.confidence) / NormalDist().inv_cdf(0.9)
+        low = option.calendar_days_low / option.calendar_days
+        high = (
+            (option.calendar_days_high / option.calendar_days) ** (1.0 / score) if score > _LEAST_SCORE else 1.0 / low
+        )
+        yield OptionBand(name=target, keys=tuple(of_target), low=low, high=high)
+
+
+def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory | None, str]:
+    """Return the price history to draw from, None where prices stay on one level, and why."""
+    if plan.tco.price_path.source == "band":
+        return None, "the blueprint says so"
+    if _CLOUD_PRICE in plan.tco.uncertainty:
+        return None, "the blueprint gives a band of cloud_price"
+    rented = {option.accelerator for option in plan.options if option.facility is None}
+    if not rented:
+        return None, "nothing is rented"
+    found = market_history(book, gpu_products(load()), rented, ledger.as_of)
+    if found is None:
+        return None, "no accelerator has two years of price history"
+    return found, "" if found.named else f"{', '.join(sorted(rented))} has no two years of price history"
+
+
+def _mean_levels(history: MarketHistory, path: PathRule, ledger: Ledger, seed: int) -> "Column":
+    """Return the mean price of the horizon, discounted, over today's, of as many paths as are usually drawn."""
+    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+
+    months = math.ceil(ledger.economics.horizon_months)
+    even = (1.0 + ledger.economics.discount_rate) ** (-np.arange(1, months + 1) / 12.0)
+    return drawn_paths(history, path, np.append(even, 0.0)[:, np.newaxis], draws=_PATHS, seed=seed).levels[:, 0]
+
+
+def _as_drawn(entry: UncertainInput, mean: "Column") -> UncertainInput:
+    """Return the rental price as an input that is what the paths make of it, for one input at a time."""
+    import numpy as np  # noqa: PLC0415
+
+    points = tuple(float(value) for value in np.quantile(mean, np.linspace(0.0, 1.0, _POINTS)))
+    return replace(
+        entry,
+        low=points[0],
+        high=points[-1],
+        distribution="empirical",
+        values=points,
+        reason="mean over the horizon of paths from the price history",
+        source="price history",
+    )
+
+
+def _told(history: MarketHistory, path: PathRule, reason: str, mean: "Column") -> PricePaths:
+    import numpy as np  # noqa: PLC0415
+
+    low, middle, high = (float(value) for value in np.quantile(mean, (0.1, 0.5, 0.9)))
+    return PricePaths(
+        source="history",
+        reason=reason,
+        accelerators=history.accelerators,
+        first_month=history.first_month.isoformat()[:7],
+        last_month=history.last_month.isoformat()[:7],
+        months=history.months,
+        volatility_per_year=history.volatility_per_year,
+        drift_per_year=history.drift_per_year,
+        block_months=path.block_months,
+        drift=path.drift,
+        resale_correlation=path.resale_correlation,
+        mean_level_p10=low,
+        mean_level_p50=middle,
+        mean_level_p90=high,
+    )
+
+
+def savings(ledger: Ledger, draws: "Mapping[str, Column]", owned_key: str, rented_key: str) -> list[float]:
+    """Return what one option saves against another in each of a few chosen draws, in their order, before tax."""
+    usd: dict[int, dict[str, float]] = {}
+    for cost in drawn(ledger, draws).costs:
+        usd.setdefault(cost.number, {})[cost.key] = cost.npv_usd
+    return [row[rented_key] - row[owned_key] for _, row in sorted(usd.items())]

@@ -1,0 +1,1 @@
+"""Charts and drawing marks in SVG. Start with `charts`."""

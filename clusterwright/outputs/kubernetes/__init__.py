@@ -1,0 +1,1 @@
+"""Kubernetes files of a cluster and its jobs. Start with `files`."""

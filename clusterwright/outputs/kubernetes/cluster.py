@@ -1,0 +1,146 @@
+"""What Kubernetes files are made from: names of resources by vendor, places of nodes, charts with their versions."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from clusterwright import assets
+from clusterwright.catalog.records import System
+from clusterwright.errors import MissingFactError
+from clusterwright.facility.hall.racks import Rack
+from clusterwright.facility.inventory import Inventory
+
+NAMESPACE = "training"
+QUEUE = "gpu"
+UNIT_LABEL = "topology.gpu-cluster/unit"
+RACK_LABEL = "topology.gpu-cluster/rack"
+RAIL_RESOURCE = "nvidia.com/rail"
+#: Under which name each vendor's device plugin offers accelerators to pods.
+GPU_RESOURCES = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Intel": "habana.ai/gaudi"}
+#: Share of a node's processors and memory that jobs may ask for; the rest is for daemons. An assumption.
+JOB_SHARE = 0.9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chart:
+    """One Helm chart in one version, with the file of its values; empty where it needs none."""
+
+    vendor: str
+    chart: str
+    version: str
+    repository: str
+    namespace: str
+    values: str
+    source: str
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        oci = self.repository.startswith("oci://")
+        what = self.repository if oci else f"{self.chart} --repo {self.repository}"
+        values = f" -f {self.values}" if self.values else ""
+        return (
+            f"helm upgrade --install {self.chart} {what} --version {self.version} --namespace {self.namespace} "
+            f"--create-namespace{values}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlacedNode:
+    """A node with its scalable unit and its rack."""
+
+    name: str
+    unit: str
+    rack: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KubernetesCluster:
+    """A cluster on premises as Kubernetes sees it.
+
+    Attributes:
+        system: of the nodes; vendor: of their accelerators; gpu_resource: what pods ask for.
+        nodes: hosts with their places, compute trays where a system is a whole rack; gpus_per_node, rails: of one host.
+        cpus, memory_gib: of one host that jobs may ask for.
+        infiniband, mellanox: kind of the compute ports; rack_scale: a system is a whole rack.
+        storage_bytes: capacity that the shared claim names; posix: files can be mounted.
+    """
+
+    system: System
+    vendor: str
+    gpu_resource: str
+    nodes: tuple[PlacedNode, ...]
+    gpus_per_node: int
+    rails: int
+    cpus: int
+    memory_gib: int
+    infiniband: bool
+    mellanox: bool
+    rack_scale: bool
+    storage_bytes: float
+    posix: bool
+
+    @property
+    def operators(self) -> bool:
+        """Whether NVIDIA's two operators run here."""
+        return self.vendor == "NVIDIA"
+
+    @property
+    def hands_out_rails(self) -> bool:
+        """Whether pods get compute ports as a resource."""
+        return self.operators and self.mellanox and self.rails > 0
+
+
+def cluster_of(inventory: Inventory, standing: Sequence[Rack], system: System, *, vendor: str) -> KubernetesCluster:
+    """Return the cluster of an inventory.
+
+    Args:
+        inventory: nodes, units and storage.
+        standing: racks, for the labels.
+        system: of the nodes.
+        vendor: of their accelerators.
+
+    Raises:
+        MissingFactError: the system's processors or memory are unknown, or pods cannot ask for the accelerators.
+    """
+    hosts = inventory.hosts_per_node
+    threads = (system.cpu_sockets or 0) * (system.cpu_cores_per_socket or 0) * (system.cpu_threads_per_core or 1)
+    if not threads or system.memory_bytes is None:
+        raise MissingFactError(
+            f"the processors or the memory of {system.name} are unknown, so quotas cannot be set",
+            help="add them to catalog/systems.csv with their source",
+        )
+    if vendor not in GPU_RESOURCES:
+        raise MissingFactError(
+            f"how pods ask for accelerators of {vendor} is unknown", help="set targets.onprem.scheduler to slurm"
+        )
+    return KubernetesCluster(
+        system=system,
+        vendor=vendor,
+        gpu_resource=GPU_RESOURCES[vendor],
+        nodes=tuple(_placed(inventory, standing)),
+        gpus_per_node=system.gpus // hosts,
+        rails=(system.fabric_ports or 0) // hosts,
+        cpus=int(threads / hosts * JOB_SHARE),
+        memory_gib=int(system.memory_bytes / hosts * JOB_SHARE / 2**30),
+        infiniband=inventory.compute_network == "infiniband",
+        mellanox=inventory.compute_network == "infiniband" or system.vendor == "NVIDIA",
+        rack_scale=hosts > 1,
+        storage_bytes=inventory.storage.usable_bytes or inventory.storage.capacity_bytes,
+        posix=inventory.storage.kind != "object",
+    )
+
+
+def _placed(inventory: Inventory, standing: Iterable[Rack]) -> Iterable[PlacedNode]:
+    racks = {placed.device.name: rack.name for rack in standing for placed in rack.placements}
+    for unit, hosts in inventory.node_groups():
+        for host in hosts:
+            yield PlacedNode(name=host, unit=unit, rack=racks[host].lower())
+
+
+def charts(vendor: str) -> tuple[Chart, ...]:
+    """Return the charts for accelerators of a vendor, in the order of installation."""
+    path = assets.root() / "templates" / "kubernetes" / "charts.csv"
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = [Chart(**row) for row in csv.DictReader(stream)]
+    return tuple(row for row in rows if row.vendor in (vendor, "any"))

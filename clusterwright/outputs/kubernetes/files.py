@@ -1,0 +1,161 @@
+"""The Kubernetes files of a cluster on premises: labels, operators, network of the rails, queue, storage, jobs."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.cabling.layout import lay_out
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs
+from clusterwright.outputs.kubernetes import network as kubernetes_network
+from clusterwright.outputs.kubernetes import queues as kubernetes_queues
+from clusterwright.outputs.kubernetes.cluster import (
+    NAMESPACE,
+    QUEUE,
+    RACK_LABEL,
+    RAIL_RESOURCE,
+    UNIT_LABEL,
+    KubernetesCluster,
+    charts,
+    cluster_of,
+)
+from clusterwright.outputs.kubernetes.worker import submit_texts
+from clusterwright.outputs.launch.files import max_restarts, nodes_of_job
+from clusterwright.outputs.launch.megatron import no_megatron
+from clusterwright.outputs.templates import render
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.words import layout_text
+
+
+def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the files of a plan's cluster on premises by name within their folder.
+
+    Args:
+        plan: for names and the job.
+        option: the on-premises option, with its design.
+        catalogue: for the system and its accelerators.
+
+    Raises:
+        MissingFactError: the catalogue does not know the system's processors or memory.
+        ValueError: the option has no on-premises design.
+    """
+    if option.facility is None:
+        raise ValueError(f"{option.target} has no on-premises design")
+    design, inventory = option.facility, option.facility.inventory
+    system = catalogue.systems[inventory.system]
+    standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    cluster = cluster_of(inventory, standing, system, vendor=catalogue.accelerators[system.accelerator].vendor)
+    files = {
+        "node-labels.yaml": _labels(cluster),
+        "namespace.yaml": _documents(kubernetes_queues.namespace()),
+        "queues.yaml": _documents(kubernetes_queues.queues(cluster)),
+        "jobs/all_reduce.yaml": _documents(kubernetes_jobs.all_reduce(cluster)),
+    }
+    if cluster.posix:
+        files["storage.yaml"] = _documents(kubernetes_queues.storage(cluster))
+    files["kustomization.yaml"] = _documents([_kustomization(sorted({*files} - {"node-labels.yaml"}))])
+    if cluster.operators:
+        files["values/gpu-operator.yaml"] = _documents([kubernetes_network.gpu_operator_values(cluster)])
+    if cluster.vendor == "AMD":
+        files["values/cert-manager.yaml"] = _documents([{"crds": {"enabled": True}}])
+    if cluster.hands_out_rails:
+        files["values/network-operator.yaml"] = _documents([kubernetes_network.network_operator_values(cluster)])
+        files["network/nic-cluster-policy.yaml"] = _documents([kubernetes_network.nic_cluster_policy(cluster)])
+        files["network/rails.yaml"] = _documents(kubernetes_network.rail_network(cluster))
+    trains = cluster.operators and cluster.posix and not no_megatron(plan, option)
+    if trains:
+        job = kubernetes_jobs.train(plan, option, cluster, restarts=max_restarts(option))
+        files["jobs/train.yaml"] = _documents(job)
+        submits = submit_texts(plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="queues.yaml")
+        files |= {f"jobs/{name}": content for name, content in submits.items()}
+    files["README.md"] = _readme(option, cluster, trains=trains)
+    return {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
+
+
+def _kustomization(names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [name for name in names if "/" not in name],
+    }
+
+
+def _documents(documents: Sequence[dict[str, Any]]) -> str:
+    """Return records as one stream of YAML documents; every text is quoted where YAML would read something else."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is written
+
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 120
+    stream = io.StringIO()
+    yaml.dump_all(documents, stream)
+    return stream.getvalue()
+
+
+def _labels(cluster: KubernetesCluster) -> str:
+    return render(
+        "kubernetes",
+        "node-labels.yaml.j2",
+        nodes=len(cluster.nodes),
+        nodes_with_places=cluster.nodes,
+        unit_label=UNIT_LABEL,
+        rack_label=RACK_LABEL,
+        gpu_resource=cluster.gpu_resource,
+    )
+
+
+def _readme(option: Option, cluster: KubernetesCluster, *, trains: bool) -> str:
+    used = [chart for chart in charts(cluster.vendor) if chart.chart != "network-operator" or cluster.hands_out_rails]
+    gpus = len(cluster.nodes) * cluster.gpus_per_node
+    to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]
+    checks = [
+        {"do": "`kubectl get nodes -l node-kind=gpu`", "expect": f"{len(cluster.nodes):,} nodes, all Ready"},
+        {
+            "do": f"allocatable `{cluster.gpu_resource}` of every node",
+            "expect": f"{cluster.gpus_per_node}; {gpus:,} in all",
+        },
+        {"do": "the log of `jobs/all_reduce.yaml`", "expect": "the bus bandwidth of `../acceptance.md`, phase 6"},
+    ]
+    if cluster.posix:
+        to_set.append("`mkdir /shared/training` on one node: a node that does not have it has nothing mounted.")
+    else:
+        to_set.append("an S3 client in the image: this storage has no files to mount, so there is no claim `shared`.")
+    if trains:
+        to_set.append(
+            "image, data and learning rate of the training job: `jobs/submit.sh --image REGISTRY/NAME:TAG` sets them, "
+            "checks and submits; without data it trains on made-up tokens, which measures speed and nothing else."
+        )
+    if not cluster.hands_out_rails:
+        to_set.append(
+            f"how pods reach the compute ports of {cluster.system.name}: nothing here hands them out, so the "
+            "collective library falls back to the pod network."
+        )
+    else:
+        expect = f"{cluster.rails} on every node"
+        checks.insert(2, {"do": f"allocatable `{RAIL_RESOURCE}` of a node", "expect": expect})
+        to_set.append(
+            f"`network/nic-cluster-policy.yaml`: if a node offers more than {cluster.rails} `{RAIL_RESOURCE}`, its "
+            "storage ports are among them; name the compute ports by `pfNames` in the place of `linkTypes`."
+        )
+        to_set.append(
+            f"`network/rails.yaml`: the addresses, if {kubernetes_network.ADDRESSES} is in use. Verbs do not use them."
+        )
+    return render(
+        "kubernetes",
+        "README.md.j2",
+        nodes=len(cluster.nodes),
+        system=cluster.system.name,
+        first=cluster.nodes[0].name,
+        last=cluster.nodes[-1].name,
+        charts=[chart.command for chart in used],
+        network=cluster.hands_out_rails,
+        rails=cluster.rails,
+        rail_resource=RAIL_RESOURCE,
+        train=trains,
+        layout=layout_text(option.layout),
+        training_nodes=nodes_of_job(option)[1],
+        to_set=to_set,
+        checks=checks,
+    )

@@ -1,0 +1,124 @@
+"""NVIDIA's two operators: Helm values, and the compute ports of a node as a resource that a pod takes whole."""
+
+import json
+from ipaddress import IPv4Network
+from typing import Any
+
+from clusterwright.catalog.records import System
+from clusterwright.errors import InputError
+from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RAIL_RESOURCE, KubernetesCluster
+from clusterwright.outputs.kubernetes.queues import tolerated
+
+#: Images of the operator's release (docs.nvidia.com/networking/display/kubernetes25100, quick start).
+RELEASE = "network-operator-v25.10.0"
+_REPOSITORY = "nvcr.io/nvidia/mellanox"
+_OPERATOR_NAMESPACE = "nvidia-network-operator"
+_NETWORK, _POOL = "rails", "rails"
+#: Where addresses of compute ports are taken from; verbs traffic does not use them, so any free range does.
+ADDRESSES = IPv4Network("10.128.0.0/9")
+
+
+def gpu_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
+    """Return the values of the GPU operator: DGX OS brings driver and container toolkit, other systems get them."""
+    installed = _has_driver(cluster.system)
+    return {
+        "driver": {"enabled": not installed, "rdma": {"enabled": not installed and cluster.mellanox}},
+        "toolkit": {"enabled": not installed},
+        "nfd": {"enabled": True},
+        "daemonsets": {"tolerations": [tolerated(cluster)]},
+        # The chart wants Prometheus' own resource types unless it is told that there are none.
+        "dcgmExporter": {"serviceMonitor": {"enabled": False}},
+    }
+
+
+def _has_driver(system: System) -> bool:
+    return system.name.startswith("NVIDIA DGX")
+
+
+def network_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
+    """Return the values of the network operator: node feature discovery comes with the GPU operator."""
+    return {
+        "nfd": {"enabled": False},
+        "sriovNetworkOperator": {"enabled": False},
+        "operator": {"tolerations": [tolerated(cluster)]},
+    }
+
+
+def addresses(nodes: int, block: int) -> IPv4Network:
+    """Return the smallest range with a block of addresses for every node.
+
+    >>> addresses(127, 16), addresses(1, 16)
+    (IPv4Network('10.128.0.0/21'), IPv4Network('10.128.0.0/28'))
+
+    Args:
+        nodes: of the cluster.
+        block: addresses of one node, a power of two.
+
+    Raises:
+        InputError: more nodes than the range holds.
+    """
+    bits = (nodes * block - 1).bit_length()
+    if bits > ADDRESSES.max_prefixlen - ADDRESSES.prefixlen:
+        raise InputError(f"{nodes:,} nodes take more addresses than {ADDRESSES} has", help="split the cluster in two")
+    return IPv4Network((int(ADDRESSES.network_address), ADDRESSES.max_prefixlen - bits))
+
+
+def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
+    """Return what the network operator installs: the plugin that offers ports, the one that moves them into pods."""
+    selectors: dict[str, Any] = {"vendors": ["15b3"], "isRdma": True}
+    if cluster.infiniband:
+        selectors["linkTypes"] = ["infiniband"]
+    prefix, name = RAIL_RESOURCE.split("/")
+    offered = {"resourceList": [{"resourcePrefix": prefix, "resourceName": name, "selectors": selectors}]}
+
+    def image(name: str) -> dict[str, str]:
+        return {"image": name, "repository": _REPOSITORY, "version": RELEASE}
+
+    return {
+        "apiVersion": "mellanox.com/v1alpha1",
+        "kind": "NicClusterPolicy",
+        # The operator obeys this name and no other.
+        "metadata": {"name": "nic-cluster-policy"},
+        "spec": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "node-kind", "operator": "In", "values": ["gpu"]}]}
+                    ]
+                }
+            },
+            "tolerations": [tolerated(cluster)],
+            "sriovDevicePlugin": {**image("sriov-network-device-plugin"), "config": json.dumps(offered)},
+            "nvIpam": {**image("nvidia-k8s-ipam"), "enableWebhook": False},
+            "secondaryNetwork": {"cniPlugins": image("plugins"), "multus": image("multus-cni")},
+        },
+    }
+
+
+def rail_network(cluster: KubernetesCluster) -> list[dict[str, Any]]:
+    """Return the addresses of compute ports, and the network that a pod names once for every port it takes."""
+    block = 1 << max(4, cluster.rails.bit_length())
+    ipam = {"type": "nv-ipam", "poolName": _POOL}
+    return [
+        {
+            "apiVersion": "nv-ipam.nvidia.com/v1alpha1",
+            "kind": "IPPool",
+            "metadata": {"name": _POOL, "namespace": _OPERATOR_NAMESPACE},
+            "spec": {"subnet": str(addresses(len(cluster.nodes), block)), "perNodeBlockSize": block},
+        },
+        {
+            "apiVersion": "mellanox.com/v1alpha1",
+            "kind": "HostDeviceNetwork",
+            "metadata": {"name": _NETWORK},
+            "spec": {
+                "networkNamespace": NAMESPACE,
+                "resourceName": RAIL_RESOURCE.split("/")[1],
+                "ipam": json.dumps(ipam),
+            },
+        },
+    ]
+
+
+def rail_annotation(cluster: KubernetesCluster) -> dict[str, str]:
+    """Return the annotation by which a pod gets every compute port of its node; nothing where there are none."""
+    return {"k8s.v1.cni.cncf.io/networks": ",".join([_NETWORK] * cluster.rails)} if cluster.hands_out_rails else {}

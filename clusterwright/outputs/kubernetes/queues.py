@@ -1,0 +1,125 @@
+"""Namespace, shared claim and Kueue's queue of a cluster on premises, as records that become YAML."""
+
+from typing import Any
+
+from clusterwright.outputs.kubernetes.cluster import (
+    NAMESPACE,
+    QUEUE,
+    RACK_LABEL,
+    RAIL_RESOURCE,
+    UNIT_LABEL,
+    KubernetesCluster,
+)
+
+KUEUE = "kueue.x-k8s.io/v1beta1"
+SHARED = "/shared"
+TOPOLOGY = "units"
+
+
+def namespace() -> list[dict[str, Any]]:
+    """Return the namespace that jobs run in; RDMA pins memory and shares devices, which stricter levels refuse."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}},
+        }
+    ]
+
+
+def storage(cluster: KubernetesCluster) -> list[dict[str, Any]]:
+    """Return the shared file system as a volume and its claim: the mount that every node has, whatever its client."""
+    size = {"storage": f"{int(cluster.storage_bytes / 2**30)}Gi"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"{NAMESPACE}-shared"},
+            "spec": {
+                "capacity": size,
+                "accessModes": ["ReadWriteMany"],
+                "storageClassName": "",
+                "persistentVolumeReclaimPolicy": "Retain",
+                "claimRef": {"namespace": NAMESPACE, "name": "shared"},
+                # Made once on the file system: where it is not mounted, no pod starts and fills the system disk.
+                "hostPath": {"path": f"{SHARED}/{NAMESPACE}", "type": "Directory"},
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "shared", "namespace": NAMESPACE},
+            "spec": {
+                "accessModes": ["ReadWriteMany"],
+                "storageClassName": "",
+                "volumeName": f"{NAMESPACE}-shared",
+                "resources": {"requests": size},
+            },
+        },
+    ]
+
+
+def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
+    """Return the topology of units and nodes, and one queue whose quota is the whole cluster."""
+    nodes = len(cluster.nodes)
+    quota = {
+        "cpu": str(nodes * cluster.cpus),
+        "memory": f"{nodes * cluster.memory_gib}Gi",
+        cluster.gpu_resource: str(nodes * cluster.gpus_per_node),
+    }
+    if cluster.hands_out_rails:
+        quota[RAIL_RESOURCE] = str(nodes * cluster.rails)
+    return [
+        {
+            "apiVersion": KUEUE,
+            "kind": "Topology",
+            "metadata": {"name": TOPOLOGY},
+            "spec": {"levels": [{"nodeLabel": label} for label in _levels(cluster)]},
+        },
+        {
+            "apiVersion": KUEUE,
+            "kind": "ResourceFlavor",
+            "metadata": {"name": "gpu-nodes"},
+            "spec": {
+                "nodeLabels": {"node-kind": "gpu"},
+                "tolerations": [tolerated(cluster)],
+                "topologyName": TOPOLOGY,
+            },
+        },
+        {
+            "apiVersion": KUEUE,
+            "kind": "ClusterQueue",
+            "metadata": {"name": QUEUE},
+            "spec": {
+                "namespaceSelector": {},
+                "queueingStrategy": "BestEffortFIFO",
+                "resourceGroups": [
+                    {
+                        "coveredResources": list(quota),
+                        "flavors": [
+                            {
+                                "name": "gpu-nodes",
+                                "resources": [{"name": name, "nominalQuota": amount} for name, amount in quota.items()],
+                            }
+                        ],
+                    }
+                ],
+            },
+        },
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": QUEUE, "namespace": NAMESPACE},
+            "spec": {"clusterQueue": QUEUE},
+        },
+    ]
+
+
+def _levels(cluster: KubernetesCluster) -> list[str]:
+    """Return labels from the widest level to a host; a rack that is one system is an NVLink domain, and a level."""
+    return [UNIT_LABEL, *([RACK_LABEL] if cluster.rack_scale else []), "kubernetes.io/hostname"]
+
+
+def tolerated(cluster: KubernetesCluster) -> dict[str, str]:
+    """Return the toleration of the taint that GPU nodes have."""
+    return {"key": cluster.gpu_resource, "operator": "Exists", "effect": "NoSchedule"}

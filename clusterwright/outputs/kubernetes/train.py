@@ -1,0 +1,224 @@
+"""The training job of a cloud's Kubernetes project: nodes, GPUs and fabric of the plan, and a queue that admits it.
+
+The job is the all-reduce of `examples/` at the size of the plan: what a pod needs of its fabric stands there, and is
+written once. Image, data and what follows come from the ConfigMap that `submit.sh` makes; without it no pod starts.
+"""
+
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.scalarstring import LiteralScalarString
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kubernetes.worker import (
+    UNSET_IMAGE,
+    failure_policy,
+    settings_of,
+    submit_texts,
+    worker_command,
+)
+from clusterwright.outputs.launch.fabric import settings_for, shell_lines
+from clusterwright.outputs.launch.files import (
+    fabric_of,
+    has_job,
+    launch_files,
+    max_restarts,
+    nodes_of_job,
+    retention_text,
+)
+from clusterwright.outputs.launch.job import (
+    HOLDS,
+    MEGATRON_COMMIT,
+    MEGATRON_IMAGE,
+    MEGATRON_RELEASE,
+    MEGATRON_SOURCE,
+    SHARED,
+)
+from clusterwright.outputs.launch.megatron import argument_groups
+from clusterwright.outputs.launch.megatron_layout import uses_fsdp
+from clusterwright.outputs.templates import render
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.words import layout_text
+
+NAMESPACE, QUEUE = "training", "gpu"
+_PORT = 29400
+_QUANTITY = re.compile(r"([0-9]+)([A-Za-z]*)")
+
+
+def kubernetes_launch_files(plan: Plan, option: Option, catalogue: Catalogue, all_reduce: str) -> dict[str, File]:
+    """Return the `launch` folder of a Kubernetes project; a README alone where Megatron-LM does not run the plan.
+
+    Args:
+        plan: for the model and the run.
+        option: a cloud's, with Kubernetes.
+        catalogue: for the fabric.
+        all_reduce: manifest of the example job, shaped for the instance type.
+    """
+    if not has_job(plan, option, catalogue):
+        return {"README.md": launch_files(plan, option, catalogue)["README.md"]}
+    jobs = plan.cluster.jobs
+    page = render(
+        "launch",
+        "README_kubernetes.md.j2",
+        job_name=plan.name,
+        layout=layout_text(option.layout),
+        nodes=nodes_of_job(option)[1],
+        holds=HOLDS,
+        shared=SHARED,
+        megatron=jobs.megatron,
+        release=MEGATRON_RELEASE,
+        image=MEGATRON_IMAGE,
+        source=MEGATRON_SOURCE,
+        commit=MEGATRON_COMMIT,
+        namespace=NAMESPACE,
+        retention=retention_text(option),
+    )
+    submits = submit_texts(
+        plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="examples/queue.yaml"
+    )
+    return {
+        "train.yaml": text(train_manifest(plan, option, catalogue, all_reduce)),
+        **{name: replace(text(content), executable=name.endswith(".sh")) for name, content in submits.items()},
+        "README.md": text(page),
+    }
+
+
+def train_manifest(plan: Plan, option: Option, catalogue: Catalogue, all_reduce: str) -> str:
+    """Return the job and the service by which its pods find each other; see `kubernetes_launch_files` for arguments."""
+    fewest, most, _ = nodes_of_job(option)
+    yaml = YAML()
+    yaml.width = 120
+    shaped = [one for one in yaml.load_all(all_reduce) if one is not None]
+    job = next(one for one in shaped if one["kind"] == "Job")
+    service = next(one for one in shaped if one["kind"] == "Service")
+    name, restarts = plan.name, max_restarts(option)
+    _rename(service, name)
+    service["spec"]["publishNotReadyAddresses"] = True
+    _rename(job, name)
+    job["spec"] |= {
+        "suspend": True,
+        "completions": most,
+        "parallelism": most,
+        # Where the pod that the others meet at fails, all of them do, and each counts.
+        "backoffLimit": restarts * most,
+        # Not before the old pod has ended: it holds the accelerators of its node.
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": failure_policy(),
+    }
+    spec = job["spec"]["template"]["spec"]
+    spec["subdomain"] = name
+    worker = spec["containers"][0]
+    worker["image"] = UNSET_IMAGE
+    worker["command"] = [
+        LiteralScalarString(word) if "\n" in word else word for word in _command(plan, option, catalogue, worker)
+    ]
+    worker["args"] = [
+        f"--nnodes={fewest}:{most}" if fewest < most else f"--nnodes={most}",
+        f"--nproc-per-node={option.gpus_per_node}",
+        f"--max-restarts={restarts}",
+        f"--rdzv-id={name}",
+        "--rdzv-backend=c10d",
+        f"--rdzv-endpoint={name}-0.{name}:{_PORT}",
+        f"{plan.cluster.jobs.megatron}/pretrain_gpt.py",
+        *_words(plan, option),
+    ]
+    worker["env"] = [
+        {**one, "value": "WARN"} if one["name"] == "NCCL_DEBUG" else one
+        for one in worker["env"]
+        if one["name"] != "JOB_COMPLETION_INDEX"
+    ]
+    if not uses_fsdp(option.layout):
+        # Tensor-parallel communication has to be queued before the computation that hides it.
+        worker["env"].append({"name": "CUDA_DEVICE_MAX_CONNECTIONS", "value": "1"})
+    worker["envFrom"] = settings_of(plan)
+    worker["volumeMounts"] = [one for one in worker["volumeMounts"] if one["name"] != "scripts"]
+    spec["volumes"] = [one for one in spec["volumes"] if one["name"] != "scripts"]
+    stream = io.StringIO()
+    yaml.dump_all([service, job], stream)
+    body = "\n".join(line for line in stream.getvalue().splitlines() if not line.startswith("#"))
+    return (
+        f"# {plan.workload.model_name} on {most} x {option.instance}: {layout_text(option.layout)}.\n"
+        f"# submit.sh sets image and data, and applies this; {UNSET_IMAGE} is no image.\n{body}"
+    )
+
+
+def _rename(entry: dict[str, Any], name: str) -> None:
+    entry["metadata"]["name"] = name
+    if entry["kind"] == "Service":
+        entry["spec"]["selector"] = {"job-name": name}
+
+
+def _words(plan: Plan, option: Option) -> Iterable[str]:
+    for group in argument_groups(plan, option, plan.workload.architecture):
+        for line in group.lines:
+            yield from line
+    checkpoints = plan.cluster.jobs.checkpoints
+    yield from ("--save", checkpoints, "--load", checkpoints, "--split", "99,1,0", "--eval-iters", "0")
+
+
+def _command(plan: Plan, option: Option, catalogue: Catalogue, worker: dict[str, Any]) -> list[str]:
+    """Return what starts torchrun: with the lines of the fabric's vendor that the all-reduce has, too."""
+    written = worker["args"][0] if worker["command"][:1] == ["bash"] else ""
+    before = [line for line in str(written).partition("exec torchrun")[0].splitlines() if line.strip()]
+    set_there = {one["name"] for one in worker["env"]}
+    # Of the table only what holds in a pod as on the node: interfaces and folders have other names here.
+    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
+    portable = [row for row in rows if (row.fabric, row.name) in _PORTABLE and row.name not in set_there]
+    return worker_command(plan, option, before=before, fabric_lines=shell_lines(portable))
+
+
+#: Fabrics and variables of `nccl.csv` that hold in a pod as on the node itself.
+_PORTABLE = (
+    ("infiniband", "NCCL_NET"),
+    ("infiniband", "CUDA_DEVICE_ORDER"),
+    ("efa", "FI_EFA_USE_HUGE_PAGE"),
+)
+
+
+def with_quota(queue: str, job: str, nodes: int) -> str:
+    """Return the queue with a quota of every resource that the job's pods ask for, on all nodes.
+
+    Kueue admits no job that asks for a resource which its queue does not cover.
+
+    Args:
+        queue: manifest of the example queue.
+        job: manifest of a job that asks for one whole node.
+        nodes: of the cluster.
+    """
+    yaml = YAML()
+    yaml.width = 120
+    jobs = [one for one in YAML(typ="safe").load_all(job) if one and one["kind"] == "Job"]
+    asked = jobs[0]["spec"]["template"]["spec"]["containers"][0]["resources"]
+    resources = {**asked["limits"], **asked["requests"]}
+    documents = [one for one in yaml.load_all(queue) if one is not None]
+    group = next(one for one in documents if one["kind"] == "ClusterQueue")["spec"]["resourceGroups"][0]
+    group["coveredResources"] = list(resources)
+    group["flavors"][0]["resources"] = [
+        {"name": name, "nominalQuota": _times(str(amount), nodes)} for name, amount in resources.items()
+    ]
+    stream = io.StringIO()
+    yaml.dump_all(documents, stream)
+    body = "\n".join(line for line in stream.getvalue().splitlines() if not line.startswith("#"))
+    return (
+        "# A queue that admits a job only when all of its nodes are free:\n"
+        "#   kubectl apply -f examples/queue.yaml\n"
+        f"# Its quota is what jobs can ask for on {nodes:,} nodes; for another number of them, change it.\n{body}"
+    )
+
+
+def _times(quantity: str, count: int) -> int | str:
+    """Return a multiple of a quantity of Kubernetes.
+
+    >>> _times("1800Gi", 4), _times("8", 4)
+    ('7200Gi', 32)
+    """
+    found = _QUANTITY.fullmatch(quantity)
+    if found is None:
+        raise ValueError(f"{quantity!r} is not a whole quantity")
+    number, unit = int(found[1]) * count, found[2]
+    return f"{number}{unit}" if unit else number

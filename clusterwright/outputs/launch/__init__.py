@@ -1,0 +1,1 @@
+"""Files that start a plan's job. Start with `files`."""

@@ -1,0 +1,1 @@
+"""The documents of a cluster on premises. Start with `documents`."""

@@ -1,0 +1,64 @@
+"""From a plan to Slurm's files for its cluster on premises."""
+
+from clusterwright.blueprint.jobs import SHARED_PATH
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import MissingFactError
+from clusterwright.facility.fabric.hop_groups import hop_groups
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.onprem.slurm_cluster import SlurmCluster, slurm_texts, topology_of
+from clusterwright.plan.record import Option, Plan
+
+#: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over, and
+#: keeps the accounting with its database, so that reports do not slow the scheduler down.
+CONTROLLER_HOST, BACKUP_HOST = "mgmt-001", "mgmt-002"
+ACCOUNTING_HOST = BACKUP_HOST
+#: The queue, on the shared file system, for both controllers.
+STATE_FOLDER = f"{SHARED_PATH}/slurm/slurmctld"
+#: Share of a node's memory that jobs may use; the rest is for the operating system and page tables. An assumption.
+JOB_MEMORY_SHARE = 0.95
+
+
+def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmCluster:
+    """Return what Slurm has to know of a plan's cluster on premises.
+
+    Args:
+        plan: for its names.
+        option: the on-premises option, with its design.
+        catalogue: for the system's sockets, cores and memory.
+
+    Raises:
+        MissingFactError: the catalogue does not know the system's processors or memory.
+        ValueError: the option has no on-premises design.
+    """
+    if option.facility is None:
+        raise ValueError(f"{option.target} has no on-premises design")
+    system = catalogue.systems[option.facility.system]
+    hosts = option.facility.inventory.hosts_per_node
+    sockets, cores, threads = system.cpu_sockets, system.cpu_cores_per_socket, system.cpu_threads_per_core
+    if sockets is None or cores is None or threads is None or system.memory_bytes is None:
+        raise MissingFactError(
+            f"the processors or the memory of {system.name} are unknown, so slurm.conf cannot describe a node",
+            help="add them to catalog/systems.csv with their source",
+        )
+    return SlurmCluster(
+        cluster_name=plan.cluster.name,
+        controller_host=CONTROLLER_HOST,
+        backup_host=BACKUP_HOST,
+        accounting_host=ACCOUNTING_HOST,
+        state_folder=STATE_FOLDER,
+        host_prefix=plan.cluster.host_prefix,
+        node_count=option.nodes * hosts,
+        sockets=sockets // hosts,
+        cores_per_socket=cores,
+        threads_per_core=threads,
+        memory_mib=int(system.memory_bytes / hosts * JOB_MEMORY_SHARE / 2**20),
+        gpus_per_node=system.gpus // hosts,
+        gres_type=catalogue.accelerators[system.accelerator].gres_type,
+        partition=plan.cluster.partition,
+        topology=topology_of(hop_groups(option.facility.fabric, hosts_per_node=hosts)),
+    )
+
+
+def slurm_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the files of a plan's cluster on premises; parameters and errors as in `slurm_cluster`."""
+    return {name: text(content) for name, content in slurm_texts(slurm_cluster(plan, option, catalogue)).items()}

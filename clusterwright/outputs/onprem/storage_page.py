@@ -1,0 +1,248 @@
+"""Shared storage as a page of Markdown: demand by origin, boxes by rule, ports, rules of thumb, what is unknown."""
+
+from collections.abc import Iterable
+
+from clusterwright import units
+from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.storage import storage_levels
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.storage.boxes import BoxRule, StorageBox
+from clusterwright.facility.storage.demand import level_bytes_per_s
+from clusterwright.facility.storage.design import StorageDesign
+from clusterwright.facility.storage.lustre import WIDEST_STRIPE, LustreTargets
+from clusterwright.facility.storage_checks import NODE_BYTES_PER_S, node_draws_bytes_per_s
+from clusterwright.outputs.markdown import cell
+from clusterwright.outputs.onprem.storage_advice import cache_lines, tier_lines
+from clusterwright.units import percent
+
+_FIELDS = {
+    "capacity": "capacity_bytes", "read": "read_bytes_per_s", "write": "write_bytes_per_s",
+    "height": "height_u", "power": "power_w", "weight": "weight_kg",
+}  # fmt: skip
+
+
+def storage_page(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> str:
+    """Return the page on the storage of a design.
+
+    Args:
+        design: with its inventory.
+        catalogue: for the sources and the system's drives.
+        title: name of the cluster.
+    """
+    inventory, storage = design.inventory, design.inventory.storage
+    system = catalogue.systems[inventory.system]
+    lines = [
+        f"# {title}: shared storage",
+        "",
+        (
+            f"{_count(storage)}. They must hold {_bytes(storage.capacity_bytes)} and sustain "
+            f"{_rate(storage.read_bytes_per_s)} read and {_rate(storage.write_bytes_per_s)} write. Decided by: "
+            f"{', '.join(storage.binding)}."
+        ),
+        "",
+        "## What is asked for, and by whom",
+        "",
+        "| origin | capacity | read | write | source |",
+        "|---|---:|---:|---:|---|",
+        *(
+            f"| {demand.origin} | {_bytes_or_dash(demand.capacity_bytes)} | {_rate_or_dash(demand.read_bytes_per_s)} | "
+            f"{_rate_or_dash(demand.write_bytes_per_s)} | {_source(demand.source, catalogue)} |"
+            for demand in storage.demands
+        ),
+        (
+            f"| **largest of each** | {_bytes(storage.capacity_bytes)} | {_rate(storage.read_bytes_per_s)} | "
+            f"{_rate(storage.write_bytes_per_s)} | |"
+        ),
+        "",
+        *_levels(storage, gpus=inventory.gpus),
+        "",
+        "## Boxes",
+        "",
+        "| rule | kind of box | needed | one box | boxes |",
+        "|---|---|---:|---:|---:|",
+        *(_rule(storage, rule) for rule in storage.rules),
+        "",
+        *_gives(storage),
+        "",
+        *_box_table(storage),
+        "",
+        "## Network",
+        "",
+        *_network(design),
+        *_lustre(storage.lustre),
+        "",
+        "## Local drives",
+        "",
+        *cache_lines(storage.cache, system),
+        "",
+        "## Rules of thumb by size of the data set",
+        "",
+        *tier_lines(storage, system),
+        "",
+        "## What is unknown",
+        "",
+        *_unknown(storage),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bytes(value: float) -> str:
+    return units.text(value, units.BYTES)
+
+
+def _rate(value: float) -> str:
+    return units.text(value, units.BANDWIDTH)
+
+
+def _bytes_or_dash(value: float | None) -> str:
+    return "" if not value else _bytes(value)
+
+
+def _rate_or_dash(value: float | None) -> str:
+    return "" if not value else _rate(value)
+
+
+def _source(source: str, catalogue: Catalogue) -> str:
+    known = catalogue.sources.get(source)
+    return source if known is None else known.title
+
+
+def _count(storage: StorageDesign) -> str:
+    front = f" and {storage.front_boxes} {cell(storage.front.name)}" if storage.front is not None else ""
+    return f"{storage.name}: {storage.data_boxes} {cell(storage.data.name)}{front}"
+
+
+def _levels(storage: StorageDesign, *, gpus: int) -> list[str]:
+    rows = [
+        f"| {level.name}{' (applied)' if level.id == storage.level else ''} | {_rate_or_dash(read)} | "
+        f"{_rate_or_dash(write)} | {level.suits} |"
+        for level in storage_levels().values()
+        for read, write in (level_bytes_per_s(level, gpus=gpus),)
+    ]
+    return [
+        "What reference architectures ask for a cluster of this size, to be chosen by `targets.onprem.storage.level`:",
+        "",
+        "| level | read | write | for |",
+        "|---|---:|---:|---|",
+        *rows,
+    ]
+
+
+def _rule(storage: StorageDesign, rule: BoxRule) -> str:
+    box = storage.data if rule.of == "data" or storage.front is None else storage.front
+    kind = units.BYTES if rule.rule == "capacity" else units.BANDWIDTH
+    fixed = rule.needed is None or rule.per_box is None
+    needed = "" if fixed else units.text(rule.needed, kind)
+    each = "" if fixed else units.text(rule.per_box, kind)
+    return f"| {rule.rule} | {cell(box.name)} | {needed} | {each} | {rule.boxes:,} |"
+
+
+def _gives(storage: StorageDesign) -> list[str]:
+    usable = units.text(storage.usable_bytes, units.BYTES)
+    read, write = storage.gives_read_bytes_per_s, storage.gives_write_bytes_per_s
+    throughput = "what they read and write at is not published"
+    if read is not None and write is not None:
+        throughput = f"they give {_rate(read)} read and {_rate(write)} write"
+    return [f"Together they hold {usable} usable ({percent(storage.usable_fraction)} of raw capacity); {throughput}."]
+
+
+def _box_table(storage: StorageDesign) -> list[str]:
+    lines = [
+        "| box | raw | read | write | ports | height | power | weight | from the blueprint |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for section, box in (("box", storage.data), ("front_box", storage.front)):
+        if box is None:
+            continue
+        wanted = tuple(_wanted(storage, section))
+        cells = (
+            units.text(box.capacity_bytes, units.BYTES) if "capacity" in wanted else "",
+            units.text(box.read_bytes_per_s, units.BANDWIDTH) if "read" in wanted else "",
+            units.text(box.write_bytes_per_s, units.BANDWIDTH) if "write" in wanted else "",
+            _ports(box),
+            "unknown" if box.height_u is None else f"{box.height_u:g} U",
+            units.text(box.power_w, units.POWER),
+            units.text(box.weight_kg, units.MASS),
+            ", ".join(_given(box)) or "nothing",
+        )
+        lines.append(f"| {cell(box.name)} | {' | '.join(cells)} |")
+    return lines
+
+
+def _ports(box: StorageBox) -> str:
+    if box.ports is None or box.port_bytes_per_s_one_way is None:
+        return "unknown"
+    return f"{box.ports} × {box.port_bytes_per_s_one_way * 8 / 1e9:.0f} Gb/s"
+
+
+def _given(box: StorageBox) -> list[str]:
+    keys = {field: key for key, field in _FIELDS.items()} | {"port_bytes_per_s_one_way": "port_rate"}
+    return [keys.get(field, field) for field in box.given]
+
+
+def _network(design: OnPremDesign) -> list[str]:
+    inventory, storage = design.inventory, design.inventory.storage
+    draws = node_draws_bytes_per_s(inventory)
+    verdict = "as much as" if draws >= NODE_BYTES_PER_S else "LESS than"
+    ports = storage.boxes * storage.ports_per_box
+    return [
+        (
+            f"{ports:,} ports of {storage.boxes:,} boxes and {inventory.nodes * inventory.storage_ports:,} of "
+            f"{inventory.nodes:,} nodes meet in {inventory.storage_fabric.switches} {inventory.storage_switch}; "
+            f"{design.cables['storage']:,} cables, each in `cables.csv`. While all nodes draw, each can have "
+            f"{_rate(draws)}: {verdict} the {_rate(NODE_BYTES_PER_S)} that NVIDIA's reference architectures ask for."
+        ),
+    ]
+
+
+def _lustre(targets: LustreTargets | None) -> list[str]:
+    if targets is None:
+        return []
+    files = f"{targets.files:,.0f} files" + (" (5 MiB each, assumed)" if targets.files_assumed else "")
+    lines = [
+        "",
+        "## Lustre targets",
+        "",
+        (
+            f"- Metadata: {targets.mdts} MDT with {_bytes(targets.mdt_bytes)} together, on mirrored flash: {files} "
+            "× 2 KiB × 2 (Lustre Hardware Sizing Guide)."
+        ),
+    ]
+    if targets.osts is None:
+        return [*lines, "- Data: the maker decides how many OST a box has; say `targets_per_box` to count them."]
+    return [
+        *lines,
+        f"- Data: {targets.osts} OST.",
+        (
+            f"- A checkpoint that each of {targets.writers:,} accelerators writes a file of: "
+            f"`lfs setstripe -c {targets.stripes_sharded} checkpoints/`."
+        ),
+        (
+            f"- A large file that is written alone: `lfs setstripe -c {targets.stripes_alone} single/` (at most "
+            f"{WIDEST_STRIPE} without the feature `ea_inode`)."
+        ),
+        "- Training data in files below 1 GB: `lfs setstripe -c 1 data/`.",
+    ]
+
+
+def _unknown(storage: StorageDesign) -> list[str]:
+    lines = [
+        f"- {key} of {cell(box.name)}: write `targets.onprem.storage.{section}.{key}`"
+        for section, box in (("box", storage.data), ("front_box", storage.front))
+        if box is not None
+        for key in _wanted(storage, section)
+        if getattr(box, _FIELDS[key]) is None
+    ]
+    return [
+        *(lines or ["- Nothing that the design needs."]),
+        "- Prices: send `bill_of_materials.xlsx` to the maker, and read the answer back with `--quotes`.",
+    ]
+
+
+def _wanted(storage: StorageDesign, section: str) -> Iterable[str]:
+    fast = (section == "front_box") == (storage.throughput_box == "front" and storage.front is not None)
+    return (
+        *(("capacity",) if section == "box" else ()),
+        *(("read", "write") if fast else ()),
+        "height", "power", "weight",
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Configuration of the layers on AWS."""
+
+from typing import Any
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.cloud_bill import controller_of
+from clusterwright.outputs.project.configuration.shared import monthly_budget_usd, prefixed, shared_values, users
+from clusterwright.plan.deployment import AwsExistingIds
+from clusterwright.plan.record import Option, Plan
+
+_MIB = 2.0**20
+#: The default of the cluster layer.
+_KUBERNETES_VERSION = "1.34"
+
+
+def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+    """Return layer to full key to value."""
+    layers = {
+        "foundation": _foundation(option),
+        "cluster": _cluster(plan, option, catalogue),
+        "nodes": _nodes(option, catalogue),
+    }
+    return {
+        layer: {
+            "aws:region": option.region,
+            **prefixed(option, layer, {**shared_values(plan, option, layer), **values}),
+        }
+        for layer, values in layers.items()
+    }
+
+
+def _foundation(option: Option) -> dict[str, Any]:
+    file_system = option.file_system
+    assert file_system is not None  # noqa: S101 - checked before
+    return {
+        "availabilityZone": option.zone or f"{option.region}a",
+        "vpcCidr": option.network_cidr or None,
+        "nodeCount": option.nodes,
+        "sharedStorage": {
+            "capacityGib": file_system.capacity_gib,
+            "throughputMbPerSPerTib": file_system.tier.mb_per_s_per_tib,
+            "mountPath": "/shared",
+        },
+        "existingNetwork": _existing(option),
+        "budgetUsdPerMonth": monthly_budget_usd(option),
+    }
+
+
+def _existing(option: Option) -> dict[str, Any]:
+    existing = option.existing_network
+    if not isinstance(existing, AwsExistingIds):
+        return {}
+    return {
+        "vpcId": existing.vpc_id,
+        "nodeSubnetId": existing.node_subnet_id,
+        "serviceSubnetIds": list(existing.service_subnet_ids) if existing.service_subnet_ids else None,
+        "keyArn": existing.key_arn,
+        "bucketName": existing.bucket_name,
+    }
+
+
+def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]:
+    node_type = _node_type(option, catalogue)
+    if option.scheduler == "kubernetes":
+        file_system = option.file_system
+        assert file_system is not None  # noqa: S101 - checked before
+        return {
+            "nodeType": node_type,
+            "sharedStorageGib": file_system.capacity_gib,
+            "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        }
+    return {
+        "partition": plan.cluster.partition,
+        "nodeType": node_type,
+        "controllerInstanceType": controller_of("aws"),
+        **users(plan),
+    }
+
+
+def _nodes(option: Option, catalogue: Catalogue) -> dict[str, Any]:
+    return {
+        "nodeCount": option.nodes,
+        "nodeType": _node_type(option, catalogue),
+        "capacity": option.capacity,
+        "reservationId": option.reservation or None,
+        "timeToLiveHours": _whole(option.time_to_live_hours),
+        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+    }
+
+
+def _whole(amount: float | None) -> int | None:
+    return None if amount is None else max(1, round(amount))
+
+
+def _node_type(option: Option, catalogue: Catalogue) -> dict[str, Any]:
+    instance = catalogue.instances[option.instance]
+    image = instance.image
+    if option.scheduler == "kubernetes" and instance.kubernetes_image is not None:
+        image = instance.kubernetes_image.replace("KUBERNETES_VERSION", _KUBERNETES_VERSION)
+    block = catalogue.capacity(instance, "capacity-block")
+    return {
+        "instanceType": option.instance,
+        "gpusPerNode": option.gpus_per_node,
+        "gpuType": catalogue.accelerators[instance.accelerator].gres_type,
+        "cpus": instance.vcpus,
+        "memoryMib": None if instance.memory_bytes is None else int(instance.memory_bytes // _MIB),
+        "fabric": instance.fabric_kind,
+        "image": image,
+        # Without EFA there is one card with one ordinary interface.
+        "networkCards": instance.network_cards or 1,
+        "fabricInterfaces": instance.fabric_interfaces or 0,
+        "cardZeroHasFabric": bool(instance.card_zero_has_fabric),
+        "maxInterfacesPerCard": instance.interfaces_per_card or 1,
+        "software": instance.vendor_software,
+        "capacities": [catalogue.capacity_objects[one].kind for one in instance.capacity_objects] or None,
+        "capacityBlockMaxNodes": block.max_nodes if block else None,
+    }

@@ -1,0 +1,156 @@
+"""A cloud's project for one plan: the programs as they stand in `stacks/`, and the configuration of each layer.
+
+The project is the user's: nothing in it needs Clusterwright. What only the user knows (account, project, keys) is left
+out of the configuration and listed in the README; `cluster.sh` refuses to start without it and says so.
+"""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kubernetes.train import with_quota
+from clusterwright.outputs.launch.example_job import for_fabric
+from clusterwright.outputs.launch.files import has_job
+from clusterwright.outputs.project.configuration import LAYERS, configuration
+from clusterwright.outputs.project.configuration.shared import (
+    JOB_ENVIRONMENT,
+    job_environment,
+    prefixed,
+    secrets_provider,
+    stack_name,
+    state_url,
+)
+from clusterwright.outputs.project.files import kept_example, project_files
+from clusterwright.outputs.project.fill_ins import Declared, fill_ins
+from clusterwright.outputs.project.kept_values import keep_values
+from clusterwright.outputs.project.manifests import for_node
+from clusterwright.outputs.project.readme import HOLDS, project_readme
+from clusterwright.plan.record import Option, Plan
+
+#: How a stack's file says what its owner has to set; `cluster.sh` and preflight read it.
+_STILL = "# Still to set: "
+#: What the nodes use up: kind of capacity, code, how much each, unit, name.
+_QUOTA = "# Quota: "
+_QUEUE, _EXAMPLE_JOB = "examples/queue.yaml", "examples/all_reduce.yaml"
+
+
+def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+    """Return the files of one cloud's project, by path within it.
+
+    Args:
+        plan: the plan.
+        option: the plan's option for a cloud.
+        catalogue: facts of the instance type.
+
+    Raises:
+        InputError: the option is not a cloud's.
+    """
+    if option.file_system is None:
+        raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
+    files = {kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()}
+    instance = catalogue.instances[option.instance]
+    for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
+        manifest = files[path].content.decode()
+        shaped = for_node(manifest, instance)
+        if path == _EXAMPLE_JOB:
+            shaped = for_fabric(shaped, instance, option.nodes)
+        files[path] = text(shaped.rstrip("\n"))
+    if _QUEUE in files:
+        queue, job = (files[path].content.decode() for path in (_QUEUE, _EXAMPLE_JOB))
+        files[_QUEUE] = text(with_quota(queue, job, option.nodes))
+    declared = declared_keys(files)
+    missing = fill_ins(option, instance, declared)
+    layers = configuration(plan, option, catalogue)
+    for layer, keys in declared.items():
+        if JOB_ENVIRONMENT in keys:
+            layers[layer] |= prefixed(option, layer, {JOB_ENVIRONMENT: job_environment(plan)})
+    for layer, values in layers.items():
+        unset = [entry for entry in missing if entry.required and layer in entry.layers]
+        known = without(values, [entry.key for entry in unset])
+        commands = [entry.command for entry in unset]
+        quota = _quota(option, catalogue) if layer == "nodes" else ""
+        values_file = text(_layer_yaml(plan, option, known, commands).rstrip("\n") + quota)
+        files[f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"] = replace(values_file, merge=keep_values)
+        files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
+    pages = files["README.md"].content.decode().strip()
+    page = project_readme(
+        plan, option, missing, zone=_zone(option, layers), pages=pages, submits=has_job(plan, option, catalogue)
+    )
+    return dict(sorted((files | {"README.md": text(page)}).items()))
+
+
+def _quota(option: Option, catalogue: Catalogue) -> str:
+    """Return the line by which `cluster.sh` holds the nodes against the account's quota; empty where none counts."""
+    instance = catalogue.instances[option.instance]
+    quota = None if instance.quota is None else catalogue.quotas[instance.quota]
+    counted = None if quota is None else quota.counted(option.capacity)
+    each = instance.vcpus if quota is not None and quota.unit == "vcpus" else instance.gpus
+    if quota is None or counted is None or each is None:
+        return ""
+    name, code = counted
+    return f"\n{_QUOTA}{option.capacity}|{code}|{each}|{'vCPUs' if quota.unit == 'vcpus' else quota.unit}|{name}"
+
+
+def declared_keys(files: Mapping[str, File]) -> Declared:
+    """Return the keys that each layer's `Pulumi.yaml` declares, with what it says of them."""
+    projects = {layer: YAML(typ="safe").load(files[f"{layer}/Pulumi.yaml"].content) for layer in LAYERS}
+    return {
+        layer: {key: entry.get("description", "") for key, entry in project.get("config", {}).items()}
+        for layer, project in projects.items()
+    }
+
+
+def without(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return a layer's values without those that its owner has to choose, such as an image's version.
+
+    Args:
+        values: by full key.
+        keys: without prefix; `section.field` within an object.
+    """
+    left: dict[str, Any] = {}
+    for full, value in values.items():
+        name = full.rpartition(":")[2]
+        if full in keys or name in keys:
+            continue
+        fields = {key.removeprefix(f"{name}.") for key in keys if key.startswith(f"{name}.")}
+        left[full] = {key: item for key, item in value.items() if key not in fields} if fields else value
+    return left
+
+
+def project_lines(option: Option, files: Mapping[str, File]) -> list[str]:
+    """Return what to say of a written project: its layers, what is still to set, and the next command."""
+    layers = [f"  {f'{layer}/':<12} {holds}" for layer, holds in HOLDS[option.scheduler].items()]
+    stacks = [file.content.decode() for name, file in files.items() if re.fullmatch(r"\w+/Pulumi\..+\.yaml", name)]
+    unset = dict.fromkeys(command for stack in stacks for command in re.findall(f"^{_STILL}(.*)$", stack, re.MULTILINE))
+    steps = [*unset, "./cluster.sh preview", "./cluster.sh up"]
+    return [*layers, "Next, in that folder (README.md says what each is):", *(f"  {step}" for step in steps)]
+
+
+def _zone(option: Option, layers: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the zone as written for the first layer that names one."""
+    key = "availabilityZone" if option.target == "aws" else "zone"
+    named = (value for values in layers.values() for name, value in values.items() if name.endswith(f":{key}"))
+    return str(next(named, option.zone))
+
+
+def _with_backend(project: File, url: str) -> File:
+    written = project.content.decode().rstrip("\n")
+    return text(f"{written}\n# The state of every layer, since they read each other's outputs.\nbackend:\n  url: {url}")
+
+
+def _layer_yaml(plan: Plan, option: Option, values: Mapping[str, Any], unset: Sequence[str]) -> str:
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 160
+    encryption = {"secretsprovider": provider} if (provider := secrets_provider(option)) else {}
+    stream = io.StringIO()
+    yaml.dump(encryption | {"config": dict(values)}, stream)
+    still = "".join(f"{_STILL}{command}\n" for command in unset)
+    return f"# Written from the plan of {plan.name}; every key is described in Pulumi.yaml.\n{still}{stream.getvalue()}"

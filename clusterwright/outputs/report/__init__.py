@@ -1,0 +1,1 @@
+"""The cost report and its tables. Start with `page`."""

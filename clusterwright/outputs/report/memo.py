@@ -1,0 +1,98 @@
+"""The first page of the report: four figures with their bands, which a decision can be signed on."""
+
+from dataclasses import dataclass
+
+from clusterwright.finance.finances import Finances
+from clusterwright.plan.record import Alternative, Plan
+from clusterwright.plan.text.money import money, money_span
+from clusterwright.plan.text.words import booking_text, term_text
+from clusterwright.tco.records import Breakeven
+from clusterwright.units import percent
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figure:
+    """A figure of the first page: what it is, its value, its band, and what it is of."""
+
+    title: str
+    value: str
+    band: str
+    of: str
+
+
+def figures(plan: Plan, found: Finances) -> tuple[Figure, ...]:
+    """Return cost of one run, cost of the horizon, payback and how sure the answer is the cheapest; fewer if not known.
+
+    Run and horizon are the quantities of the answer above them: cash, and present value.
+    """
+    run, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    shown = [
+        None if run is None or run.run_usd is None else _run(plan, run),
+        None if kept is None else _horizon(plan, kept),
+        _payback(plan, run),
+        _sure(found, kept),
+    ]
+    return tuple(figure for figure in shown if figure is not None)
+
+
+def _run(plan: Plan, way: Alternative) -> Figure:
+    option = plan.planned(way.key)
+    paid = "" if option is None else booking_text(option)
+    return Figure(
+        title="One run, cash",
+        value=money(way.run_usd),
+        band=_span(way.run_usd_low, way.run_usd_high) or paid or "no price in it is assumed",
+        of=f"{_cluster(way)}, {way.calendar_days:.1f} days",
+    )
+
+
+def _horizon(plan: Plan, way: Alternative) -> Figure:
+    bought = f", {money(way.capex_usd)} at the start" if way.capex_usd else ""
+    return Figure(
+        title=f"{plan.economics.horizon_months:.0f} months, present value",
+        value=money(way.npv_usd),
+        band=_span(way.npv_usd_low, way.npv_usd_high) or "no price in it is assumed",
+        of=f"{_cluster(way)}: {money(way.horizon_usd)} paid{bought}",
+    )
+
+
+def _cluster(way: Alternative) -> str:
+    nodes = f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes"
+    return f"{nodes}, {term_text(way.key)}"
+
+
+def _payback(plan: Plan, run: Alternative | None) -> Figure | None:
+    """Return the month from which owning has cost less than the answer for one run, else than the first rented way."""
+    pairs: list[Breakeven] = sorted(
+        plan.breakevens, key=lambda pair: run is None or pair.rented_key.partition("/")[0] != run.target
+    )
+    if not pairs:
+        return None
+    pair = pairs[0]
+    rented = plan.option(pair.rented_key.partition("/")[0])
+    against = f"owning against {term_text(pair.rented_key if rented is None else f'{rented.target}/{rented.term}')}"
+    if pair.months is None:
+        return Figure(title="Payback", value="none", band=pair.reason, of=against)
+    low = "the start" if pair.months_low is None else f"{pair.months_low:.0f}"
+    high = "later than the horizon" if pair.months_high is None else f"{pair.months_high:.0f}"
+    return Figure(title="Payback", value=f"month {pair.months:.0f}", band=f"{low} to {high}", of=against)
+
+
+def _sure(found: Finances, kept: Alternative | None) -> Figure | None:
+    """Return in how many draws the answer for the horizon is the cheapest, with the band of its present value."""
+    drawn = next((entry for entry in found.drawn if kept is not None and entry.key == kept.key), None)
+    if drawn is None:
+        return None
+    return Figure(
+        title="Cheapest in",
+        value=percent(drawn.probability_cheapest),
+        band=f"present value, P10 to P90: {_span(drawn.npv_usd_p10, drawn.npv_usd_p90) or money(drawn.npv_usd_p50)}",
+        of=f"{term_text(drawn.key)}, of {found.draws:,} draws",
+    )
+
+
+def _span(low: float | None, high: float | None) -> str:
+    """Return a band; empty where it has no two ends that three digits tell apart."""
+    return UNKNOWN if low is None or high is None else money_span(low, high)

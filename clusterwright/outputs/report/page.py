@@ -1,0 +1,290 @@
+"""The cost report: one HTML file that opens anywhere, without network requests, and prints.
+
+Every number is computed here or before; the template only loops and prints, and escapes every text.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from clusterwright import assets
+from clusterwright.explain.explanation import explanations
+from clusterwright.finance.accounts import asked_keys
+from clusterwright.finance.chance_words import chance_sentences
+from clusterwright.finance.finances import Finances
+from clusterwright.finance.held_prices import price_note
+from clusterwright.finance.owning_words import owning_text
+from clusterwright.outputs.report import charts as report_charts
+from clusterwright.outputs.report import cluster_charts, finance_tables, ranking
+from clusterwright.outputs.report import memo as report_memo
+from clusterwright.outputs.report import tables as report_tables
+from clusterwright.outputs.report.sensitivity import sensitivities
+from clusterwright.outputs.report.tables import heading
+from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import money, told_lines
+from clusterwright.plan.text.ranking import RULE, paper_title
+from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
+from clusterwright.plan.work import work_text
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import PricePoint
+from clusterwright.tco.engine import Ledger
+from clusterwright.tco.records import Breakeven
+from clusterwright.units import percent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chart:
+    """A drawing (empty if there is nothing to draw) with its caption: what is shown, in what unit, of what day."""
+
+    svg: str
+    caption: str
+
+
+def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | None = None) -> str:
+    """Return the report as one HTML document, its money in the currency of `money.told_in`.
+
+    Args:
+        plan: the decision.
+        found: the plan in the terms of finance, if it is at hand; counted here if None.
+        counted: the plan's cash flow (`ranking.counted`), if it is at hand.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(assets.root() / "templates" / "report"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    ranked = found or ranking.ranked(plan, PriceBook.open())
+    money_of = counted or ranking.counted(plan, ranked)
+    return environment.get_template("report.html.j2").render(**_context(plan, money_of, money_of.book, ranked))
+
+
+def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
+    sources = report_tables.Sources()
+    told = plan.option(plan.recommended) or plan.options[0]
+    rule = f"{capital(RULE)}."
+    return {
+        "name": plan.name,
+        "description": plan.description,
+        "answer": [capital(line) for line in answer_lines(plan)],
+        "figures": report_memo.figures(plan, found),
+        "as_of": plan.as_of,
+        "currency": " ".join(told_lines()).strip(),
+        "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
+        "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
+        "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
+        "comparison": report_tables.comparison(plan, sources),
+        "rule": rule,
+        "unknown": _unknown(plan),
+        "again": ranking.again_table(plan),
+        "beside_title": paper_title(plan),
+        "beside": ranking.paper_table(plan),
+        "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
+        "ranking": ranking.ranking_table(found),
+        "chance": chance_sentences(found),
+        "drawn_inputs": finance_tables.drawn_inputs_table(found),
+        "wrong_choices": ranking.wrong_choice_table(found),
+        "ranking_after_tax": ranking.after_tax_table(found),
+        "carbon": finance_tables.carbon_table(found),
+        "carbon_remarks": finance_tables.carbon_remarks(found),
+        "returns": finance_tables.returns_table(found),
+        "unit_costs": finance_tables.unit_cost_table(found),
+        "tax": finance_tables.tax_table(found) if _is_taxed(found) else None,
+        "tax_told": finance_tables.tax_sentence(found),
+        "books": finance_tables.book_table(found),
+        "financing": finance_tables.financing_sentence(found.taxed.financed),
+        "price_changes": report_tables.price_changes(plan, _histories(plan, book)),
+        "charts": {
+            "tornado": _tornado(plan, found),
+            "heat": _heat(plan, found),
+            **_money_charts(plan, money_of, book),
+            **_cluster_charts(plan),
+        },
+        "cash_flow": [
+            *(
+                (heading(entry), report_tables.cash_flow(money_of.cash_flow_rows(entry.target)))
+                for entry in plan.options
+            ),
+            *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
+        ],
+        "basis": [capital(line) for line in basis_lines(plan)],
+        "horizon": f"{plan.economics.horizon_months:.0f} months",
+        "band": band_text(plan),
+        "parameters": report_tables.parameters(plan),
+        "prices": [(heading(option), report_tables.prices(option, sources)) for option in plan.options],
+        "sources": sources.texts,
+        "sizing": report_tables.sizing(plan),
+        "not_counted": plan.not_counted,
+        "explained": f"{told.instance}, {NAME_OF_TARGET[told.target]}",
+        "formulas": [
+            {
+                "title": capital(entry.title),
+                "value": entry.value,
+                "equation": entry.equation,
+                "sources": entry.sources,
+            }
+            for entry in explanations(plan, told.target, money_of)
+            if "/" not in entry.number and entry.number.islower()
+        ],
+    }
+
+
+def _is_taxed(found: Finances) -> bool:
+    """Return whether anything differs after tax; else every row would say the same twice."""
+    taxed = found.taxed
+    return bool(taxed.tax_rate or taxed.delivery_months or taxed.financed) or not taxed.options
+
+
+def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
+    """Return, for each option whose totals are unknown, the lines without a price."""
+    return [
+        (heading(option), [f"{entry.item}: {entry.reason}" for entry in option.missing])
+        for option in plan.options
+        if option.missing
+    ]
+
+
+def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Chart]:
+    dated = f"Prices as of {plan.as_of}."
+    return {
+        "run": Chart(
+            svg=report_charts.cost_chart(plan, horizon=False),
+            caption=f"Cost of this run by category: cash where it is rented, {_SHARE} {_INCOME} {dated}",
+        ),
+        "work": Chart(
+            svg=report_charts.cost_chart(plan, horizon=True),
+            caption=f"Cost of the same work by category: {work_text(plan)}. {_INCOME} {dated}",
+        ),
+        "breakeven": Chart(
+            svg=report_charts.breakeven_chart(plan, money_of.cumulative()),
+            caption=(
+                "Cash paid so far, before resale; at the right the sum at the end. Bands as "
+                "of the totals. Circles: from here on, owning has cost less. "
+                f"{percent(plan.economics.utilisation)} utilisation. {dated}"
+            ),
+        ),
+        "sensitivity": _sensitivity_chart(plan, money_of, book),
+        "price": Chart(
+            svg=report_charts.price_chart(plan, _histories(plan, book)),
+            caption=(
+                "Documented on-demand price of one GPU-hour (price of the node over its GPUs), held until the "
+                f"next documented change; as of {plan.as_of}. Sources: see the first line of each bill."
+            ),
+        ),
+    }
+
+
+_SHARE = "of what is bought the share of the horizon's cost that falls on a run (no cash of this run)."
+_INCOME = "Resale is income, left of zero; the diamond and the figure are what remains."
+
+
+def _held(option: Option) -> str:
+    """Return what tensors and the allocator hold, and what lies outside, in words."""
+    allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
+    held = f"{NAME_OF_TARGET[option.target]}: {allocated / 1e9:.1f} allocated, {reserved / 1e9:.1f} reserved"
+    away = offload_text(option)
+    return f"{held}, {away}" if away else held
+
+
+def _cluster_charts(plan: Plan) -> dict[str, Chart]:
+    return {
+        "memory": Chart(
+            svg=cluster_charts.memory_chart(plan),
+            caption=(
+                "Memory of the fullest GPU by term, GB (1e9 bytes); the upright line is what the GPU has. "
+                f"{'; '.join(_held(option) for option in plan.options)}."
+            ),
+        ),
+        "step": Chart(
+            svg=cluster_charts.step_chart(plan),
+            caption="Where the time of one optimizer step goes, seconds; only what is not hidden behind other work.",
+        ),
+        "front": Chart(
+            svg=cluster_charts.front_chart(plan),
+            caption=(
+                "Cluster sizes that no other size beats in both nodes and days, with the chosen ones marked; days are "
+                f"the high end of the band ({percent(plan.goals.confidence)} of runs take less). Both axes are "
+                "logarithmic."
+            ),
+        ),
+    }
+
+
+def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
+    owned = [option for option in plan.options if option.it_power_w is not None and option.run_share_usd is not None]
+    if not owned or owned[0].run_share_usd is None:
+        return Chart(svg="", caption="")
+    entries = sensitivities(money_of, book, owned[0].target)
+    return Chart(
+        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd),
+        caption=(
+            f"Share of one run in what owning costs {NAME_OF_TARGET[owned[0].target]}, with one input at a time at its "
+            f"cheap (blue) or dear (orange) end and all others at their base; the upright line is "
+            f"{money(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+        ),
+    )
+
+
+def _tornado(plan: Plan, found: Finances) -> Chart:
+    svg = ranking.tornado_chart(found)
+    if not svg or found.base_saving_usd is None:
+        return Chart(svg="", caption="")
+    return Chart(
+        svg=svg,
+        caption=(
+            f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)}, with one "
+            "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves more, "
+            f"orange the one that saves less; the upright line is {money(found.base_saving_usd)}. "
+            f"Prices as of {plan.as_of}."
+        ),
+    )
+
+
+def _heat(plan: Plan, found: Finances) -> Chart:
+    svg = finance_tables.saving_map(found)
+    if not svg:
+        return Chart(svg="", caption="")
+    note = price_note(found)
+    return Chart(
+        svg=svg,
+        caption=(
+            f"What {owning_text(found)} saves in present value against {term_text(found.mapped_with)} by the share "
+            "of the horizon that the cluster works and by the price of the rented nodes; blue: owning costs less; "
+            f"orange: renting does. All other inputs at their base, prices as of {plan.as_of}."
+            + (f" Note: {note}." if note else "")
+        ),
+    )
+
+
+def _breakeven(plan: Plan, entry: Breakeven) -> str:
+    rented = NAME_OF_TARGET[entry.rented_key]
+    share = (
+        ""
+        if entry.utilisation is None
+        else f" Over the whole horizon, after resale, owning costs less above {percent(entry.utilisation)} utilisation."
+    )
+    if entry.months is None:
+        return f"Against {rented}: no breakeven within the horizon; {entry.reason}.{share}"
+    low = "the start" if entry.months_low is None else f"month {entry.months_low:.1f}"
+    high = (
+        f"after month {plan.economics.horizon_months:.0f}" if entry.months_high is None else f"{entry.months_high:.1f}"
+    )
+    return (
+        f"Against {rented}: from month {entry.months:.1f} on, owning has cost less cash than renting "
+        f"({low} to {high} with every assumption at its cheap or dear end).{share}"
+    )
+
+
+def _histories(plan: Plan, book: PriceBook) -> dict[str, tuple[PricePoint, ...]]:
+    return {
+        option.target: tuple(
+            point
+            for point in book.history(f"{option.target}/{option.instance}", region=option.region, term="on_demand")
+            if point.effective_from.isoformat() <= plan.as_of
+        )
+        for option in plan.options
+        if option.facility is None
+    }

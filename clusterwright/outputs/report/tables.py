@@ -1,0 +1,258 @@
+"""The tables of the report: what of the plan each of them lists."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from clusterwright.outputs.report.html_table import Cell, Table, plain
+from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.text.inputs import input_words
+from clusterwright.plan.text.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
+from clusterwright.plan.text.ranking import RANKED, main_ways, purchase_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, data_text, days_text, layout_text, term_text
+from clusterwright.pricing.records import PricePoint
+from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
+from clusterwright.units import percent
+
+_NONE = "–"
+
+
+@dataclass(slots=True)
+class Sources:
+    """The sources of the prices, numbered from 1 in the order in which they are first named."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def number(self, line: PricedLine) -> int:
+        """Return the number of a price's source."""
+        words = line.source + (f": {line.note}" if line.note else "")
+        if words not in self.texts:
+            self.texts.append(words)
+        return self.texts.index(words) + 1
+
+
+def heading(option: Option) -> str:
+    """Return the name of an option's target as a heading."""
+    name = NAME_OF_TARGET[option.target]
+    return name[:1].upper() + name[1:]
+
+
+def comparison(plan: Plan, sources: Sources) -> Table:
+    """Return one row per ranked way that a run can be done on: cluster, days, price of a node, totals with bands."""
+    months = f"{plan.economics.horizon_months:.0f} months"
+    ways = main_ways(plan)
+    return Table(
+        columns=(
+            RANKED, "Cluster", "Days", "Price of a node", "This run", "Share of a run", f"Same work, {months}",
+            "Present value", "Buy now", f"{told_code()} per GPU-hour", "Priced from documents",
+        ),
+        rows=tuple(
+            _compared(plan, way, sources, totals)
+            for way, *totals in zip(
+                ways,
+                money_alike(way.run_usd for way in ways),
+                money_alike(way.run_share_usd for way in ways),
+                money_alike(way.horizon_usd for way in ways),
+                money_alike(way.npv_usd for way in ways),
+                strict=True,
+            )
+        ),
+        numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9, 10}),
+    )  # fmt: skip
+
+
+def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str]) -> tuple[Cell, ...]:
+    run, share, horizon, present = totals
+    option = plan.planned(way.key)
+    known = way.calendar_days_low is not None and way.calendar_days_high is not None
+    return (
+        Cell(text=capital(term_text(way.key)), detail=_mark(plan, way)),
+        Cell(
+            text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
+            detail=f"{way.gpus:,} {'GPUs' if option is None else option.accelerator_name}",
+        ),
+        Cell(
+            text=days_text(way.calendar_days),
+            detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "",
+        ),
+        Cell(text=_NONE) if option is None else _node_price(option, sources),
+        Cell(
+            text=_NONE if way.run_usd is None else run,
+            detail=_band(way.run_usd, way.run_usd_low, way.run_usd_high),
+        ),
+        Cell(text=_NONE if way.run_share_usd is None else share),
+        Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high)),
+        Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)),
+        Cell(text=purchase_text(way)),
+        Cell(text="unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):,.2f}"),
+        Cell(text=percent(way.priced_share)),
+    )
+
+
+def _mark(plan: Plan, way: Alternative) -> str:
+    answers = ((plan.recommended_key, "for this run"), (plan.recommended_horizon_key, "over the horizon"))
+    marks = [name for key, name in answers if key == way.key]
+    return f"cheapest {' and '.join(marks)}" if marks else ""
+
+
+def _node_price(option: Option, sources: Sources) -> Cell:
+    nodes = [line for line in option.lines if line.line.category == "compute"]
+    if not nodes or nodes[0].unit_usd is None:
+        return Cell(text="unknown")
+    node = nodes[0]
+    since = f"{node.basis}, {node.price_date}" if node.price_date else node.basis
+    ending = {"hourly": " an hour", "monthly": " a month", "once": ""}[node.line.charge]
+    return Cell(text=f"{bill_money(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
+
+
+def _band(value: float | None, low: float | None, high: float | None) -> str:
+    return "" if value is None or low is None or high is None else money_span(low, high)
+
+
+def cash_flow(rows: Sequence[CashFlowRow]) -> Table:
+    """Return cash by year and category in whole USD; `purchase` is paid at the start; empty if a price is unknown."""
+    years: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        years[row.category][_year(row.month)] += row.usd
+    columns = sorted({year for amounts in years.values() for year in amounts})
+    body = [(category, [amounts.get(year, 0.0) for year in columns]) for category, amounts in years.items()]
+    if not body:
+        return Table(columns=(), rows=())
+    body.append(("total", [sum(amounts[index] for _, amounts in body) for index in range(len(columns))]))
+    return Table(
+        columns=(told_code(), *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
+        rows=tuple(
+            (Cell(text=name), *(Cell(text=_whole(amount)) for amount in (*amounts, sum(amounts))))
+            for name, amounts in body
+        ),
+        numeric=frozenset(range(1, len(columns) + 2)),
+        sums=frozenset({len(body) - 1}),
+    )
+
+
+def _year(month: float) -> int:
+    return 0 if month == 0 else int((month - 1e-9) // 12) + 1
+
+
+def _whole(usd: float) -> str:
+    return _NONE if usd == 0 else f"{told(usd):,.0f}"
+
+
+def prices(option: Option, sources: Sources) -> Table:
+    """Return the bill: each line with its price, of which day it is and where it comes from."""
+    return Table(
+        columns=(
+            "Item",
+            "Quantity",
+            f"Price, {told_code()}",
+            f"Amount, {told_code()}",
+            "Basis",
+            "In force from",
+            "Last seen",
+            "Source",
+        ),
+        rows=tuple(_priced(line, sources) for line in option.lines),
+        numeric=frozenset({1, 2, 3}),
+        narrow=frozenset({4, 5, 6, 7}),
+    )
+
+
+def _priced(line: PricedLine, sources: Sources) -> tuple[Cell, ...]:
+    unknown = line.unit_usd is None or line.usd_per_period is None
+    return (
+        Cell(text=line.line.item, detail=line.line.note),
+        Cell(text=f"{line.line.quantity:,.0f}", detail=line.line.unit),
+        Cell(
+            text="unknown" if line.unit_usd is None else plain(told(line.unit_usd)),
+            detail="each" if line.line.unit == "each" else f"per {line.line.unit}",
+        ),
+        Cell(
+            text="unknown" if line.usd_per_period is None else plain(told(line.usd_per_period)), detail=line.line.charge
+        ),
+        Cell(text=line.basis, detail=f"{line.confidence} confidence" if line.confidence else ""),
+        Cell(text=line.price_date or _NONE),
+        Cell(text=line.last_seen.isoformat() if line.last_seen else _NONE),
+        Cell(text=line.note or "no price", sources=()) if unknown else Cell(text="", sources=(sources.number(line),)),
+    )
+
+
+def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> Table:
+    """Return every documented change of the on-demand price of the rented nodes, newest first within a target.
+
+    Args:
+        plan: names the options.
+        histories: chosen price points by target, oldest first.
+    """
+    rows = []
+    for option in plan.options:
+        points = [
+            point
+            for before, point in pairwise((None, *histories.get(option.target, ())))
+            if point is not None and (before is None or before.usd != point.usd)
+        ]
+        rows += [
+            (
+                Cell(text=option.instance, detail=f"{heading(option)}, {point.region or 'all regions'}"),
+                Cell(text=point.effective_from.isoformat()),
+                Cell(text=plain(told(point.usd))),
+                Cell(text=plain(told(point.usd) / option.gpus_per_node)),
+                Cell(text=point.source, detail=point.locator),
+            )
+            for point in reversed(points)
+        ]
+    return Table(
+        columns=("Node", "In force from", f"{told_code()} per hour", f"{told_code()} per GPU-hour", "Source"),
+        rows=tuple(rows),
+        numeric=frozenset({2, 3}),
+        narrow=frozenset({1}),
+    )
+
+
+def parameters(plan: Plan) -> Table:
+    """Return the economic values with their ends, reason, source and date."""
+    return Table(
+        columns=("Value", "Base", "Cheap to dear", "Basis", "Reason", "Source"),
+        rows=tuple(
+            (
+                Cell(text=input_words(entry.key), detail=f"{entry.key}, {told_unit(entry.unit)}"),
+                Cell(text=plain(told_value(entry.value, entry.unit))),
+                Cell(text=_ends(entry)),
+                Cell(text=entry.basis),
+                Cell(text=entry.reason),
+                Cell(text=entry.source, detail=entry.date),
+            )
+            for entry in plan.parameters
+        ),
+        numeric=frozenset({1, 2}),
+    )
+
+
+def _ends(entry: Parameter) -> str:
+    low, high = (plain(told_value(value, entry.unit)) for value in (entry.low, entry.high))
+    return _NONE if entry.low == entry.high else f"{low} to {high}"
+
+
+def sizing(plan: Plan) -> Table:
+    """Return how each target runs the job: layout, speed, failures and what limits it."""
+    return Table(
+        columns=(
+            "Where", "Layout", "Tokens/s per GPU", "MFU", "Goodput", "Between interruptions", "Checkpoint every",
+            "Training data", "Limited by",
+        ),
+        rows=tuple(
+            (
+                Cell(text=heading(option)),
+                Cell(text=layout_text(option.layout)),
+                Cell(text=f"{option.tokens_per_s_per_gpu:,.0f}"),
+                Cell(text=percent(option.mfu)),
+                Cell(text=percent(option.goodput)),
+                Cell(text=f"{option.failures.mean_time_between_interruptions_s / 3600:.1f} h"),
+                Cell(text=f"{option.failures.checkpoint_interval_s / 60:.0f} min"),
+                Cell(text=data_text(option.data)),
+                Cell(text="; ".join(option.limited_by)),
+            )
+            for option in plan.options
+        ),
+        numeric=frozenset({2, 3, 4, 5, 6}),
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""The cost workbook: every view of finance in live formulas over named inputs, so that a department can change a value.
+
+Every formula carries its value as its cached result, so that previews show numbers. The formulas count by a second,
+independent way what the engine counts in SQL; tests hold both together. Texts are strings and cannot become formulas.
+"""
+
+import datetime as dt
+import io
+from typing import Any
+
+from clusterwright.finance.finances import Finances
+from clusterwright.outputs.report import ranking
+from clusterwright.outputs.workbook.bill import Bill, write_bill
+from clusterwright.outputs.workbook.by_option import write_by_option, write_calendar
+from clusterwright.outputs.workbook.cash import CashSheet, owner_cells, write_cash
+from clusterwright.outputs.workbook.checks import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.workbook.contract_months import write_contract_calendar
+from clusterwright.outputs.workbook.contracts import contracted, write_contracts
+from clusterwright.outputs.workbook.engine_checks import Views, add_engine_checks
+from clusterwright.outputs.workbook.financing import write_financing
+from clusterwright.outputs.workbook.formula import Figure, figure
+from clusterwright.outputs.workbook.inputs import write_inputs
+from clusterwright.outputs.workbook.mixed import mixed_options, needs_base
+from clusterwright.outputs.workbook.options import write_options
+from clusterwright.outputs.workbook.page import Page
+from clusterwright.outputs.workbook.profit import write_profit
+from clusterwright.outputs.workbook.ranking import write_ranking
+from clusterwright.outputs.workbook.register import write_assumptions, write_not_counted
+from clusterwright.outputs.workbook.rent_case import Rents
+from clusterwright.outputs.workbook.resale import Resale
+from clusterwright.outputs.workbook.returns import write_returns
+from clusterwright.outputs.workbook.shared import Workbook, option_of
+from clusterwright.outputs.workbook.stages import BASE_STAGES, staged, write_stages
+from clusterwright.outputs.workbook.summary import write_summary
+from clusterwright.outputs.workbook.tax import write_tax
+from clusterwright.outputs.workbook.units import write_units
+from clusterwright.outputs.workbook.views import write_breakeven, write_heat_map, write_uncertainty
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import Currency
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.records import Candidate
+
+_A4 = 9
+#: The sheets from the answer to its foundations; the cash of the plan's options stands before the last ones.
+_VIEWS = (
+    "Summary", "Ranking", "Options", "Returns", "Breakeven", "Heat map", "Uncertainty", "Unit costs", "P&L", "Tax",
+    "Financing",
+)  # fmt: skip
+_FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
+_BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
+_BOOKS = ("Books by month", "Depreciation", "Financing by month")
+#: Cash of an owned base that keeps its size.
+BASE_CASH = "Cash of a base"
+_LAST = ("Not counted", "Checks")
+
+
+def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency | None = None) -> bytes:
+    """Return the workbook's bytes; the same plan gives the same bytes.
+
+    Args:
+        plan: with its options.
+        found: the same plan in the terms of finance, if it is at hand.
+        currency: in which the views show money besides USD, None for USD alone.
+    """
+    import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
+
+    from clusterwright.outputs.workbook.plain import PlainWorksheet  # noqa: PLC0415
+
+    stream = io.BytesIO()
+    book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
+    book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
+    found = found or ranking.ranked(plan, PriceBook.open())
+    work = Workbook(book=book, formats=_formats(book), plan=plan, found=found, currency=currency)
+    told = (Figure("shown_in", currency.code), Figure("usd_per_shown", currency.usd)) if currency else None
+    stages = ("Stages",) if staged(work) else ()
+    options = contracted(work)
+    mixed = (
+        *(("Mixes",) if mixed_options(work) else ()),
+        *((BASE_CASH, BASE_STAGES) if needs_base(work) else ()),
+    )
+    contracts = ("Contracts", "Contracts by month") if options else ()
+    known = [option for option in plan.options if not option.missing]
+    for name in (
+        *_VIEWS,
+        *_FOUNDATIONS,
+        *(f"Cash {option.target}" for option in known),
+        *_BY_MONTH,
+        *(_BOOKS if any(cost.owned for cost in work.found.costs) else ()),
+        *contracts,
+        *mixed,
+        *stages,
+        *_LAST,
+    ):
+        shown = told if name in _VIEWS else None
+        work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats, told=shown)
+    for page in work.pages.values():
+        page.sheet.set_landscape()
+        page.sheet.set_paper(_A4)
+        page.sheet.fit_to_pages(1, 0)
+        page.sheet.set_footer("&L&F&C&A&R&P of &N")
+    _fill(work, known, options)
+    book.close()
+    return stream.getvalue()
+
+
+def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) -> None:
+    resale = write_inputs(work)
+    write_calendar(work)
+    terms = write_contracts(work, options) if options else {}
+    bill = write_bill(work, terms)
+    keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(work.plan, cost))}
+    stages = write_stages(work, resale, _owner(work)) if staged(work) else None
+    if terms:
+        write_contract_calendar(work, stages)
+    sheets: dict[str, CashSheet] = {
+        option.target: write_cash(work, option, bill, stages, keys.get(option.target, option.target))
+        for option in known
+    }
+    base = _base(work, bill, resale) if needs_base(work) else None
+    mixes = write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets, base)
+    shown = write_options(work)
+    returns = write_returns(work, bill)
+    write_breakeven(work, sheets, returns)
+    heat = write_heat_map(work)
+    write_uncertainty(work)
+    units = write_units(work, sheets, mixes)
+    write_ranking(work, sheets, shown, units)
+    taxed = write_tax(work)
+    profit = write_profit(work, taxed)
+    financing = write_financing(work, taxed)
+    write_assumptions(work)
+    write_not_counted(work)
+    add_checks(work, sheets, shown, taxed)
+    add_profit_checks(work, profit, taxed)
+    add_engine_checks(
+        work,
+        Views(
+            cash=sheets,
+            options=shown,
+            returns=returns,
+            units=units,
+            profit=profit,
+            financing=financing,
+            taxed=taxed,
+            heat=heat,
+        ),
+    )
+    write_summary(work, sheets, write_checks(work))
+
+
+def _owned(work: Workbook) -> Option | None:
+    """Return the plan's option that is bought, None where there is none with all its prices."""
+    known = (option for option in work.plan.options if not option.missing)
+    return next((option for option in known if option.it_power_w is not None), None)
+
+
+def _owner(work: Workbook) -> tuple[Figure, Figure]:
+    """Return the busy share and the nodes of the cluster that is owned, as cells of its sheet; 0 and 1 without one."""
+    option = _owned(work)
+    cost = next((cost for cost in work.found.costs if cost.owned and not cost.mixed), None)
+    if option is None or cost is None:
+        return figure(0.0), figure(1.0)
+    return owner_cells(work, option, cost.busy_fraction)
+
+
+def _base(work: Workbook, bill: Bill, resale: Resale) -> CashSheet | None:
+    """Write the owned cluster as it is where it keeps its size; None where nothing is owned."""
+    option = _owned(work)
+    if option is None:
+        return None
+    stages = write_stages(work, resale, _owner(work), sheet=BASE_STAGES)
+    return write_cash(work, option, bill, stages, "", sheet=BASE_CASH)
+
+
+def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyped
+    money, yellow = "#,##0.00;[Red]-#,##0.00", {"font_color": "#0000FF", "bg_color": "#FFF9E5"}
+    head = {"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"}
+    styles: dict[str, dict[str, Any]] = {
+        "head": head,
+        "right": head | {"align": "right"},
+        "after": {"bold": True, "bottom": 1, "valign": "top", "align": "left", "indent": 1},
+        "text": {"indent": 1},
+        "left": {"align": "left"},
+        "text_right": {"align": "right"},
+        "wrapped": {"text_wrap": True, "valign": "top"},
+        "bold": {"bold": True},
+        "title": {"bold": True, "font_size": 14},
+        "note": {"italic": True, "font_color": "#52606D"},
+        "usd": {"num_format": money, "align": "right"},
+        "engine": {"num_format": money, "align": "right", "italic": True},
+        "unit_usd": {"num_format": "#,##0.0000", "align": "right"},
+        "total": {"num_format": money, "align": "right", "bold": True, "top": 1},
+        "input": {"num_format": "#,##0.######"} | yellow,
+        "input_text": {"align": "right"} | yellow,
+        "share_input": {"num_format": "0.00 %"} | yellow,
+        "number": {"num_format": "#,##0.####", "align": "right"},
+        "count": {"num_format": "#,##0", "align": "right"},
+        "days": {"num_format": "#,##0.0", "align": "right"},
+        "month": {"num_format": "0.0", "align": "right"},
+        "share": {"num_format": "0 %", "align": "right"},
+        "factor_input": {"num_format": "0 %", "align": "right", "bold": True} | yellow,
+        "hidden": {"num_format": ";;;"},
+        "bad": {"font_color": "#9C0006", "bg_color": "#FFC7CE", "bold": True},
+        "good": {"font_color": "#006100", "bg_color": "#E3F1E5"},
+        "share_1": {"num_format": "0.0 %", "align": "right"},
+        "share_2": {"num_format": "0.00 %", "align": "right"},
+    }
+    return {name: book.add_format(style) for name, style in styles.items()}

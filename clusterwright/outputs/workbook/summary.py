@@ -1,0 +1,103 @@
+"""The sheet Summary: the plan's options with the figures people ask for first."""
+
+from collections.abc import Mapping
+
+from clusterwright.outputs.workbook.cash import CashSheet
+from clusterwright.outputs.workbook.formula import Figure
+from clusterwright.outputs.workbook.page import Page
+from clusterwright.outputs.workbook.shared import Workbook
+from clusterwright.plan.record import Option
+from clusterwright.plan.text.ranking import NONE
+from clusterwright.plan.text.words import NAME_OF_TARGET, layout_text, term_text
+
+_COLUMNS = (
+    "where", "cluster", "layout", "calendar days", "this run, USD", "share of a run, USD", "horizon, USD",
+    "present value, USD",
+    "buy now, USD", "USD per GPU-hour", "priced from documents",
+)  # fmt: skip
+_SHEETS = {
+    "Ranking": "every way that can be the answer, and apart what is cheaper on paper",
+    "Options": "every target and term with a documented price, the same work for all",
+    "Returns": "owning against each rented option: NPV, internal rate, money back, breakeven",
+    "Breakeven": "cash paid so far by month, with a chart",
+    "Heat map": "what owning saves by utilisation and rental price",
+    "Uncertainty": "P10, P50, P90 and one input at a time (numbers of the engine)",
+    "Unit costs": "a run, a GPU-hour, a million tokens, a PFLOP-hour",
+    "P&L": "by year as the books show it",
+    "Tax": "depreciation by year, book value, disposal; every option after tax",
+    "Financing": "paid in cash, by a loan, by an operating or a finance lease",
+    "Inputs": "every value that may be changed, by name",
+    "Assumptions": "every value and price with range, reason, source and date",
+    "Bill": "every line of every option",
+    "Cash ...": "an option's cash by month and category",
+    "Cash by option": "all options' cash by month; the two sheets after it hold savings and cash after tax by month",
+    "Books by month": "each purchase written off by class, and what the books show for what leaves",
+    "Depreciation": "the shares of every method; may be changed",
+    "Financing by month": "the schedules of loan and lease",
+    "Contracts": "discounts, terms, commitments, volumes and tiers; may be changed",
+    "Contracts by month": "what contracts pay in advance, by the month and at the end, charges and support",
+    "Mixes": "what is owned, and what is rented for the rest, by month",
+    "Stages": "growth and refresh: what is bought, stands and leaves in each month",
+    "Not counted": "what the dollars leave out",
+    "Checks": "identities of the books, each 0.00",
+}
+_FIRST = 4
+_FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 10
+_HOURS_A_DAY = 24.0
+
+
+def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figure) -> None:
+    """Write the sheet.
+
+    Args:
+        work: the workbook.
+        sheets: the options' cash, by target; without one the totals are unknown.
+        checked: cell that says whether the books reconcile.
+    """
+    page, plan = work.page("Summary"), work.plan
+    page.widths(16, 34, 42, rest=16, columns=len(_COLUMNS))
+    page.sheet.freeze_panes(_FIRST, 1)
+    page.text(0, 0, plan.name, "title")
+    page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
+    page.head(_FIRST - 1, _COLUMNS, texts=_FIRST_NUMBER)
+    for row, option in enumerate(plan.options, start=_FIRST):
+        page.text(
+            row, 0, NAME_OF_TARGET[option.target] + (" *" if plan.planned(plan.recommended_key) is option else "")
+        )
+        page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
+        page.heighten(row, {2: layout_text(option.layout)})
+        page.text(row, 2, layout_text(option.layout), "wrapped")
+        if option.target not in sheets:
+            page.number(row, _FIRST_NUMBER, option.calendar_days, "number")
+            for column in range(_FIRST_MONEY, _SHARE):
+                page.text(row, column, "unknown", "text_right")
+            continue
+        page.put(row, _FIRST_NUMBER, sheets[option.target].days, "number")
+        _figures(page, row, option, sheets[option.target])
+    below = len(plan.options) + _FIRST + 1
+    if plan.recommended_key:
+        answer = f"The answer for this run (* where it stands above): {term_text(plan.recommended_key)}; see Ranking"
+        page.text(below, 0, answer, "note")
+    page.text(below + 1, 0, "Checks")
+    page.put(below + 1, 1, checked, "left")
+    page.text(below + 3, 0, "Sheets", "bold")
+    there = [(name, shown) for name, shown in _SHEETS.items() if name in work.pages or name.endswith("...")]
+    for row, (name, shown) in enumerate(there, start=below + 4):
+        page.text(row, 0, name)
+        page.text(row, 1, shown)
+
+
+def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:
+    in_cash = option.run_share_usd is None
+    run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, cash.run_figure())
+    page.text(row, _FIRST_MONEY + 1 if in_cash else _FIRST_MONEY, NONE, "text_right")
+    figures: tuple[Figure, ...] = (
+        cash.sum_figure("total"),
+        cash.sum_figure("present value"),
+        cash.capex_figure(),
+        (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
+    )
+    for column, usd in enumerate(figures, start=_FIRST_MONEY + 2):
+        page.put(row, column, usd)
+    if option.priced_share is not None:
+        page.number(row, _SHARE, option.priced_share, "share")

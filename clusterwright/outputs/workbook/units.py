@@ -1,0 +1,119 @@
+"""The sheet Unit costs: what a run, a GPU-hour, a million tokens and a PFLOP-hour cost on every option."""
+
+from collections.abc import Mapping
+
+from clusterwright.outputs.workbook.annuity import payment
+from clusterwright.outputs.workbook.cash import CashSheet
+from clusterwright.outputs.workbook.formula import Figure, added, figure, span
+from clusterwright.outputs.workbook.mixed import Mixed, gpu_hours_of, run_of
+from clusterwright.outputs.workbook.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
+from clusterwright.plan.hybrids import BASE
+
+_FIRST = 9
+#: Name of the cell with the cost of a run.
+RUN = "a run in cash or its share, USD"
+_COLUMNS = (
+    "where and how", "goodput", RUN, "USD per GPU-hour",
+    "levelised, USD per useful GPU-hour", "USD per million tokens", "USD per effective PFLOP-hour",
+)  # fmt: skip
+#: What is paid whether the nodes work or not.
+_HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
+
+
+def write_units(
+    work: Workbook, sheets: Mapping[str, CashSheet], mixes: Mapping[str, Mixed]
+) -> dict[str, dict[str, Figure]]:
+    """Write the sheet; return the cells of every option whose cash has formulas, by key and name.
+
+    Args:
+        work: the workbook.
+        sheets: of the plan's options, by target.
+        mixes: by key.
+    """
+    page, plan = work.page("Unit costs"), work.plan
+    page.title(
+        "What work costs",
+        "Levelised: (purchases less the present value of resale) x annuity over the horizon + running costs of a year, "
+        "over GPU-hours worked x goodput.",
+    )
+    page.widths(34, rest=18, columns=len(_COLUMNS))
+    page.sheet.freeze_panes(_FIRST, 1)
+    page.text(3, 0, "tokens of a run")
+    tokens = page.number(3, 1, plan.workload.tokens, "input")
+    page.text(4, 0, "model FLOP per token")
+    flop = page.number(4, 1, plan.workload.flop_per_token, "input")
+    page.text(5, 0, "annuity a year")
+    years = work.names["horizon_months"] / 12.0
+    annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
+    page.head(_FIRST - 1, _COLUMNS)
+    rows = {key: row for row, key in enumerate(work.flows, start=_FIRST)}
+    goodputs = {
+        key: page.number(rows[key], 1, offer.goodput, "share_input")
+        for key, offer in work.found.offers.items()
+        if key in rows
+    }
+    found: dict[str, dict[str, Figure]] = {}
+    for row, flows in enumerate(work.flows.values(), start=_FIRST):
+        page.text(row, 0, flows.label)
+        mixed = mixes.get(flows.key)
+        if flows.key in work.not_live or (flows.cost.mixed and mixed is None):
+            _from_engine(work, row, flows)
+            continue
+        hours = flows.gpus * flows.days * 24.0
+        option = option_of(plan, flows.cost)
+        planned = option and option.target in sheets and flows.following is None
+        counted = sheets[option.target].run_figure() if option and planned else _run(work, flows)
+        if mixed is not None:
+            hours, counted = gpu_hours_of(mixed), run_of(work, mixed, flows)
+            shares = [
+                share * goodputs[part.key.removesuffix(BASE)]
+                for part, share in zip(mixed.parts, mixed.work_shares, strict=True)
+            ]
+            goodputs[flows.key] = page.put(row, 1, added(shares), "share_2")
+        run = page.put(row, 2, counted)
+        levelised = Figure('"unknown"', "unknown")
+        if flows.key in goodputs:
+            levelised = _levelised(work, flows, annuity, hours * goodputs[flows.key]).or_else("none")
+        figures = (run / hours, levelised, run / tokens * 1e6, run / (tokens * flop / 1e15 / 3600.0))
+        cells = [
+            page.put(row, column, usd.or_else("unknown"), "unit_usd") for column, usd in enumerate(figures, start=3)
+        ]
+        found[flows.key] = dict(zip(_COLUMNS[2:], (run, *cells), strict=True))
+    return found
+
+
+def _from_engine(work: Workbook, row: int, flows: Flows) -> None:
+    """Write the engine's numbers of an option whose cash has amounts that no formula counts."""
+    page = work.page("Unit costs")
+    unit = next(entry for entry in work.found.unit_costs if entry.key == flows.key)
+    page.text(row, 1, "engine", "text_right")
+    values = (
+        flows.cost.run_usd, flows.cost.usd_per_gpu_hour, unit.levelised_usd_per_gpu_hour,
+        unit.usd_per_million_tokens, unit.usd_per_effective_pflop_hour,
+    )  # fmt: skip
+    for column, usd in enumerate(values, start=2):
+        page.number(row, column, usd, "unit_usd" if column > 2 else "usd")  # noqa: PLR2004 - the first is of a run
+
+
+def _run(work: Workbook, flows: Flows) -> Figure:
+    """Return the cost of one run of a rented option: by use over the runs, the rest by its share of the hours.
+
+    What is committed or charged is paid while the nodes wait for work, too: a run takes its share of the hours worked.
+    """
+    names = work.names
+    share = flows.days * 24.0 / (names["horizon_months"] * names["hours_per_month"])
+    held = share / names["utilisation"] / names.get("mean_work", figure(1.0))
+    parts = [flows.sum_of("used") / names["runs_in_horizon"]]
+    parts += [flows.sum_of("standing") * share] if flows.of("standing") else []
+    kept = [kind for kind in _HELD if flows.of(kind)]
+    parts += [flows.sum_of(*kept) * held] if kept else []
+    return added(parts)
+
+
+def _levelised(work: Workbook, flows: Flows, annuity: Figure, useful: Figure) -> Figure:
+    """Return the levelised cost of a useful GPU-hour, of which a run has a number."""
+    names = work.names
+    capital = flows.worth(CAPITAL, span(work.factors))
+    yearly = flows.sum_of(*RUNNING) / (names["horizon_months"] / 12.0)
+    years = names["horizon_months"] / 12.0
+    return (capital * annuity + yearly) / (useful * names["runs_in_horizon"] / years)

@@ -1,0 +1,283 @@
+"""What can be chosen from: each target's sizing points with their bills."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.workloads import Train
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import Finding, RuleError
+from clusterwright.facility.bill import Bill
+from clusterwright.facility.cloud_bill import cloud_bill
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.storage.file_system import FileSystem, choose_file_system
+from clusterwright.plan.booking import Booked, booked_of, with_booking
+from clusterwright.plan.candidates.cloud_file_systems import asked_of
+from clusterwright.plan.candidates.cloud_limits import cloud_findings
+from clusterwright.plan.candidates.fronts import front_of_target
+from clusterwright.plan.candidates.loading import loading_of
+from clusterwright.plan.owned.design import HallLimit, hall_limit, owned_design
+from clusterwright.plan.target_network import with_levels
+from clusterwright.plan.work import owned_hours_suffice
+from clusterwright.sizing.records.job import SizedPoint, TrainingJob
+from clusterwright.sizing.records.offload import Offload
+from clusterwright.tco.records import Candidate
+from clusterwright.units import SECONDS_PER_DAY
+
+#: Terms under which rented compute nodes are paid, by how their capacity is obtained.
+TERM_OF_CAPACITY = {
+    "on-demand": "on_demand",
+    "spot": "spot",
+    "reservation": "on_demand",
+    "capacity-block": "capacity_block",
+    "block-reservation": "on_demand",
+    "flex-start": "flex_start",
+}
+#: Owned clusters are billed up to this many times the nodes of the smallest, and this many sizes; see `consider`.
+OWNED_NODES_MARGIN = 1.5
+OWNED_SIZES = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """One point of a target's front with its bill, before and after costing."""
+
+    resolved: ResolvedTarget
+    point: SizedPoint
+    bill: Bill
+    design: OnPremDesign | None
+    file_system: FileSystem | None
+    key: str
+    term: str | None
+    meets_goal: bool
+    booked: Booked | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Considered:
+    """What was looked at for one target.
+
+    Attributes:
+        points: sizes that meet the goal and can be had, fewest nodes first; the fastest one where none meets it.
+        choices: those of them that were billed, in the same order.
+    """
+
+    points: tuple[SizedPoint, ...]
+    choices: tuple[Choice, ...]
+
+
+def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
+    """Return the blueprint's run as sizing takes it."""
+    workload = blueprint.workload
+    assert isinstance(workload, Train)  # noqa: S101 - narrowed by `decide`
+    layout = workload.parallelism
+    return TrainingJob(
+        model=resolved.model,
+        tokens=workload.tokens,
+        sequence_length=workload.sequence_length,
+        global_batch_sequences=workload.global_batch,
+        precision=workload.precision,
+        finish_within_s=blueprint.goals.finish_within,
+        confidence=blueprint.goals.confidence,
+        dataset_bytes=blueprint.storage.dataset,
+        loading=loading_of(blueprint, vocab=resolved.model.vocab),
+        tensor_parallel=layout.tensor,
+        pipeline_parallel=layout.pipeline,
+        micro_batch=layout.micro_batch,
+        recompute="full" if layout.recompute_layers else layout.recompute,
+        recompute_layers=layout.recompute_layers,
+        sharding_group=layout.sharding_group,
+        schedule=None if layout.schedule == "auto" else layout.schedule,
+        expert_imbalance=layout.expert_imbalance,
+        max_tensor_parallel=layout.max_tensor,
+        context_parallel=layout.context,
+        data_parallel=layout.data,
+        data_must_be=layout.data_must_be,
+        expert_parallel=layout.expert,
+        optimizer=workload.optimizer,
+        offload=_offload(workload),
+        offload_optional=workload.memory.optional,
+    )
+
+
+def _offload(workload: Train) -> Offload | None:
+    moved = workload.memory.offload
+    if not moved:
+        return None
+    return Offload(**dict.fromkeys(moved, True), nvme=workload.memory.offload_to == "nvme")
+
+
+def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget) -> Considered:
+    """Return the sizes of a target that meet the goal, or the fastest one where none does, and the bills.
+
+    Renting is billed for every size. Owning is billed for the sizes that can cost least over the horizon: all sizes do
+    the same work there, and what is bought rises with the number of nodes, so a size with `OWNED_NODES_MARGIN` times
+    the nodes of the smallest cannot win by the energy that it saves. At most `OWNED_SIZES` are billed, because each
+    takes a whole design with all its cables.
+
+    Raises:
+        RuleError: the job does not fit, or every size is refused.
+    """
+    asked = getattr(blueprint.targets, target.target)
+    wrong = cloud_findings(blueprint, target)
+    if wrong:
+        raise RuleError(tuple(wrong))
+    target = replace(target, node=with_levels(blueprint, target.node, catalogue))
+    front, target = _front_in_hall(blueprint, catalogue, job, target)
+    goal_days = days(blueprint.goals.finish_within)
+    meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
+    meeting = _fast_enough(blueprint, target, _within_capacity(target, meeting))
+    # Where no size meets the goal, the fastest that can be had is shown with what is missing. So it is where the hall
+    # holds none of those that meet it.
+    met = {point.nodes for point in meeting}
+    slower = [point for point in front if point.nodes not in met]
+    if meeting and target.system is None:
+        slower = []
+    term = None if target.system else TERM_OF_CAPACITY[asked.capacity]
+    choices: list[Choice] = []
+    left: list[SizedPoint] = []
+    refused: list[Finding] = []
+    for point in (*meeting, *sorted(slower, key=lambda point: point.calendar_days_high)):
+        meets = point.nodes in met
+        if choices and not meets:
+            break
+        if target.system is not None and _beyond(point, choices):
+            left.append(point)
+            continue
+        try:
+            bill, design, file_system = _bill(blueprint, catalogue, target, point)
+        except RuleError as error:
+            refused += error.findings
+            continue
+        if design is not None and design.findings:
+            refused += design.findings
+            continue
+        left.append(point)
+        booked = booked_of(target, point)
+        choices.append(
+            Choice(
+                resolved=target,
+                point=point,
+                bill=with_booking(bill, booked, nodes=point.nodes, calendar_days=point.calendar_days),
+                design=design,
+                file_system=file_system,
+                key=key_of(target, point, term),
+                term=term,
+                meets_goal=meets,
+                booked=booked,
+            )
+        )
+    if not choices:
+        # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
+        raise RuleError((refused[0],))
+    return Considered(points=tuple(left), choices=tuple(choices))
+
+
+def _front_in_hall(
+    blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget
+) -> tuple[tuple[SizedPoint, ...], ResolvedTarget]:
+    """Return the sizes that the hall holds, and the target with that limit; rented hardware has none.
+
+    Raises:
+        RuleError: not even one node fits, or the job needs more nodes than fit (`HAL005`), or as `front_of_target`.
+    """
+    limit = None if target.system is None else hall_limit(blueprint, catalogue, target.system, target.node)
+    if limit is None:
+        return front_of_target(blueprint, job, target), target
+    within = replace(target, hall_nodes=limit.nodes, hall_keys=limit.words)
+    try:
+        return front_of_target(blueprint, job, within), within
+    except RuleError:
+        needed = min(point.nodes for point in front_of_target(blueprint, job, target))
+        if needed <= limit.nodes:
+            raise
+        raise RuleError((_hall_too_small(limit, needed, target, blueprint),)) from None
+
+
+def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget, blueprint: Blueprint) -> Finding:
+    owned = blueprint.targets.onprem
+    asked = None if owned is None else owned.min_nodes
+    # Where the user asked for so many, another system would not help: the number would.
+    other = "choose a system with more memory per node"
+    if asked is not None and asked > limit.nodes:
+        other = "lower targets.onprem.min_nodes"
+    return Finding(
+        id="HAL005",
+        path=("site", "hall") if "hall" in limit.words else ("site", *limit.words.split(".")[1:2]),
+        message=(
+            f"the job needs at least {needed} × {target.node.id}, the hall holds {limit.nodes} with their networks "
+            f"({limit.words})"
+        ),
+        help=f"raise {limit.words} until {needed} nodes fit, or {other}",
+    )
+
+
+def _within_capacity(target: ResolvedTarget, points: list[SizedPoint]) -> list[SizedPoint]:
+    """Return the sizes whose run ends while their capacity lasts; all of them where none does."""
+    capacity = target.capacity
+    if capacity is None or capacity.most_days is None:
+        return points
+    lasting = [point for point in points if capacity.lasts(point.calendar_days_high) is not None]
+    return lasting or points
+
+
+def _fast_enough(blueprint: Blueprint, target: ResolvedTarget, points: list[SizedPoint]) -> list[SizedPoint]:
+    """Return the sizes that have hours enough for the runs of the horizon; the fastest where none does."""
+    if target.system is None:
+        return points
+    enough = [point for point in points if owned_hours_suffice(blueprint, point.calendar_days)]
+    return enough or sorted(points, key=lambda point: point.calendar_days)[:1]
+
+
+def key_of(target: ResolvedTarget, point: SizedPoint, term: str | None) -> str:
+    """Return what names a target's size under a term where candidates are costed: `aws/p5.48xlarge/48/on_demand`."""
+    return f"{target.target}/{target.node.id}/{point.nodes}/{term or 'purchase'}"
+
+
+def _beyond(point: SizedPoint, billed: Sequence[Choice]) -> bool:
+    return bool(billed) and (len(billed) >= OWNED_SIZES or point.nodes > OWNED_NODES_MARGIN * billed[0].point.nodes)
+
+
+def _bill(
+    blueprint: Blueprint, catalogue: Catalogue, target: ResolvedTarget, point: SizedPoint
+) -> tuple[Bill, OnPremDesign | None, FileSystem | None]:
+    if target.system is None:
+        asked: CloudTarget = getattr(blueprint.targets, target.target)
+        file_system = choose_file_system(
+            cloud=target.target,
+            need=point.storage,
+            asked=asked_of(asked),
+        )
+        bill = cloud_bill(
+            cloud=target.target,
+            region=asked.region,
+            scheduler=asked.scheduler,
+            point=point,
+            file_system=file_system,
+        )
+        return bill, None, file_system
+    design = owned_design(blueprint, catalogue, target.system, point)
+    return design.bill, design, None
+
+
+def candidate(choice: Choice) -> Candidate:
+    """Return a choice as cost takes it."""
+    return Candidate(
+        key=choice.key,
+        target=choice.resolved.target,
+        bill=choice.bill,
+        nodes=choice.point.nodes,
+        gpus=choice.point.gpus,
+        calendar_days=choice.point.calendar_days,
+        run_time_low=1.0 if choice.booked else choice.point.calendar_days_low / choice.point.calendar_days,
+        run_time_high=1.0 if choice.booked else choice.point.calendar_days_high / choice.point.calendar_days,
+        term=choice.term,
+    )
+
+
+def days(seconds: float | None) -> float | None:
+    """Return seconds as days; None where there is no value."""
+    return None if seconds is None else seconds / SECONDS_PER_DAY

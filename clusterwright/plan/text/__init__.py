@@ -1,0 +1,1 @@
+"""Numbers, money and rankings of a plan as text. Start with `words`."""

@@ -1,0 +1,118 @@
+"""The ranking as words and rows, the same wherever it is shown: which way is the answer, and why others are not."""
+
+import shlex
+from collections.abc import Sequence
+
+from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.text.money import money, money_band
+from clusterwright.plan.text.words import term_text
+
+NONE = "–"
+RANKED = "Ranked"
+_NOT_RANKED = "Cheaper on paper, not ranked"
+#: The same where there is no answer that they could be cheaper than.
+_NONE_RANKED = "Not ranked"
+#: Which column decides what, under every table of the ranking.
+RULE = (
+    "this run: cash, the least of which is the answer for this run; share of a run: of what is bought or committed for "
+    "the whole horizon; NPV: present value of all that is paid, the least of which is the answer for the horizon"
+)
+
+
+def paper_title(plan: Plan) -> str:
+    """Return the heading of what is not ranked: cheaper on paper only where there is an answer to be cheaper than."""
+    return _NOT_RANKED if plan.ranked else _NONE_RANKED
+
+
+def cash_text(way: Alternative | Option) -> str:
+    """Return the cash that one run takes; a dash where there is only a share of what the horizon takes."""
+    return NONE if way.run_usd is None and way.run_share_usd is not None else money(way.run_usd)
+
+
+def cash_band_text(way: Alternative | Option) -> str:
+    """Return the same with its band."""
+    return cash_text(way) if way.run_usd is None else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
+
+
+def share_text(way: Alternative | Option) -> str:
+    """Return the share of the horizon's cost that one run takes; a dash where a run is paid in cash."""
+    return NONE if way.run_share_usd is None else money(way.run_share_usd)
+
+
+def purchase_text(way: Alternative | Option) -> str:
+    """Return what is bought at the start; a dash where nothing is."""
+    return NONE if way.capex_usd == 0 else money(way.capex_usd)
+
+
+def answers_text(plan: Plan, key: str) -> str:
+    """Return what a way is the answer to: `this run`, `horizon`, both or nothing."""
+    answers = ((plan.recommended_key, "this run"), (plan.recommended_horizon_key, "horizon"))
+    return " and ".join(name for answer, name in answers if answer == key)
+
+
+def days_of(way: Alternative) -> str:
+    """Return the days of a run with their band, where it is known."""
+    if way.calendar_days_low is None or way.calendar_days_high is None:
+        return f"{way.calendar_days:.1f}"
+    return f"{way.calendar_days:.1f} ({way.calendar_days_low:.1f}–{way.calendar_days_high:.1f})"
+
+
+def main_ways(plan: Plan) -> tuple[Alternative, ...]:
+    """Return the ranked ways of a short table: what a run can be done on, what is owned, and both answers.
+
+    Commitments, other hardware, contracts and mixes are among all ways (`Plan.ranked`) and here only as an answer.
+    The ways that take cash come first, the least of it first; the others follow by present value.
+    """
+    answers = (plan.recommended_key, plan.recommended_horizon_key)
+    shown = [
+        way
+        for way in plan.ranked
+        if way.key in answers
+        or (plan.planned(way.key) is not None and ":" not in way.key and (way.run_usd is not None or way.owned))
+    ]
+    return tuple(sorted(shown, key=lambda way: (way.run_usd is None, way.run_usd or way.npv_usd or 0.0, way.key)))
+
+
+def paper_ways(plan: Plan) -> tuple[Alternative, ...]:
+    """Return what is not ranked and would be the answer by its price alone, and the plan's options that are no answer.
+
+    Without an answer these are all ways.
+    """
+    alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+
+    def cheaper(way: Alternative) -> bool:
+        return _undercuts(way.run_usd, None if alone is None else alone.run_usd) or _undercuts(
+            way.npv_usd, None if kept is None else kept.npv_usd
+        )
+
+    return tuple(
+        way
+        for way in plan.ranking
+        if not way.ranked and (cheaper(way) or any(plan.planned(way.key) is option for option in plan.options))
+    )
+
+
+def comparable(plan: Plan) -> tuple[Option, ...]:
+    """Return the plan's options that are ranked; all of them where none is, or where money of none is known."""
+    ranked = [plan.planned(way.key) for way in plan.ranked]
+    shown = tuple(option for option in plan.options if any(option is entry for entry in ranked))
+    return shown or plan.options
+
+
+def again_text(way: Alternative) -> str:
+    """Return how a ranked way becomes the plan's option: its overrides, or that there are none to make."""
+    return " ".join(f"--set {shlex.quote(value)}" for value in way.set_values) or "the blueprint as it is"
+
+
+def _undercuts(usd: float | None, of_answer: float | None) -> bool:
+    return usd is not None and (of_answer is None or usd < of_answer)
+
+
+def reason_lines(ways: Sequence[Alternative]) -> list[str]:
+    """Return why ways are not ranked, each reason once, with their names and what a run would take."""
+    by_reason: dict[str, list[str]] = {}
+    for way in ways:
+        usd = way.npv_usd if way.run_usd is None else way.run_usd
+        what = "" if usd is None else f" {money(usd)}{' NPV' if way.run_usd is None else ''}"
+        by_reason.setdefault(way.reason, []).append(f"{term_text(way.key)}{what}")
+    return [f"{'; '.join(names)}: {reason}" for reason, names in by_reason.items()]

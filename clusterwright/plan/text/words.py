@@ -1,0 +1,301 @@
+"""The plan's numbers as words, the same wherever they are shown."""
+
+from clusterwright import units
+from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.text.money import money, money_band
+from clusterwright.sizing.records.job import Layout
+from clusterwright.sizing.records.loading import DataFeed
+
+NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
+#: Providers of which only prices are known; another one goes by its own name.
+NAME_OF_PROVIDER = {
+    "coreweave": "CoreWeave", "crusoe": "Crusoe", "hyperstack": "Hyperstack", "lambda": "Lambda", "nebius": "Nebius",
+    "oci": "Oracle Cloud", "runpod": "RunPod", "runpod-community": "RunPod community",
+}  # fmt: skip
+#: Schedules that are told, by their names in the literature.
+SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
+#: So many of the hardware not chosen are named where the answer is short.
+_CLOSEST = 3
+_HOURS_A_DAY = 24
+
+
+def band_text(plan: Plan) -> str:
+    """Return what the bands of the totals contain, for the one place of an output that says so."""
+    last = f"P{plan.goals.confidence * 100:.0f}"
+    return (
+        f"bands of money: a run of P10 to {last} days with every assumed price and value at its cheap or dear end; "
+        "documented prices do not move"
+    )
+
+
+def on_target(target: str) -> str:
+    """Return where a target is, as it stands in a sentence: `on AWS`, `on premises`."""
+    return NAME_OF_TARGET[target] if target == "onprem" else f"on {NAME_OF_TARGET[target]}"
+
+
+def term_text(key: str) -> str:
+    """Return the name of a target under a term, such as `aws/reserved_1y`, in words.
+
+    >>> term_text("aws/reserved_1y"), term_text("onprem"), term_text("onprem/bridged")
+    ('AWS, reserved 1y', 'on premises', 'on premises, rented until delivery')
+    >>> term_text("aws:p5en.48xlarge/reserved_3y/all_upfront+contract")
+    'AWS p5en.48xlarge, reserved 3y, all upfront and contract'
+    >>> term_text("hybrid-27-at-95/coreweave/on_demand")
+    '27 nodes owned at 95 %, rest CoreWeave, on demand'
+    >>> term_text("onprem:dgx-b200/bridged")
+    'on premises dgx-b200, rented until delivery'
+    """
+    target, _, rest = key.partition("/")
+    if target.startswith("hybrid-"):
+        _, nodes, _, busy, *growing = target.split("-")
+        return f"{nodes} nodes owned at {busy} %{' and more as work grows' if growing else ''}, rest {term_text(rest)}"
+    place, _, hardware = target.partition(":")
+    name = NAME_OF_TARGET.get(place) or NAME_OF_PROVIDER.get(place, place)
+    where = f"{name} {hardware}" if hardware else name
+    if rest == "bridged":
+        return f"{where}, rented until delivery"
+    return ", ".join((where, *(part.replace("_", " ").replace("+", " and ") for part in rest.split("/") if part)))
+
+
+def capital(words: str) -> str:
+    """Return words with a capital first letter, the others as they are.
+
+    >>> capital("on premises"), capital("")
+    ('On premises', '')
+    """
+    return words[:1].upper() + words[1:]
+
+
+def uncapital(text: str) -> str:
+    """Return a phrase as it stands within a sentence; abbreviations keep their capitals.
+
+    >>> uncapital("Egress of data"), uncapital("NAT gateways")
+    ('egress of data', 'NAT gateways')
+    """
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
+def depreciation_text(method: str) -> str:
+    """Return how purchases are written off, in words.
+
+    >>> depreciation_text("macrs_5"), depreciation_text("straight_line_4")
+    ('MACRS over 5 years', 'straight line over 4 years')
+    """
+    name, _, years = method.rpartition("_")
+    return f"{'MACRS' if name == 'macrs' else name.replace('_', ' ')} over {years} years"
+
+
+def days_text(days: float) -> str:
+    """Return days as text, without decimals where they are whole.
+
+    >>> days_text(30.0), days_text(1.0), days_text(27.94)
+    ('30 days', '1 day', '27.9 days')
+    """
+    number = f"{days:.0f}" if abs(days - round(days)) < 1e-9 else f"{days:.1f}"  # noqa: PLR2004 - rounding noise
+    return f"{number} day{'' if number == '1' else 's'}"
+
+
+def time_text(days: float) -> str:
+    """Return days as text, in hours where they are less than one.
+
+    >>> time_text(0.1), time_text(27.94)
+    ('2.4 hours', '27.9 days')
+    """
+    return f"{days * _HOURS_A_DAY:.1f} hours" if days < 1 else days_text(days)
+
+
+def runs_text(runs: float, noun: str = "run") -> str:
+    """Return a number of runs in words.
+
+    >>> runs_text(36.0), runs_text(36.18), runs_text(1), runs_text(36.18, "such run")
+    ('36 runs', '36.2 runs', '1 run', '36.2 such runs')
+    """
+    number = f"{runs:,.1f}".removesuffix(".0")
+    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
+
+
+def month_text(months: float | None) -> str:
+    """Return when something happens, counted from the begin.
+
+    >>> month_text(7.25), month_text(None)
+    ('month 7.2', 'never')
+    """
+    return "never" if months is None else f"month {months:.1f}"
+
+
+def hardware_lines(plan: Plan) -> tuple[str, ...]:
+    """Return what was chosen where the blueprint leaves the hardware open: a line per target with the closest others.
+
+    A target that leaves no choice has no line.
+    """
+    return tuple(_hardware_line(option) for option in plan.options if option.considered)
+
+
+def _hardware_line(option: Option) -> str:
+    chosen, *others = option.considered
+    priced = [entry for entry in others if entry.usd is not None and entry.meets_goal]
+    closest = ", ".join(f"{entry.name} {money(entry.usd)}" for entry in priced[:_CLOSEST])
+    rest = len(others) - len(priced)
+    parts = [
+        f"{NAME_OF_TARGET[option.target]}: {chosen.name} at {money(chosen.usd)} of {len(option.considered)} allowed",
+        *([f"next {closest}"] if closest else []),
+        *([f"{rest} without a price, a fact or enough speed"] if rest else []),
+        f"explain hardware --on {option.target} has all",
+    ]
+    return "; ".join(parts)
+
+
+def layout_text(layout: Layout) -> str:
+    """Return a layout in the field's shorthand: `TP 8 × PP 4 × DP 13, micro-batch 1, selective recompute`."""
+    parts = [f"TP {layout.tp}", f"PP {layout.pp}", f"DP {layout.dp}"]
+    parts += [f"{name} {size}" for name, size in (("CP", layout.cp), ("EP", layout.ep)) if size > 1]
+    extras = [
+        f"micro-batch {layout.micro_batch}",
+        f"{'no' if layout.recompute == 'none' else layout.recompute} recompute",
+    ]
+    if layout.recompute_layers is not None:
+        each = "chunk" if layout.vpp > 1 else "stage"
+        extras[-1] += f" of {layout.recompute_layers} layer{'s' if layout.recompute_layers > 1 else ''} per {each}"
+    if layout.vpp > 1:
+        extras.append(f"{layout.vpp} chunks interleaved")
+    elif layout.schedule in SCHEDULE_NAMES:
+        extras.append(f"schedule {SCHEDULE_NAMES[layout.schedule]}")
+    if layout.zero_stage > 0:
+        within = f" over groups of {layout.sharding_group}" if layout.sharding_group else ""
+        extras.append(f"ZeRO {layout.zero_stage}{within}")
+    return f"{' × '.join(parts)}, {', '.join(extras)}"
+
+
+def offload_text(option: Option) -> str:
+    """Return what lies outside the accelerators and what that takes, empty where nothing does."""
+    need = option.offload
+    if need is None:
+        return ""
+    size, where = need.host_bytes_per_node, "host memory"
+    of = need.host_memory_bytes_per_node
+    if need.nvme_bytes_per_node:
+        size, where, of = need.nvme_bytes_per_node, "local drives", need.nvme_capacity_bytes_per_node
+    held = "an unknown size" if of is None else f"{of / 1e9:,.0f} GB"
+    return (
+        f"{', '.join(need.what)} offloaded: {size / 1e9:,.0f} of {held} of {where} per node, "
+        f"{option.step.offload_s:.2f} s of each step"
+    )
+
+
+def cluster_text(option: Option) -> str:
+    """Return the cluster in words: `52 × p5.48xlarge (416 H100 SXM)`."""
+    return f"{option.nodes:,} × {option.instance} ({option.gpus:,} {option.accelerator_name})"
+
+
+def days_band_text(option: Option) -> str:
+    """Return calendar days with their band: `27.9 days (25.2 to 29.8)`; hours where the longest is less than a day."""
+    if option.calendar_days_high < 1:
+        low, high = (f"{days * _HOURS_A_DAY:.1f}" for days in (option.calendar_days_low, option.calendar_days_high))
+        return f"{time_text(option.calendar_days)} ({low} to {high})"
+    return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
+
+
+def indicative_text(way: Alternative) -> str:
+    """Return `, indicative (50 % documented)` where too little of a way's dollars is documented; else nothing."""
+    basis = way.basis
+    if basis is None or not basis.indicative or basis.documented_share is None:
+        return ""
+    return f", indicative ({units.percent(basis.documented_share)} documented)"
+
+
+def answer_lines(plan: Plan) -> tuple[str, ...]:
+    """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
+    alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    if alone is None:
+        return (_no_answer(plan),)
+    lines = [f"for this run: {_way(plan, alone)}"]
+    if kept is not None:
+        horizon = f"{plan.economics.horizon_months:.0f} months"
+        if plan.economics.runs is None:
+            horizon += f" at {units.percent(plan.economics.utilisation)} utilisation"
+        work = f"{runs_text(plan.options[0].runs_in_horizon, 'such run')} in {horizon} cost least"
+        what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
+        each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
+        present = money_band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
+        lines.append(
+            f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} a run"
+            f"{indicative_text(kept)}"
+        )
+    return tuple(lines)
+
+
+def _no_answer(plan: Plan) -> str:
+    if not any(option.meets_goal for option in plan.options):
+        return "no target can finish in time; see what failed"
+    if all(option.run_cost_usd is None for option in plan.options):
+        return f"the goal can be met, but no target has all its prices on {plan.as_of}; what lacks one is listed"
+    return "no target meets every goal; see what failed"
+
+
+def _cluster_of(plan: Plan, way: Alternative) -> str:
+    """Return what is done on a way: `rent 48 × p5.48xlarge (…) on AWS us-east-1`, or its name where it is no option."""
+    option = plan.planned(way.key)
+    if option is None:
+        return f"use {term_text(way.key)} ({way.nodes:,} nodes, {way.gpus:,} GPUs)"
+    if option.target == "onprem":
+        return f"buy {cluster_text(option)}"
+    paid = booking_text(option) or ("" if way.term == "on_demand" else term_text(way.key).partition(", ")[2])
+    return f"rent {cluster_text(option)} {on_target(option.target)} {option.region}{f', {paid}' if paid else ''}"
+
+
+def _way(plan: Plan, way: Alternative) -> str:
+    early = ""
+    if plan.goals.finish_within_days is not None:
+        spare = plan.goals.finish_within_days - way.calendar_days
+        early = f", {spare:.1f} days before the goal" if spare >= 0 else ""
+    option = plan.planned(way.key)
+    time = days_text(way.calendar_days) if option is None else days_band_text(option)
+    cost = (
+        f"{money(way.capex_usd)} to buy"
+        if way.run_usd is None
+        else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
+    )
+    cost += indicative_text(way)
+    listed = on_demand_text(plan, way)
+    return f"{_cluster_of(plan, way)}: {time}{early}, {cost}{f' ({listed})' if listed else ''}"
+
+
+def booking_text(option: Option) -> str:
+    """Return what is booked and paid whole for a run; empty where its hours alone are paid."""
+    booked = option.booked
+    if booked is None:
+        return ""
+    nodes = "" if booked.nodes == option.nodes else f"{booked.nodes:,} nodes for "
+    return f"{booked.name} of {nodes}{booked.days} days, paid whole"
+
+
+def on_demand_text(plan: Plan, way: Alternative) -> str:
+    """Return the price on demand of the same target, empty where a way is on demand or that price is unknown."""
+    same = plan.alternative(f"{way.key.partition('/')[0]}/on_demand")
+    if way.term == "on_demand" or way.run_usd is None or same is None or same.run_usd is None:
+        return ""
+    size = "" if (same.nodes, same.instance) == (way.nodes, way.instance) else (
+        f" with {same.nodes:,} nodes in {same.calendar_days:.1f} days"
+    )  # fmt: skip
+    return f"{money(same.run_usd)} on demand{size}"
+
+
+def data_text(feed: DataFeed) -> str:
+    """Return what is read of the training data, and whether training waits for it."""
+    where = "local drives" if feed.staged else "shared storage"
+    rate = units.text(feed.read_bytes_per_s, units.BANDWIDTH, digits=2)
+    waits = f", training waits {feed.stall_s:.2g} s a step" if feed.stall_s > 0 else ""
+    return f"{rate} from {where}{waits}"
+
+
+def own_facts_lines(plan: Plan) -> list[str]:
+    """Return the facts of the user that stand in the place of the catalogue's, a line each."""
+    lines = []
+    for fact in plan.own_facts:
+        was = "" if fact.catalogue is None else f" instead of {_fact(fact.catalogue)}"
+        lines.append(f"{fact.entity}: {fact.attribute} {_fact(fact.value)}{was} ({fact.source})")
+    return lines
+
+
+def _fact(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.10g}"

@@ -1,0 +1,1 @@
+"""Accelerators, links and networks with their calibrated constants. Start with `devices`."""

@@ -1,0 +1,45 @@
+"""What a power cap does to an accelerator's speed, and how unsure that is.
+
+A cap lowers the clock, so that multiplications slow down; memory and links keep their bandwidth. Published comparisons
+(`catalog/power_caps.csv`) follow `(cap / design power)^x` with `x` between 0.1 and 0.9: the median is taken, and the
+spread widens the band of the prediction.
+"""
+
+from dataclasses import replace
+from math import hypot, log
+
+from clusterwright.catalog.power_caps import check_cap, exponents
+from clusterwright.catalog.records import NodeType
+from clusterwright.sizing.hardware.calibration import Residuals
+
+
+def speed_share(node: NodeType) -> float:
+    """Return the share of its peaks that a node's accelerator keeps: `(cap/full)^x`, 1 without a cap.
+
+    Raises:
+        MissingFactError: the design power is unknown; InputError: the cap is out of range.
+    """
+    cap = node.power_cap_w
+    if cap is None:
+        return 1.0
+    check_cap(node.accelerator, cap)
+    full = node.accelerator.power_w or cap
+    return float((cap / full) ** exponents().median)
+
+
+def with_cap(residuals: Residuals, node: NodeType) -> Residuals:
+    """Return the band of ln(measured/predicted) with what is unsure about the node's power cap.
+
+    The least and the most of the published exponents are taken as P10 and P90 of a step that only multiplies, and are
+    added to the band's own widths as independent errors, in quadrature.
+    """
+    cap, full = node.power_cap_w, node.accelerator.power_w
+    if cap is None or full is None:
+        return residuals
+    known, drop = exponents(), -log(cap / full)
+    slower, faster = (known.most - known.median) * drop, (known.median - known.least) * drop
+    return replace(
+        residuals,
+        p10=residuals.p50 - hypot(residuals.p50 - residuals.p10, slower),
+        p90=residuals.p50 + hypot(residuals.p90 - residuals.p50, faster),
+    )

@@ -1,0 +1,157 @@
+"""Time of the arithmetic of one layer and of the output head, for one micro-batch on one GPU."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.sizing.columns import NONE, Device, Layouts, Shape, Tuning, Values, anywhere
+from clusterwright.sizing.model import experts
+from clusterwright.sizing.model.arithmetic import (
+    STREAM_FRACTION,
+    mlp_multiplications_s,
+    multiplication_s,
+    multiplications_s,
+    streaming_s,
+)
+from clusterwright.sizing.model.quantisation import block_scaling_s
+
+#: Times that weights and inputs are multiplied: forward, gradient of inputs, gradient of weights.
+PASSES = 3.0
+#: Times that the fp32 logits cross the memory bus (loss forward and backward).
+LOGIT_PASSES = 4.0
+
+
+def attention_multiplications_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:
+    """Return seconds of one layer's attention weights, forward only.
+
+    Plain: `h x (q + 2 k)/t` and `out/t x h`. Latent: `h` to the latents (on every rank), from there `latent x q/t` and
+    `latent x (keys, values)/t`, and `out/t x h`.
+    """
+    plain = (
+        (shape.hidden, (shape.query + 2 * shape.key_value) / tp),
+        (shape.value_out / tp, shape.hidden),
+    )
+    total = multiplications_s(device, tuning, sides=plain, rows=rows)
+    if not anywhere(shape.latent_in):
+        return total
+    latent = (
+        (shape.hidden, np.maximum(shape.latent_in, 1.0)),
+        (np.maximum(shape.latent_query, 1.0), shape.query / tp),
+        (np.maximum(shape.latent_key, 1.0), np.maximum(shape.up_key_value, 1.0) / tp),
+        (shape.value_out / tp, shape.hidden),
+    )
+    through = multiplications_s(device, tuning, sides=latent, rows=rows)
+    return np.where(np.asarray(shape.latent_in) > 0, through, total)
+
+
+def layer_attention_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:
+    """Return seconds of one layer's scores and weighted values, forward only.
+
+    `2 keys (q + out)/t` FLOPs per token for the keys that it attends to: `2 s q/t` with causal attention.
+    """
+    flops = 2 * rows * shape.attended * (shape.query + shape.value_out) / tp
+    return flops / (device.peak_bf16_flop_per_s * tuning.attention_efficiency)
+
+
+def layer_streaming_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values, sp: Values) -> Values:
+    """Return seconds of one layer's memory-bound operations (norms, residuals, activation, rotary), forward only.
+
+    Two bytes per element, `6 h` elements outside the tensor-parallel region and `q + 2 k + matrices f` inside, each
+    crossing the bus `memory_passes` times; latents are on every rank. Experts count in `experts.streaming_s`.
+    """
+    outside = 6 * shape.hidden / np.where(np.asarray(sp) > 0, tp, 1.0)
+    width = (1 - shape.expert_share) * shape.ffn + shape.expert_share * shape.shared_ffn
+    inside = (shape.query + 2 * shape.key_value + shape.mlp_matrices * width) / tp + shape.latent_in
+    return streaming_s(device, byte_count=2 * tuning.memory_passes * rows * (outside + inside))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerCompute:
+    """Seconds of one average layer and one micro-batch, without communication.
+
+    Attributes:
+        total_s: forward and backward, with the attention's scores computed again unless they are kept.
+        again_s: besides, where the whole layer is recomputed: one more forward.
+        forward_s, weight_s: of the total, the forward pass and the gradients of weights.
+        multiplied_s, streamed_s, attended_s, experts_s: of the forward pass, the matrices, the memory-bound operations,
+            the scores, and the experts; scores_passes: times that the scores are computed.
+        launch_s: time in which the kernels of the experts can be launched, 0 without experts.
+    """
+
+    total_s: Values
+    again_s: Values
+    forward_s: Values
+    weight_s: Values
+    multiplied_s: Values
+    streamed_s: Values
+    attended_s: Values
+    scores_passes: Values
+    experts_s: Values = 0.0
+    launch_s: Values = 0.0
+
+
+def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts, rows: Values) -> LayerCompute:
+    """Return seconds of one average layer, forward and backward, and of what recomputation adds.
+
+    Forward counts once, backward twice; full recomputation adds a whole forward, selective (or flash) attention the
+    scores only. The gradients of weights take the multiplications once (Qi et al. 2024, arXiv 2401.10241, table 1).
+    """
+    tp, kept = layouts.tp, np.asarray(layouts.recompute) == NONE
+    scores = PASSES + np.where(kept, 0.0, 1.0)
+    dense = mlp_multiplications_s(shape, device, tuning, rows=rows, tp=tp, width=shape.ffn)
+    multiplied = attention_multiplications_s(shape, device, tuning, rows=rows, tp=tp)
+    multiplied = multiplied + (1 - shape.expert_share) * dense
+    streamed = layer_streaming_s(shape, device, tuning, rows=rows, tp=tp, sp=layouts.sp)
+    if np.any(device.block_scaled):
+        streamed = streamed + block_scaling_s(shape, device, rows=rows, tp=tp)
+    attended = layer_attention_s(shape, device, tuning, rows=rows, tp=tp)
+    once = multiplied + streamed + tuning.layer_overhead_s / PASSES
+    total = PASSES * (multiplied + streamed) + scores * attended + tuning.layer_overhead_s
+    forward = once + attended
+    if not anywhere(shape.expert_share):
+        # The scores are computed again either way, so that the second forward is without them.
+        again = once + np.where(kept, attended, 0.0)
+        return LayerCompute(
+            total_s=total, again_s=again, forward_s=forward, weight_s=multiplied,
+            multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
+        )  # fmt: skip
+    copied = experts.layer_streaming_s(shape, device, tuning, rows=rows, tp=tp)
+    added = experts.layer_s(shape, device, tuning, layouts=layouts, rows=rows)
+    total = total + PASSES * shape.expert_share * added
+    forward = forward + shape.expert_share * added
+    once = once + shape.expert_share * added
+    launch = shape.expert_share * experts.launch_s(shape, device, tuning, layouts=layouts)
+    launched = experts.at_least_launched(total, launch_s=launch)
+    both = experts.at_least_launched(total + once, launch_s=(PASSES + 1) / PASSES * launch)
+    slower = launched / total
+    weight = multiplied + shape.expert_share * (added - copied)
+    return LayerCompute(
+        total_s=launched, again_s=both - launched, forward_s=slower * forward, weight_s=slower * weight,
+        multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
+        experts_s=shape.expert_share * added, launch_s=launch,
+    )  # fmt: skip
+
+
+def head_compute_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:
+    """Return seconds of the output matrix and the loss, forward and backward, for every token predicted."""
+    multiplied = PASSES * multiplication_s(
+        rows=rows,
+        inner=shape.hidden,
+        outer=shape.vocab / tp,
+        rate=device.peak_bf16_flop_per_s * tuning.gemm_efficiency,
+        rows_half=tuning.rows_half,
+        width_half=tuning.width_half,
+    )
+    streamed = LOGIT_PASSES * 4 * rows * shape.vocab / tp / (device.hbm_bytes_per_s * STREAM_FRACTION)
+    return shape.predictions * (multiplied + streamed)
+
+
+def optimizer_s(device: Device, *, parameters: Values, traffic_bytes: float) -> Values:
+    """Return seconds of the optimizer's update of the parameters one GPU owns, as its bytes cross the memory bus.
+
+    Args:
+        device: the accelerator.
+        parameters: that one GPU updates.
+        traffic_bytes: per parameter, `optimizers.traffic_bytes`; 30 for Adam.
+    """
+    return streaming_s(device, byte_count=traffic_bytes * parameters)

@@ -1,0 +1,1 @@
+"""Failures, checkpoints and goodput of a job. Start with `goodput`."""

@@ -1,0 +1,117 @@
+"""Which sizes of each kind of parallelism a job and a node type allow, before they are combined to layouts."""
+
+import math
+from collections.abc import Callable
+
+from clusterwright.catalog.records import NodeType
+from clusterwright.sizing.columns import FULL, NONE, RECOMPUTE, SELECTIVE
+from clusterwright.sizing.model.shapes import trained_layers
+from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.training.constraints import allowed_data_parallel
+
+#: Sizes looked at when neither the user nor the fabric sets a limit.
+DEFAULT_MAX_NODES = 2048
+LARGEST_MICRO_BATCH = 16
+LARGEST_TENSOR_PARALLEL = 16
+LARGEST_CONTEXT_PARALLEL = 64
+LARGEST_EXPERT_PARALLEL = 128
+#: Sequences from here on may be split over accelerators.
+CONTEXT_PARALLEL_FROM_TOKENS = 8192
+#: Beyond this many parts of a sequence, each part keeps at least so many tokens: attention waits for every other part.
+_MANY_PARTS, _TOKENS_OF_MANY_PARTS = 16, 32_768
+#: Which (stages, chunks) a schedule can have, and the column that it makes.
+_SCHEDULED: dict[str | None, Callable[[int, int], bool]] = {
+    None: lambda _, __: True,
+    "1f1b": lambda _, chunks: chunks == 1,
+    "interleaved": lambda _, chunks: chunks > 1,
+    "zero-bubble": lambda _, chunks: chunks == 1,
+    "dualpipe": lambda stages, chunks: chunks == 1 and stages % 2 == 0,
+}
+#: Schedules that compute gradients of weights apart, for which a layer's activations must still be there.
+SPLIT_BACKWARD = ("zero-bubble", "dualpipe")
+
+
+def divisors(number: int) -> list[int]:
+    """Return every divisor, smallest first."""
+    small = [candidate for candidate in range(1, math.isqrt(number) + 1) if number % candidate == 0]
+    return sorted({*small, *(number // candidate for candidate in small)})
+
+
+def node_limit(job: TrainingJob, node: NodeType) -> int:
+    """Return the largest cluster to look at: the least of the user's, the fabric's and the default limit."""
+    limits = [limit for limit in (job.max_nodes, node.placement_max_nodes) if limit is not None]
+    return min(limits) if limits else DEFAULT_MAX_NODES
+
+
+def tensor_parallel_sizes(job: TrainingJob, node: NodeType) -> list[int]:
+    """Return the tensor-parallel sizes that divide heads and MLP, stay in the scale-up domain and align with nodes."""
+    model, domain = job.model, max(node.accelerator.scale_up_domain_gpus or 1, 1)
+    return [
+        size
+        for size in range(1, min(domain, job.tensor_parallel or LARGEST_TENSOR_PARALLEL) + 1)
+        if model.heads % size == 0
+        and model.ffn_hidden % size == 0
+        and (model.kv_heads % size == 0 or size % model.kv_heads == 0)
+        and (node.gpus % size == 0 or size % node.gpus == 0)
+        and job.tensor_parallel in (None, size)
+        and size <= (job.max_tensor_parallel or size)
+    ]
+
+
+def context_parallel_sizes(job: TrainingJob) -> list[int]:
+    """Return 1, and for long sequences the powers of two that leave each rank two equal parts of the sequence.
+
+    A size that the user fixes needs no long sequence.
+    """
+    if job.context_parallel is not None:
+        fixed = job.context_parallel
+        return [fixed] if fixed == 1 or job.sequence_length % (2 * fixed) == 0 else []
+    if job.sequence_length < CONTEXT_PARALLEL_FROM_TOKENS:
+        return [1]
+    most = min(max(job.sequence_length // _TOKENS_OF_MANY_PARTS, _MANY_PARTS), LARGEST_CONTEXT_PARALLEL)
+    sizes = (2**exponent for exponent in range(most.bit_length()))
+    return [size for size in sizes if job.sequence_length % (2 * size) == 0]
+
+
+def pipelines(job: TrainingJob) -> list[tuple[int, int]]:
+    """Return (stages, chunks per stage) that divide the layers, or the layers plus embedding and head.
+
+    Of those with several stages, the ones that the job's schedule has: one chunk for all but the interleaved, and an
+    even number of stages for DualPipe. Chunks have the layers of which the user wants that many recomputed.
+    """
+    found = set()
+    layers, least = trained_layers(job.model), job.recompute_layers or 1
+    for parts in (layers, layers + 2):
+        for stages in divisors(parts):
+            if stages == 1 and parts == layers >= least:
+                found.add((1, 1))
+            elif 1 < stages <= layers:
+                found |= {(stages, chunks) for chunks in divisors(parts // stages) if stages * chunks <= parts // least}
+    fixed = (pair for pair in found if job.pipeline_parallel in (None, pair[0]))
+    return sorted(pair for pair in fixed if pair[0] == 1 or _SCHEDULED[job.schedule](*pair))
+
+
+def micro_batches(job: TrainingJob) -> list[tuple[int, int, int]]:
+    """Return (sequences per micro-batch, micro-batches, data-parallel size) whose product is the global batch."""
+    batch = job.global_batch_sequences
+    sizes = [size for size in divisors(batch) if size <= LARGEST_MICRO_BATCH or size == job.micro_batch]
+    return [
+        (size, batch // size // ranks, ranks)
+        for size in sizes
+        if job.micro_batch in (None, size)
+        for ranks in allowed_data_parallel(job, divisors(batch // size))
+    ]
+
+
+def recompute_modes(job: TrainingJob) -> list[int]:
+    """Return the recomputation modes to look at, as indices into `RECOMPUTE`."""
+    if job.recompute is not None:
+        return [RECOMPUTE.index(job.recompute)]
+    return [NONE, SELECTIVE] if job.schedule in SPLIT_BACKWARD else [NONE, SELECTIVE, FULL]
+
+
+def expert_parallel_sizes(job: TrainingJob) -> list[int]:
+    """Return the expert-parallel sizes that divide the experts, up to one expert per rank."""
+    if job.expert_parallel is not None:
+        return [size for size in divisors(job.model.experts or 1) if size == job.expert_parallel]
+    return [size for size in divisors(job.model.experts or 1) if size <= LARGEST_EXPERT_PARALLEL]

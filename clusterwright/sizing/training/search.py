@@ -1,0 +1,145 @@
+"""The search: every layout of a node type on every useful cluster size, and the points that no other beats.
+
+Memory first, so that only layouts that fit are timed; layer times once per distinct layer (`layer_tables`); the rest in
+chunks that stay in the processor's cache (`timing`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from clusterwright.catalog.records import NodeType
+from clusterwright.errors import Finding, RuleError
+from clusterwright.sizing.columns import Device, Index, Shape, take
+from clusterwright.sizing.feeding import loading as data_loading
+from clusterwright.sizing.feeding import starts as data_starts
+from clusterwright.sizing.hardware.calibration import Calibration, StackCalibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.model import layer_memory
+from clusterwright.sizing.model.shapes import shape_of_job
+from clusterwright.sizing.records.job import Front, TrainingJob
+from clusterwright.sizing.training import findings, host_memory, layouts, memory, parallel_sizes, points
+from clusterwright.sizing.training.layer_tables import first_level, needed_bytes
+from clusterwright.sizing.training.layouts import Space
+from clusterwright.sizing.training.timing import Timed, time_all
+from clusterwright.sizing.training.upkeep import upkeep_of
+
+
+def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Front:
+    """Return the front of one node type: the points that no other beats in both nodes and calendar days.
+
+    Where offloading is optional, that is the front of both ways together. Arguments and errors are those of `front_of`.
+    """
+    if job.offload is None or not job.offload_optional:
+        return front_of(job=job, node=node, calibration=calibration)
+    fronts, refused = [], None
+    for offload in (job.offload, None):
+        try:
+            fronts.append(front_of(job=replace(job, offload=offload), node=node, calibration=calibration))
+        except RuleError as error:
+            refused = refused or error
+    if refused is not None and not fronts:
+        raise refused
+    return points.joined(fronts)
+
+
+def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Front:
+    """Return the front of one node type, with what the job says is offloaded.
+
+    Every layout of `layouts.enumerate_space` is looked at, on all cluster sizes up to the limit that layouts make
+    useful: its memory is computed, and its time unless it is proven slower (`time_all`). The fastest point is always on
+    the front, so a goal it misses cannot be met with this node type.
+
+    Args:
+        job: the training run.
+        node: the node type.
+        calibration: calibrated numbers.
+
+    Raises:
+        InputError: the model or precision cannot be sized on this accelerator.
+        RuleError: no layout divides the job (`LAY001`), none has room for staged data (`DAT002`), none fits into memory
+            (`MEM001`), or of those that do, none leaves the host what it can hold (`MEM002`, `MEM003`); the finding
+            says by how much and what would fit.
+        MissingFactError: the job offloads, and a link's bandwidth is unknown.
+    """
+    shape = shape_of_job(job)
+    device = device_of(node, precision=job.precision)
+    limit = parallel_sizes.node_limit(job, node)
+    space = layouts.enumerate_space(job, node, max_nodes=limit)
+    if space is None:
+        raise RuleError((findings.no_layout(job, node, limit=limit),))
+    space = _with_room(job, node, space)
+    stacks = stacks_of(calibration, node, job)
+    timed = time_all(job, node, shape, device, space, stacks=stacks, calibration=calibration)
+    if not timed.row.size and timed.outside is not None:
+        raise RuleError((host_memory.too_small(job, node, timed.outside),))
+    if not timed.row.size:
+        raise RuleError((_does_not_fit(job, node, shape, device, space, stack=stacks[0]),))
+    chosen = _front_rows(timed)
+    if not chosen.size:
+        raise RuleError((findings.never_finishes(node),))
+    found = space.at(timed.mode[chosen], timed.row[chosen])
+    found = replace(found, recompute_layers=timed.recompute_layers[chosen])
+    return Front(
+        node=node,
+        points=points.describe(job, node, shape, device, found, stacks=stacks, calibration=calibration),
+        layouts_evaluated=space.count,
+        layouts_rejected_by_memory=space.count - timed.fitting,
+    )
+
+
+def _with_room(job: TrainingJob, node: NodeType, space: Space) -> Space:
+    """Return the layouts whose part of staged data fits on a node's local drives."""
+    if not job.loading.staged:
+        return space
+    rates = data_loading.rates_of(job, node)
+    staged = np.broadcast_to(
+        np.asarray(data_starts.amounts(rates, job, node, space.rows).staged_bytes), np.shape(space.rows.dp)
+    )
+    rows = np.flatnonzero(staged <= rates.local_bytes)
+    if not rows.size:
+        raise RuleError((findings.no_room(node, least_bytes=float(staged.min()), local_bytes=rates.local_bytes),))
+    return replace(space, rows=take(space.rows, rows))
+
+
+def _front_rows(timed: Timed) -> Index:
+    """Return the rows that are faster than every row on as many or fewer nodes; ties go to the first of the space."""
+    counts = timed.nodes.astype(np.intp)
+    least = np.full(counts.max() + 1, np.inf)
+    np.minimum.at(least, counts, timed.days)
+    best = np.flatnonzero(timed.days == least[counts])
+    order = best[np.lexsort((timed.row[best], timed.mode[best], timed.nodes[best]))]
+    days = timed.days[order]
+    before = np.minimum.accumulate(np.concatenate([[np.inf], days[:-1]]))
+    return order[days < before]
+
+
+def _does_not_fit(
+    job: TrainingJob, node: NodeType, shape: Shape, device: Device, space: Space, *, stack: StackCalibration
+) -> Finding:
+    """Return what came closest to fitting, and the smallest cluster beyond the limit that would fit."""
+    upkeep = upkeep_of(job, shape, node)
+    least, nearest = np.inf, space.at(0, 0)
+    tables = first_level(shape, device, space, stack=stack)
+    for chunk, needed in needed_bytes(shape, space, tables, upkeep=upkeep):
+        mode, row = divmod(int(np.argmin(needed)), needed.shape[1])
+        if needed[mode, row] < least:
+            least, nearest = float(needed[mode, row]), space.at(mode, row + chunk.start)
+    wider = layouts.enumerate_space(job, node, max_nodes=parallel_sizes.DEFAULT_MAX_NODES)
+    gpus_that_fit = np.inf
+    if wider is not None:
+        tables = first_level(shape, device, wider, stack=stack)
+        for chunk, needed in needed_bytes(shape, wider, tables, upkeep=upkeep):
+            fits = (needed <= device.hbm_bytes).any(axis=0)
+            gpus = layouts.gpu_counts(take(wider.rows, chunk))
+            gpus_that_fit = min(gpus_that_fit, np.min(gpus, where=fits, initial=np.inf))
+    return findings.does_not_fit(
+        job,
+        node,
+        layout=layouts.layout_at(nearest),
+        needed=memory.per_gpu(
+            shape, nearest, layer=layer_memory.layer_bytes(shape, nearest), practice=upkeep.practice
+        ).row(0),
+        nodes_that_fit=int(gpus_that_fit / node.gpus) if np.isfinite(gpus_that_fit) else None,
+    )

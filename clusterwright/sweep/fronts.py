@@ -1,0 +1,148 @@
+"""The front of one node type with its costs, and all fronts of a sweep put together. Nothing is chosen here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+
+from clusterwright.blueprint.resolve import Resolved
+from clusterwright.errors import ClusterwrightError, RuleError
+from clusterwright.plan.candidates.consider import days, training_job
+from clusterwright.plan.candidates.fronts import front_of
+from clusterwright.pricing.book import PriceBook
+from clusterwright.sizing.records.job import Front, SizedPoint
+from clusterwright.sweep.costs import with_costs
+from clusterwright.sweep.records import Answer, NotSized, Question, Scenario, Sweep, SweptPoint
+
+
+@cache
+def price_book() -> PriceBook:
+    """Return the shipped prices, opened once per process."""
+    return PriceBook.open()
+
+
+def answers(questions: Sequence[Question]) -> list[Answer]:
+    """Return the front of each question, costed together; the same wherever and with whichever others it is asked.
+
+    A node type that cannot be sized gives a reason and no error, so that one does not end the others.
+
+    Args:
+        questions: of one scenario.
+    """
+    found = [_sized(question) for question in questions]
+    shown = with_costs(questions, [entry.points for entry in found], [entry.swept for entry in found], price_book())
+    return [
+        Answer(points=points, not_sized=entry.not_sized, layouts_evaluated=entry.layouts_evaluated)
+        for entry, points in zip(found, shown, strict=True)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Sized:
+    """A front before it is costed: its points as sizing gives them and as the sweep shows them."""
+
+    points: tuple[SizedPoint, ...] = ()
+    swept: tuple[SweptPoint, ...] = ()
+    not_sized: NotSized | None = None
+    layouts_evaluated: int = 0
+
+
+def _sized(question: Question) -> _Sized:
+    try:
+        front = _front(question)
+    except RuleError as error:
+        return _Sized(not_sized=_without(question, "; ".join(finding.message for finding in error.findings)))
+    except ClusterwrightError as error:
+        return _Sized(not_sized=_without(question, error.message))
+    return _Sized(
+        points=front.points,
+        swept=tuple(_swept(question, point) for point in front.points),
+        layouts_evaluated=front.layouts_evaluated,
+    )
+
+
+def _front(question: Question) -> Front:
+    scenario = question.scenario
+    job = training_job(scenario.blueprint, Resolved(model=scenario.model, targets=()))
+    return front_of(scenario.blueprint, job, question.place.node, bounds=question.bounds, spot=False)
+
+
+def _without(question: Question, reason: str) -> NotSized:
+    return NotSized(
+        blueprint=question.scenario.name,
+        varied=question.scenario.varied,
+        node_type=question.place.node.id,
+        accelerator=question.place.node.accelerator.id,
+        reason=reason,
+    )
+
+
+def _swept(question: Question, point: SizedPoint) -> SweptPoint:
+    place, scenario = question.place, question.scenario
+    goal_days = days(scenario.blueprint.goals.finish_within)
+    return SweptPoint(
+        blueprint=scenario.name,
+        varied=scenario.varied,
+        target=place.target,
+        region=place.region,
+        node_type=place.node.id,
+        accelerator=place.node.accelerator.id,
+        nodes=point.nodes,
+        gpus=point.gpus,
+        calendar_days=point.calendar_days,
+        calendar_days_low=point.calendar_days_low,
+        calendar_days_high=point.calendar_days_high,
+        meets_goal=None if goal_days is None else point.calendar_days_high <= goal_days,
+        tokens_per_s_per_gpu=point.tokens_per_s_per_gpu,
+        mfu=point.mfu,
+        goodput=point.goodput.fraction,
+        memory_bytes_per_gpu=point.memory.total,
+        hbm_bytes_per_gpu=place.node.hbm_bytes_per_gpu,
+        layout=point.layout,
+    )
+
+
+def gathered(
+    scenarios: Sequence[Scenario], answers: Sequence[Answer], before: Sequence[NotSized], *, catalogue: str
+) -> Sweep:
+    """Return a sweep from the answers to its questions.
+
+    Args:
+        scenarios: that were asked about.
+        answers: in the order of the questions, scenario by scenario.
+        before: what was found not to be sizable before anything was asked.
+        catalogue: version of the facts.
+    """
+    points = [point for entry in answers for point in entry.points]
+    marked: list[SweptPoint] = []
+    for _, group in groupby(points, key=lambda point: (point.blueprint, point.varied)):
+        marked += _marked(list(group))
+    newest = price_book().newest_day
+    return Sweep(
+        scenarios=tuple(scenarios),
+        points=tuple(marked),
+        not_sized=(*before, *(entry.not_sized for entry in answers if entry.not_sized is not None)),
+        layouts_evaluated=sum(entry.layouts_evaluated for entry in answers),
+        as_of=tuple((entry.blueprint.economics.as_of or newest).isoformat() for entry in scenarios),
+        catalogue=catalogue,
+    )
+
+
+def _marked(points: list[SweptPoint]) -> list[SweptPoint]:
+    """Mark the points of one scenario that no other one beats in calendar days and cost of the run.
+
+    Rented points are held against rented ones, bought against bought: a share of owning needs the work of a horizon.
+    """
+    priced = [
+        (point.target == "onprem", point.calendar_days, point.run_usd, index)
+        for index, point in enumerate(points)
+        if point.run_usd
+    ]
+    unbeaten = set()
+    for _, same in groupby(sorted(priced), key=lambda entry: entry[0]):
+        least = float("inf")
+        for _, _, usd, index in same:
+            if usd < least:
+                least = usd
+                unbeaten.add(index)
+    return [replace(point, unbeaten=index in unbeaten) for index, point in enumerate(points)]

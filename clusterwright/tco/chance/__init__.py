@@ -1,0 +1,1 @@
+"""Costs over draws of uncertain inputs. Start with `drawing`."""
