@@ -25,7 +25,7 @@ _Columns = TypeVar("_Columns", bound="Shape | Device | Layouts | Tuning")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape:
-    """A transformer's dimensions and the sequence length it is trained at; `clusterwright.sizing.model.shapes` makes it.
+    """A transformer's dimensions and the sequence length it is trained at; `sizing.model.shapes` makes it.
 
     Attributes:
         layers: with the layers that predict further tokens; predictions: passes of the output matrix per token.

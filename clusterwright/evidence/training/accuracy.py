@@ -83,8 +83,8 @@ out of memory one below 50 % (`oom_refused`), and the Brier score of these chanc
 alone. `--predictions OUT.csv` writes each prediction with P10, P90 and the chance to fit. The residuals behind the
 chances are those of 121 published peaks of 14 sources; with whole sources left out, the error is 8.8 % in the median
 and 22.6 % at P90, 92 % of the peaks are inside the band that promises 80 %, one of 780 layouts that ran is refused, and
-neither of two that ran out of memory (`python -m clusterwright.evidence.training.measured_memory RUNS.csv...`). Plans keep the
-standard states and take no margin from these residuals yet.
+neither of two that ran out of memory (`python -m clusterwright.evidence.training.measured_memory RUNS.csv...`). Plans
+keep the standard states and take no margin from these residuals yet.
 """
 
 

@@ -1,7 +1,7 @@
 """Calibrate on measured runs: numbers, effects, bands and the baseline as files, and a page that judges them.
 
-`python -m clusterwright.evidence.training.calibrate RUNS.csv` writes the shipped files and `docs/accuracy.md`. Deterministic:
-the same runs give the same bytes.
+`python -m clusterwright.evidence.training.calibrate RUNS.csv` writes the shipped files and `docs/accuracy.md`.
+Deterministic: the same runs give the same bytes.
 """
 
 import sys
