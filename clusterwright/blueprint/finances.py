@@ -1,19 +1,125 @@
 """Tax, depreciation, delivery and financing of what is bought; `compare --finance` counts with them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
-from clusterwright.blueprint.carbon import Carbon
+from clusterwright import units
+from clusterwright.blueprint import names
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders, listed_once
-from clusterwright.blueprint.currency import CurrencySection
 from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
-from clusterwright.blueprint.fields import Identifier, Section
-from clusterwright.blueprint.housing import Housing
-from clusterwright.blueprint.owner import Owner
+from clusterwright.blueprint.fields import Day, Identifier, Section
+from clusterwright.blueprint.owner import Band, Owner, Usd, number_between
 from clusterwright.blueprint.quantities import Duration, Fraction
 from clusterwright.blueprint.uncertain import PricePath, UncertainBand
+
+#: What does not depend on the place.
+_OF_EQUIPMENT = ("resale_fraction", "resale_by_age", "resale_decay", "building_depreciation")
+
+
+class Housing(Owner):
+    """One place: every value of `tco.owner` that is another one there."""
+
+    power_price_usd_per_kwh: Usd | None = Field(None, description="in the place of site.power_price")
+    pue: Annotated[Band, number_between(units.COUNT, 1.0, 4.0)] | None = Field(
+        None, description="facility over IT energy, in the place of site.pue"
+    )
+
+    @model_validator(mode="after")
+    def _of_a_place(self) -> "Housing":
+        for name in _OF_EQUIPMENT:
+            if name in self.model_fields_set:
+                raise PydanticCustomError(
+                    "choice",
+                    "{name} is the same in every place",
+                    {"name": name, "at": name, "help": f"write it under tco.owner: owner: {{{name}: …}}"},
+                )
+        if self.tariff is not None and self.power_price_usd_per_kwh is not None:
+            raise PydanticCustomError(
+                "choice",
+                "the price of electricity is given twice: tariff and power_price_usd_per_kwh",
+                {"at": "tariff", "help": "keep one of them"},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Housing":
+        return self  # What a value is counted with may stand under tco.owner: the section tco looks at both.
+
+    def over(self, owner: Owner) -> "Housing":
+        """Return the values of an owner, those of this place, and what they exclude, in the place of his."""
+        own = {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
+        given = {name: getattr(owner, name) for name in owner.model_fields_set}
+        both = self.model_copy(update=given | own)
+        pairs = (*both.rivals(), ("tariff", "power_price_usd_per_kwh"))
+        gone = {other for pair in pairs for one, other in (pair, pair[::-1]) if one in own and other not in own}
+        return both.model_copy(update={name: type(self).model_fields[name].get_default() for name in gone})
+
+
+class CurrencySection(Section):
+    """A currency with its rate; its code alone, such as `EUR`, takes the newest stored rate up to the as-of day."""
+
+    code: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = Field(description="three letters (ISO 4217), for example EUR")
+    usd: Annotated[float, Field(ge=1e-9, le=1e6, allow_inf_nan=False)] | None = Field(
+        None, description="USD for one unit of it, for example 1.08; the newest stored rate by default"
+    )
+    day: Day | None = Field(None, description="day of that rate")
+    source: Annotated[str, AfterValidator(names.plain)] = Field(
+        "", max_length=200, description="who says so, for example ECB reference rate"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _code_alone(cls, given: Any) -> Any:  # noqa: ANN401 - YAML holds anything
+        if isinstance(given, str):
+            return {"code": given}
+        if isinstance(given, CurrencySection | dict):
+            return given
+        raise _wrong(f"{given!r} is no currency", "write EUR, or {code: EUR, usd: 1.08, day: 2026-10-16}")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        section = handler(core)
+        if handler.mode == "serialization":
+            return section
+        return {"anyOf": [{"type": "string", "pattern": "^[A-Z]{3}$", "examples": ["EUR"]}, section]}
+
+    @model_validator(mode="after")
+    def _dated(self) -> "CurrencySection":
+        if (self.usd is None) != (self.day is None):
+            raise _wrong("a rate has a day", "give both usd and day, or leave both out for a stored rate")
+        if self.code == "USD" and self.usd not in (None, 1.0):
+            raise _wrong(f"1 USD is 1 USD, not {self.usd:g}", "remove usd and day, or correct code", "usd")
+        return self
+
+
+def _wrong(message: str, what_to_do: str, at: str = "") -> PydanticCustomError:
+    return PydanticCustomError("choice", "{text}", {"text": message, "at": at, "help": what_to_do})
+
+
+_Grams = Annotated[float, Field(ge=0, le=3000, allow_inf_nan=False)]
+
+
+class Carbon(Section):
+    """Carbon of electricity and of making the equipment."""
+
+    grid: str | None = Field(
+        None, description="grid on premises, for example us-va; that of the tariff by default; see tco/grid_carbon.csv"
+    )
+    grid_grams_per_kwh: _Grams | None = Field(None, description="of the grid on premises, in its place")
+    market_grams_per_kwh: dict[str, _Grams] = Field(
+        default_factory=dict,
+        description="by target, what contracts and certificates leave, for example {onprem: 0}; unknown by default",
+    )
+    embodied_kg_per_server: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = Field(
+        None, description="kg CO2e to make one server; the published part of its accelerators by default"
+    )
+    life: Annotated[Duration, Field(ge=8760 * 3600.0, le=20 * 8760 * 3600.0)] = Field(
+        5 * 8760 * 3600.0, description="over which a server bears its making, for example 5 years"
+    )
+
 
 _MONTH_S = 730 * 3600.0
 _Term = Annotated[Duration, Field(ge=_MONTH_S, le=40 * 8760 * 3600.0)]

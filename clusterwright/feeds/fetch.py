@@ -9,13 +9,44 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.errors import InputError
-from clusterwright.feeds import aws, azure, gcp, markets, own_bill
+from clusterwright.feeds import aws, azure, gcp, markets
 from clusterwright.feeds.download import FeedError, Fetcher
-from clusterwright.feeds.reading import Asked, Feed, Reading
+from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.store import PriceStore
+from clusterwright.tco.focus_prices import write_own_prices
 
-FEEDS: dict[str, Feed] = {feed.name: feed for feed in (*aws.FEEDS, azure.FEED, gcp.FEED, *markets.FEEDS, own_bill.FEED)}
+_CLOUDS = ("aws", "azure")
+
+
+def read(paths: Sequence[Path], folder: Path) -> Sequence[Reading]:
+    """Return exports as one document.
+
+    Raises:
+        FeedError: one is no FOCUS export.
+    """
+    table = folder / "own-prices.csv"
+    try:
+        write_own_prices(paths, table)
+    except InputError as error:
+        raise FeedError(error.message, help=error.help) from error
+    wanted = [{"cloud": cloud, **entry} for cloud in _CLOUDS for entry in wanted_instances(cloud)]
+    return (
+        Reading(
+            paths=tuple(paths),
+            feed="focus",
+            url=f"file:{paths[0].name}",
+            rule="pricing/feeds/focus.sql",
+            parameters={"wanted": wanted, "extract": str(table)},
+        ),
+    )
+
+
+FEED = Feed(
+    name="focus", title="an own bill in FOCUS form: contracted prices of machines", url="", fetch=None, read=read
+)
+
+FEEDS: dict[str, Feed] = {feed.name: feed for feed in (*aws.FEEDS, azure.FEED, gcp.FEED, *markets.FEEDS, FEED)}
 
 _FOLDER = "clusterwright-prices-"
 

@@ -1,25 +1,35 @@
 """Composes the records of a Plan from what was chosen; decides nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import PurePath
+from typing import Any
 
 from clusterwright import __version__
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.jobs import SHARED_PATH, Jobs
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Sizes
+from clusterwright.blueprint.stack_state import StackState
 from clusterwright.blueprint.users import list_of
 from clusterwright.blueprint.workloads import ModelFile, Parallelism, Train
+from clusterwright.catalog.claims import claims_of
+from clusterwright.catalog.host import UPDATES
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates.consider import Choice, days, key_of
 from clusterwright.plan.candidates.hardware import rented_goodputs
 from clusterwright.plan.candidates.reliability import spot_assumption
-from clusterwright.plan.deployed import existing_ids, state_backend
-from clusterwright.plan.deployment import JobSettings
-from clusterwright.plan.offload import update_assumption
+from clusterwright.plan.deployment import (
+    AwsExistingIds,
+    AzureExistingIds,
+    ExistingIds,
+    GcpExistingIds,
+    JobSettings,
+    StateBackend,
+)
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
     ClusterNames,
@@ -44,7 +54,57 @@ from clusterwright.sizing.training.traffic import Traffic
 from clusterwright.tco.chance.uncertainty import uncertain_inputs
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost, Parameter
+from clusterwright.units import BANDWIDTH, parse
 from clusterwright.workload.transformer import parameters, training_flops_per_token
+
+
+def update_assumption(catalogue: Catalogue, options: Sequence[Option]) -> tuple[Parameter, ...]:
+    """Return the update rate of a node's processors as an entry of the plan's assumptions; none without offloading."""
+    if not any(option.offload is not None and "optimizer" in option.offload.what for option in options):
+        return ()
+    fact = next(fact for fact in claims_of(catalogue, UPDATES) if fact.attribute == "update_bytes_per_s")
+    measured = [parse(f"{claim.value} {claim.unit}", BANDWIDTH) / 1e9 for claim in (fact.chosen, *fact.rejected)]
+    return (
+        Parameter(
+            key="host_update_gb_per_s_per_node",
+            value=measured[0],
+            low=min(measured),
+            high=max(measured),
+            unit="GB/s",
+            basis="assumed",
+            reason="the median of published measurements: processors, thread placement and software make the rest",
+            source=f"clusterwright facts {UPDATES}",
+        ),
+    )
+
+
+_EXISTING: dict[str, Callable[..., ExistingIds]] = {
+    "aws": AwsExistingIds,
+    "azure": AzureExistingIds,
+    "gcp": GcpExistingIds,
+}
+
+
+def existing_ids(target: str, asked: CloudTarget) -> ExistingIds | None:
+    """Return what a target's account already holds; None where the blueprint names nothing."""
+    section: Any = getattr(asked.network, "existing", None)
+    if section is None:
+        return None
+    given = {name: getattr(section, name) for name in type(section).model_fields}
+    return _EXISTING[target](
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    )
+
+
+def state_backend(section: StackState | None) -> StateBackend | None:
+    """Return where the stacks' state is kept; None for a local folder."""
+    if section is None:
+        return None
+    return StateBackend(
+        url=section.url,
+        organization=section.organization or "",
+        secrets_provider=section.secrets_provider or "",
+    )
 
 
 def compose(

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.outputs.launch.example_job import for_fabric, pod_of
-from clusterwright.outputs.project.manifests import for_node
+from clusterwright.outputs.project.stack import for_node
 
 #: Type, variables that its worker has to have, variables that would be wrong there, interfaces beside the primary one.
 TYPES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int], ...] = (

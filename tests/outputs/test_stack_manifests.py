@@ -4,7 +4,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.catalog.load import load
-from clusterwright.outputs.project.manifests import for_node
+from clusterwright.outputs.project.stack import for_node
 
 
 @pytest.mark.parametrize(

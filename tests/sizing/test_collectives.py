@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.sizing.hardware import collectives
-from clusterwright.sizing.training import pipeline
+from clusterwright.sizing.training import step as pipeline
 
 
 def test_an_all_reduce_over_eight_a100_takes_what_was_measured() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.sizing.columns import DUALPIPE, ONE_F_ONE_B, ZERO_BUBBLE, Layouts
-from clusterwright.sizing.training import pipeline, stages
+from clusterwright.sizing.training import stages
+from clusterwright.sizing.training import step as pipeline
 
 LAYOUT = Layouts(
     tp=1.0, sp=0.0, pp=4.0, vpp=1.0, dp=1.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=8.0, recompute=1.0

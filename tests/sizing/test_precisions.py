@@ -12,7 +12,7 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.errors import InputError
 from clusterwright.sizing.hardware.calibration import DENSE, architecture_of, effects_of_job, load_calibration
 from clusterwright.sizing.hardware.devices import device_of
-from clusterwright.sizing.model.quantisation import BYTES_PER_ELEMENT, block_scaling_s
+from clusterwright.sizing.model.compute import BYTES_PER_ELEMENT, block_scaling_s
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.training.search import search

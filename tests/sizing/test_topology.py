@@ -14,8 +14,7 @@ from clusterwright.sizing.columns import Device, Tuning
 from clusterwright.sizing.hardware import groups, topology
 from clusterwright.sizing.hardware.calibration import MEGATRON, load_calibration
 from clusterwright.sizing.hardware.collective_facts import factors
-from clusterwright.sizing.hardware.devices import device_of
-from clusterwright.sizing.hardware.links import scale_up_columns
+from clusterwright.sizing.hardware.devices import device_of, scale_up_columns
 
 GIB = 2.0**30
 #: Shares and latencies before any fit: what the links' own measurements say.

@@ -21,7 +21,7 @@ from clusterwright.evidence.probe.records import (
 )
 from clusterwright.evidence.training.fitting import PRIORS
 from clusterwright.sizing.columns import Tuning
-from clusterwright.sizing.hardware.links import MESH
+from clusterwright.sizing.hardware.devices import MESH
 from clusterwright.sizing.model.arithmetic import STREAM_FRACTION
 
 #: Precision of most multiplications: the first that is documented and was measured.

@@ -13,9 +13,56 @@ from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
-from clusterwright.outputs.onprem.vendor_tools import tools_of
 from clusterwright.plan.record import Option, Plan
 from clusterwright.units import percent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VendorTools:
+    """Commands, as remembered from the makers' documentation.
+
+    Attributes:
+        listing: the accelerators of a node; memory: errors of their memory; diagnosis: a load test.
+        power: their power limit; all_reduce: a collective inside a node.
+    """
+
+    listing: str
+    memory: str
+    diagnosis: str
+    power: str
+    all_reduce: str
+
+
+_NVIDIA = VendorTools(
+    listing="nvidia-smi -L",
+    memory="nvidia-smi -q -d ECC,ROW_REMAPPER",
+    diagnosis="dcgmi diag -r 3",
+    power="nvidia-smi --query-gpu=power.limit --format=csv",
+    all_reduce="all_reduce_perf -b 16G -e 16G -g",
+)
+#: By the letters that catalogue ids of accelerators begin with.
+_OTHERS = {
+    "mi": VendorTools(
+        listing="amd-smi list",
+        memory="amd-smi metric --ecc",
+        diagnosis="rvs -c gst_single.conf",
+        power="amd-smi metric --power",
+        all_reduce="all_reduce_perf -b 16G -e 16G -g",
+    ),
+    "gaudi": VendorTools(
+        listing="hl-smi -L",
+        memory="hl-smi -q -d ECC",
+        diagnosis="hl_qual -c all -rmod parallel -f2 -l extreme",
+        power="hl-smi -q -d POWER",
+        all_reduce="hccl_demo --test all_reduce --size 16G, ranks",
+    ),
+}
+
+
+def tools_of(accelerator: str) -> VendorTools:
+    """Return the tools for an accelerator's catalogue id; NVIDIA's unless it is known to be another's."""
+    return next((tools for prefix, tools in _OTHERS.items() if accelerator.startswith(prefix)), _NVIDIA)
+
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
 #: replace below; GB/s. Source: Azure/ai-infrastructure-on-azure, SKU baselines, commit a01b0731 (2026-04-22).

@@ -32,13 +32,24 @@ from clusterwright.outputs.onprem.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.onprem.floor_plan import floor_plans
 from clusterwright.outputs.onprem.netbox import SITE, netbox_files
 from clusterwright.outputs.onprem.network_tables import fabric_csv, racks_csv
-from clusterwright.outputs.onprem.own_parts import own_parts
 from clusterwright.outputs.onprem.power_sheet import power_and_cooling
 from clusterwright.outputs.onprem.procurement import procurement, spares_in_words
 from clusterwright.outputs.onprem.quoted_lines import quoted_lines
 from clusterwright.outputs.onprem.rack_drawing import MOST_IN_FILE, rack_pages
 from clusterwright.outputs.onprem.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.words import own_facts_lines
+
+
+def own_parts(plan: Plan) -> dict[str, File]:
+    """Return the page of the user's own facts and prices by its name; nothing where there are none."""
+    prices = [f"{one.sku}: {one.usd:,.2f} USD ({one.source})" for one in plan.quotes if not one.vendor]
+    lines = [*own_facts_lines(plan), *prices]
+    if not lines:
+        return {}
+    head = [f"# Own parts of {plan.name}", "", "These stand in the place of the catalogue's facts and prices:", ""]
+    return {"own_parts.md": text("\n".join([*head, *(f"- {cell(line)}" for line in lines)]))}
+
 
 #: The line of the README on the files of each scheduler.
 _SCHEDULERS = {

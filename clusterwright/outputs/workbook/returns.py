@@ -1,18 +1,65 @@
 """The sheets Returns: what owning brings against each rented option, as an investment, in live formulas."""
 
 import math
+from collections.abc import Callable
+from itertools import pairwise
 
 from clusterwright.finance.owning_words import owning_text
 from clusterwright.finance.returns import Return
 from clusterwright.outputs.workbook.annuity import rate_of_return
 from clusterwright.outputs.workbook.bill import Bill
 from clusterwright.outputs.workbook.by_option import sums
-from clusterwright.outputs.workbook.crossings import last_above, last_below, sign_changes
-from clusterwright.outputs.workbook.formula import Figure, Span, figure, item, product_sum, smallest, span, when, whole
+from clusterwright.outputs.workbook.formula import (
+    Figure,
+    Span,
+    figure,
+    item,
+    numbers,
+    product_sum,
+    smallest,
+    span,
+    when,
+    whole,
+)
 from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.shared import RUNNING, Flows, Workbook, bill_label
 from clusterwright.outputs.workbook.stages import staged
 from clusterwright.plan.text.words import capital
+
+
+def last_below(cells: Span, limit: float) -> Figure:
+    """Return the place, counted from one, of the last cell below a limit; 0 if there is none."""
+    return _last(cells, f"<{figure(limit).text}", lambda usd: usd < limit)
+
+
+def last_above(cells: Span, limit: float) -> Figure:
+    """Return the place, counted from one, of the last cell above a limit; 0 if there is none."""
+    return _last(cells, f">{figure(limit).text}", lambda usd: usd > limit)
+
+
+def sign_changes(cells: Span) -> Figure:
+    """Return how often cells side by side differ in sign."""
+    first, _, last = cells.text.partition(":")
+    sheet, _, start = first.rpartition("!")
+    earlier = f"{first}:{_moved(last, -1)}"
+    later = f"{sheet}!{_moved(start, 1)}:{last}"
+    usd = numbers(cells)
+    found = sum(one * two < 0 for one, two in pairwise(usd))
+    return Figure(f"SUMPRODUCT(--({earlier}*{later}<0))", float(found))
+
+
+def _moved(cell: str, rows: int) -> str:
+    """Return an absolute cell such as `$B$7` some rows further down."""
+    letters, row = cell.rsplit("$", 1)
+    return f"{letters}${int(row) + rows}"
+
+
+def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
+    place = max((number for number, usd in enumerate(numbers(cells), start=1) if chosen(usd)), default=0)
+    first = cells.text.partition(":")[0]
+    text = f"SUMPRODUCT(MAX(({cells.text}{test})*(ROW({cells.text})-ROW({first})+1)))"
+    return Figure(text, float(place))
+
 
 _FIRST = 4
 _COLUMNS = (

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, replace
 from math import floor
 
+from clusterwright.blueprint.owned_storage import StorageBox
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.site import Site as SiteSection
+from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, NodeType, System
 from clusterwright.errors import RuleError
 from clusterwright.facility.cabling.devices import node_power_w
@@ -16,10 +18,43 @@ from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.site_network import SiteNetwork
 from clusterwright.facility.spares import LeadTimes, Spares
-from clusterwright.plan.owned.storage import asked_storage
+from clusterwright.facility.storage.demand import AskedStorage, BoxFigures
 from clusterwright.plan.target_network import design_rules
 from clusterwright.sizing.records.job import SizedPoint
 from clusterwright.sizing.records.run import StorageNeed
+
+
+def asked_storage(blueprint: Blueprint, catalogue: Catalogue) -> AskedStorage | None:
+    """Return what the blueprint asks of the storage to buy; None where it does not speak of it."""
+    asked = blueprint.targets.onprem.storage if blueprint.targets.onprem is not None else None
+    if asked is None:
+        return None
+    return AskedStorage(
+        system=lookup.storage_system(catalogue, asked.system).id,
+        level=asked.level,
+        capacity_bytes=asked.capacity,
+        read_bytes_per_s=asked.read_bandwidth,
+        write_bytes_per_s=asked.write_bandwidth,
+        files=asked.files,
+        usable_fraction=asked.usable,
+        targets_per_box=asked.targets_per_box,
+        box=_figures(asked.box),
+        front_box=_figures(asked.front_box),
+    )
+
+
+def _figures(box: StorageBox) -> BoxFigures:
+    return BoxFigures(
+        capacity_bytes=box.capacity,
+        read_bytes_per_s=box.read,
+        write_bytes_per_s=box.write,
+        ports=box.ports,
+        port_bytes_per_s_one_way=box.port_rate,
+        height_u=box.height,
+        power_w=box.power,
+        weight_kg=box.weight,
+    )
+
 
 #: PDU of a feed for which no product is in the catalogue.
 ANY_PDU = "rack-pdu"

@@ -13,7 +13,35 @@ from clusterwright.sizing.model.arithmetic import (
     multiplications_s,
     streaming_s,
 )
-from clusterwright.sizing.model.quantisation import block_scaling_s
+
+#: Read in 16 bits, written in 8, with an fp32 scale per 128 elements.
+BYTES_PER_ELEMENT = 2.0 + 1.0 + 4.0 / 128
+#: As `compute.PASSES`: forward, gradient of inputs, gradient of weights.
+_PASSES = 3.0
+
+
+def block_scaling_s(shape: Shape, device: Device, *, rows: Values, tp: Values) -> Values:
+    """Return seconds of one average layer's second quantisation, for one of the three passes; 0 without block scales.
+
+    Over forward and backward every input and every output gradient of a multiplication is quantised once more: the
+    inputs are `2 h + out + f`, the gradients `q + 2 k + 2 h + (matrices - 1) f` wide, over `t` ranks. A layer with
+    experts does so for every copy of a token.
+
+    Args:
+        shape: the model.
+        device: the accelerator; `block_scaled` says whether there is anything to do.
+        rows: tokens of one micro-batch on one GPU.
+        tp: tensor-parallel size.
+    """
+    gated = shape.mlp_matrices - 1
+    attention = 2 * shape.hidden + shape.value_out + shape.query + 2 * shape.key_value
+    dense = (1 - shape.expert_share) * (2 * shape.hidden + (1 + gated) * shape.ffn)
+    each = 2 * shape.hidden + (1 + gated) * shape.expert_ffn
+    shared = (1 + gated) * shape.shared_ffn
+    routed = shape.expert_share * (shape.experts_per_token * each + shared)
+    elements = rows / tp * (attention + dense + routed) / _PASSES
+    return device.block_scaled * streaming_s(device, byte_count=BYTES_PER_ELEMENT * elements)
+
 
 #: Times that weights and inputs are multiplied: forward, gradient of inputs, gradient of weights.
 PASSES = 3.0
