@@ -81,7 +81,7 @@ check-python: .venv/installed-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/shellcheck templates/node/*.sh templates/launch/*.sh
+	$(BIN)/shellcheck --external-sources --source-path=SCRIPTDIR templates/node/*.sh templates/launch/*.sh
 
 check-sql: .venv/installed-dev
 	$(BIN)/sqlfluff lint pricing tco
