@@ -90,6 +90,8 @@ check-schemas: .venv/installed-dev
 	$(BIN)/clusterwright schema | diff -u blueprints/blueprint.schema.json -
 	$(BIN)/clusterwright schema plan | diff -u docs/plan.schema.json -
 	$(BIN)/check-jsonschema --schemafile blueprints/blueprint.schema.json blueprints/*.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
 check-wheel: .venv/installed-dev
 	$(BIN)/python tests/packaging/check_wheel.py
