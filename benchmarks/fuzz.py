@@ -423,7 +423,7 @@ def full_blueprint(chance: random.Random) -> str:
 def a_blueprint(case: Case) -> None:
     """Read a blueprint, with values of the command line; plan one in two hundred."""
     from clusterwright.blueprint.load import load
-    from clusterwright.cli.answer import load_and_decide
+    from clusterwright.cli.planning import load_and_decide
 
     chance = case.chance
     path = case.file("blueprint.yaml", spoilt_yaml(full_blueprint(chance), chance))
@@ -536,7 +536,7 @@ def a_model(case: Case) -> None:
 
 @cache
 def _plan_json() -> Any:
-    from clusterwright.cli.answer import load_and_decide
+    from clusterwright.cli.planning import load_and_decide
     from clusterwright.plan.document import dumps
 
     with tempfile.TemporaryDirectory() as folder:
@@ -1103,7 +1103,7 @@ def build_program(blueprint: Path, out: Path) -> int:
 @cache
 def build_files(blueprint: Path) -> Any:
     """Return the files that `build` writes, planned once."""
-    from clusterwright.cli.answer import load_and_decide, planned_catalogue
+    from clusterwright.cli.planning import load_and_decide, planned_catalogue
     from clusterwright.outputs.deliverables import everything
 
     plan = load_and_decide(blueprint, None)[1]

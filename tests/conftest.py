@@ -14,7 +14,7 @@ from hypothesis import settings
 from openpyxl.workbook import Workbook
 
 from clusterwright import assets
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances
 from clusterwright.plan.record import Plan
 

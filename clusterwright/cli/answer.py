@@ -2,166 +2,18 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from clusterwright.blueprint.load import LoadedBlueprint, load
-from clusterwright.blueprint.parts_file import OwnParts, read_parts
-from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
-from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.schema import TARGETS, Blueprint
-from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.catalog.own_facts import with_facts
-from clusterwright.catalog.records import Catalogue
+from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.cli.planning import load_and_decide, placed, placing, progress_display, quoted_plan, say_quotes
 from clusterwright.cli.render.text_table import fitted
-from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, Finding, InputError, RuleError
-from clusterwright.plan.decide import Progress, decide
+from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, Finding, InputError
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
-from clusterwright.pricing.quoted import QuotedPrice
 
 #: Draws behind the share of `compare`, as many as with --finance.
 _DRAWS = 10_000
-
-
-def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None) -> Plan:
-    """Load, check and decide.
-
-    Args:
-        path: the blueprint.
-        set_values: `path=value` overrides.
-        on: one target, or `all`.
-        progress: told what is being done.
-
-    Raises:
-        InputError: the file or a name in it is wrong; RuleError: the job fits nowhere.
-    """
-    return load_and_decide(path, set_values, on, progress=progress)[1]
-
-
-def load_and_decide(
-    path: Path,
-    set_values: list[str] | None,
-    on: str = "all",
-    *,
-    quotes: tuple[QuotedPrice, ...] = (),
-    progress: Progress = lambda _: None,
-) -> tuple[LoadedBlueprint, Plan]:
-    """Return the plan with the blueprint it came from, so that findings can be shown in its text; see `plan_of`."""
-    whole = load(path, tuple(set_values or ()))
-    loaded = _only(whole, on)
-    return loaded, _decided(loaded, whole, quotes=quotes, progress=progress)
-
-
-def decide_values(loaded: LoadedBlueprint, values: dict[str, Any]) -> Plan:
-    """Return the plan of a blueprint with other values, of which nothing stands in a file.
-
-    Args:
-        loaded: the blueprint, whose files (models, parts) the values may name too.
-        values: as its document would hold them.
-
-    Raises:
-        InputError: the values are no blueprint; RuleError: the job fits nowhere.
-    """
-    from pydantic import ValidationError
-
-    try:
-        blueprint = Blueprint.model_validate(values, context={"folder": Path(loaded.document.name).parent})
-    except ValidationError as error:
-        raise InputError(error.errors(include_url=False)[0]["msg"]) from None
-    changed = LoadedBlueprint(blueprint=blueprint, document=loaded.document)
-    return _decided(changed, changed)
-
-
-def _decided(
-    loaded: LoadedBlueprint,
-    whole: LoadedBlueprint,
-    *,
-    quotes: tuple[QuotedPrice, ...] = (),
-    progress: Progress = lambda _: None,
-) -> Plan:
-    own = _own_parts(loaded)
-    catalogue = with_facts(load_catalogue(), own.facts)
-    resolved = resolve(loaded.blueprint, catalogue)
-    if isinstance(resolved, tuple):
-        raise loaded.error(resolved)
-    try:
-        with placing(loaded):
-            plan = decide(
-                loaded.blueprint,
-                resolved,
-                catalogue,
-                whole=whole.blueprint,
-                quotes=(*own.prices, *quotes),
-                progress=progress,
-            )
-    except RuleError as error:
-        raise placed(loaded, error.findings) from None
-    return replace(plan, own_facts=own.facts)
-
-
-@contextmanager
-def placing(loaded: LoadedBlueprint) -> Iterator[None]:
-    """Show an error that names a path of the blueprint at its place in the file.
-
-    Raises:
-        BlueprintError: the error, with its place.
-    """
-    try:
-        yield
-    except ClusterwrightError as error:
-        if not error.path:
-            raise
-        what_to_do = error.help or LOOK_IT_UP
-        problem = Problem(path=error.path, message=error.message, help=what_to_do, exit_code=error.exit_code)
-        raise loaded.error((problem,)) from None
-
-
-def _own_parts(loaded: LoadedBlueprint) -> OwnParts:
-    """Return what the blueprint's file of parts says; nothing without one."""
-    target = loaded.blueprint.targets.onprem
-    if target is None or target.parts is None:
-        return OwnParts(facts=(), prices=())
-    return read_parts(Path(target.parts), load_catalogue())
-
-
-def planned_catalogue(plan: Plan) -> Catalogue:
-    """Return the catalogue as the plan used it, with the user's own facts."""
-    return with_facts(load_catalogue(), plan.own_facts)
-
-
-def placed(loaded: LoadedBlueprint, findings: tuple[Finding, ...]) -> BlueprintError:
-    """Return the error that shows failed rules where they stand in the blueprint."""
-    return loaded.error(
-        tuple(Problem(path=item.path, message=item.message, help=item.help, id=item.id) for item in findings),
-        exit_code=EXIT_RULE_FAILED,
-    )
-
-
-def _only(loaded: LoadedBlueprint, on: str) -> LoadedBlueprint:
-    if on == "all":
-        return loaded
-    if on not in TARGETS:
-        raise InputError(f"there is no target {on!r}", help=f"one of {', '.join(TARGETS)} or all")
-    if getattr(loaded.blueprint.targets, on) is None:
-        raise InputError(f"the blueprint has no target {on!r}", help=f"add targets.{on} to {loaded.document.name}")
-    targets = loaded.blueprint.targets.model_copy(update={name: None for name in TARGETS if name != on})
-    return LoadedBlueprint(blueprint=loaded.blueprint.model_copy(update={"targets": targets}), document=loaded.document)
-
-
-@contextmanager
-def progress_display(*, quiet: bool) -> Iterator[Progress]:
-    """Show on stderr what is being done, while it takes time; nothing if quiet or not a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(file=sys.__stderr__).status("reading the blueprint") as status:
-        yield status.update
 
 
 def plan(
@@ -176,8 +28,6 @@ def plan(
     details: bool = False,
 ) -> int:
     """Print the plan; return the exit code."""
-    from clusterwright.cli.quoted import quoted_plan, say_quotes
-
     with progress_display(quiet=quiet or as_json) as progress:
         loaded, result, quoted = quoted_plan(path, set_values, on, quotes, rates, progress=progress)
     if as_json:
@@ -245,7 +95,6 @@ def compare(
     Raises:
         InputError: both JSON and Markdown are asked for.
     """
-    from clusterwright.cli.quoted import quoted_plan
     from clusterwright.cli.render import answer as show
     from clusterwright.cli.render import ranked
     from clusterwright.finance.finances import finances

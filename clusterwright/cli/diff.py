@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.answer import decide_values, load_and_decide, placing
+from clusterwright.cli.planning import decide_values, load_and_decide, placing
 from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.diff.causes import Causes, causes

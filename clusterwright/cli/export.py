@@ -7,7 +7,8 @@ from pathlib import Path
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import exit_code, load_and_decide, placing
+from clusterwright.cli.answer import exit_code
+from clusterwright.cli.planning import load_and_decide, placing
 from clusterwright.cli.write import without_failures
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.focus_columns import VERSION

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.cli.answer import exit_code, placing
-from clusterwright.cli.quoted import quoted_plan, say_quotes
+from clusterwright.cli.answer import exit_code
+from clusterwright.cli.planning import placing, quoted_plan, say_quotes
 from clusterwright.cli.render import chance
 from clusterwright.cli.render.carbon import carbon_lines
 from clusterwright.cli.render.ranked import scenario, scenario_line

@@ -82,7 +82,7 @@ def _of_project(
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
     from clusterwright.checks.blueprints import placing, relocation
     from clusterwright.checks.project import project_of
-    from clusterwright.cli.answer import load_and_decide
+    from clusterwright.cli.planning import load_and_decide
     from clusterwright.outputs.project.stack import stack_files
 
     if stack is not None:

@@ -12,7 +12,7 @@ from clusterwright.checks.documents.records import NOT_PROVEN, SKIPPED, Result
 from clusterwright.checks.fabric.proof import Proof, prove
 from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
-from clusterwright.cli.answer import plan_of, progress_display
+from clusterwright.cli.planning import plan_of, progress_display
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.facility.cabling.links import compute_links, compute_names

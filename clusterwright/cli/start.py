@@ -84,7 +84,8 @@ def check(paths: list[Path], set_values: list[str] | None, *, as_json: bool) -> 
 
 def _checked(path: Path, set_values: list[str] | None) -> tuple[ClusterwrightError | None, ClusterwrightError | None]:
     """Return what is wrong with a blueprint and what it is warned of, each with places in the file, or None."""
-    from clusterwright.cli.answer import load_and_decide, placed, warned
+    from clusterwright.cli.answer import warned
+    from clusterwright.cli.planning import load_and_decide, placed
     from clusterwright.plan.price_age import OLD_PRICES
 
     try:

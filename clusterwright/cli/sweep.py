@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import progress_display
+from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.sweep.fronts import gathered, price_book
 from clusterwright.sweep.records import NotSized, Question, Scenario, Sweep

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.answer import (
-    exit_code,
+from clusterwright.cli.answer import exit_code, show_warnings
+from clusterwright.cli.planning import (
     load_and_decide,
     placed,
     placing,
     planned_catalogue,
     progress_display,
-    show_warnings,
+    quoted_plan,
+    say_quotes,
 )
-from clusterwright.cli.quoted import quoted_plan, say_quotes
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder

@@ -14,7 +14,7 @@ from clusterwright.checks.project import project_of
 from clusterwright.checks.reading import read_project
 from clusterwright.checks.results import Result
 from clusterwright.checks.subject import Subject
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File

@@ -12,7 +12,7 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli import diff
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.diff.causes import causes
 from clusterwright.diff.differences import TIMES, differences
 from clusterwright.errors import InputError

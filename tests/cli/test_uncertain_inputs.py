@@ -8,7 +8,7 @@ from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import finance
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 

@@ -10,7 +10,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.catalog.load import load
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.onprem.jobs import job_documents
 from clusterwright.outputs.onprem.users import LIST_PATH, user_documents
 

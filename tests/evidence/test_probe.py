@@ -15,10 +15,19 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.errors import InputError
 from clusterwright.evidence.probe import file, measure, suite
-from clusterwright.evidence.probe.backend import NotSupportedError, open_backend
+from clusterwright.evidence.probe.backend import open_backend
 from clusterwright.evidence.probe.devices import DRIVER_NAMES
 from clusterwright.evidence.probe.numpy_backend import NumpyBackend, TrainingStep, attention, attention_gradients
-from clusterwright.evidence.probe.records import KINDS, STEP, STEP_MEMORY, Case, Environment, Measurement, step_flop
+from clusterwright.evidence.probe.records import (
+    KINDS,
+    STEP,
+    STEP_MEMORY,
+    Case,
+    Environment,
+    Measurement,
+    NotSupportedError,
+    step_flop,
+)
 from clusterwright.evidence.training import probe_facts as facts
 from clusterwright.sizing.hardware.calibration import FSDP, MEGATRON, load_calibration
 

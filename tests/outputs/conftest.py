@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.plan.record import Plan
 
 #: Runs in the stacks' environment, as a program; it cannot be imported here.

@@ -3,7 +3,7 @@
 import dataclasses
 
 from clusterwright import assets
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import main_ways

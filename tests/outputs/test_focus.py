@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from clusterwright import assets
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.errors import InputError
 from clusterwright.finance.accounts import accounts
 from clusterwright.finance.charges import charges_of

@@ -16,8 +16,7 @@ from ruamel.yaml import YAML
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.parts_file import read_parts
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import planned_catalogue
-from clusterwright.cli.quoted import quoted_plan
+from clusterwright.cli.planning import planned_catalogue, quoted_plan
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.deliverables import everything
 from clusterwright.outputs.folder import File

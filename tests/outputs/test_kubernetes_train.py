@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 
 from clusterwright import assets
 from clusterwright.catalog.load import load
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import cloud_files, onprem_files
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.launch.files import launch_files, nodes_of_job

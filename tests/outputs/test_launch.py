@@ -15,7 +15,7 @@ from clusterwright import assets
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.precisions import PRECISIONS
 from clusterwright.catalog.records import Model
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.launch import files as launch
 from clusterwright.outputs.launch.fabric import Setting, settings, settings_for, shell_line
 from clusterwright.outputs.launch.files import launch_files, milestone_steps

@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.facility.design import design_onprem
 from clusterwright.facility.site import Site
 from clusterwright.facility.storage.demand import AskedStorage, BoxFigures

@@ -10,7 +10,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.finances import TcoSection
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.errors import Finding
 from clusterwright.finance.chance_words import chance_sentences
 from clusterwright.finance.finances import finances

@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.launch.files import launch_files
 from clusterwright.outputs.launch.job import MEGATRON_COMMIT

@@ -12,7 +12,7 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from clusterwright import assets
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.workbook.book import workbook_xlsx
 from clusterwright.outputs.workbook.formula import Span

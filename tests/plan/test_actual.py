@@ -16,7 +16,7 @@ from clusterwright import assets
 from clusterwright.actual.reconcile import compare
 from clusterwright.actual.records import Actual, Comparison, Variance
 from clusterwright.cli import actual as command
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.errors import InputError
 from clusterwright.finance.charges import Charge, charges
 from clusterwright.plan.document import dumps

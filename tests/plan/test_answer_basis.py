@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.cli.render.answer import comparison_json, comparison_text, plan_text
 from clusterwright.cli.render.ranked import ranking_document
 from clusterwright.errors import ClusterwrightError

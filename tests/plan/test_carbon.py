@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clusterwright.blueprint.finances import TcoSection
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.errors import InputError
 from clusterwright.finance.carbon import Emissions, emissions
 from clusterwright.plan.record import Plan

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.blueprint.problems import BlueprintError
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Option, Plan

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from clusterwright import assets
-from clusterwright.cli.answer import load_and_decide
+from clusterwright.cli.planning import load_and_decide
 from clusterwright.cli.render import text_table
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.cli.render.ranked import ranking_document, ranking_lines

@@ -7,7 +7,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.problems import BlueprintError
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import explanations
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Option, Plan

@@ -11,7 +11,7 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_system
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Option, Plan

@@ -4,13 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from clusterwright.errors import InputError
+from clusterwright.evidence.probe import numpy_backend, torch_backend
 from clusterwright.evidence.probe.records import Case, Environment
 
 BACKENDS = ("auto", "torch", "numpy")
-
-
-class NotSupportedError(Exception):
-    """The library or the device has no such thing; the message says what is missing."""
 
 
 class Backend(Protocol):
@@ -55,8 +52,6 @@ def open_backend(name: str) -> Backend:
     Raises:
         InputError: no such backend, or PyTorch is not installed.
     """
-    from clusterwright.evidence.probe import numpy_backend, torch_backend  # noqa: PLC0415 - they import this module
-
     if name not in BACKENDS:
         raise InputError(f"there is no backend {name!r}", help=f"one of {', '.join(BACKENDS)}")
     torch = None if name == "numpy" else torch_backend.import_torch()

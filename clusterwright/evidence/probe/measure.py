@@ -13,8 +13,16 @@ from types import FrameType
 from typing import Any, Self
 
 from clusterwright.errors import shortened
-from clusterwright.evidence.probe.backend import Backend, NotSupportedError
-from clusterwright.evidence.probe.records import COMPILED, STEP, STEP_MEMORY, Case, Environment, Measurement
+from clusterwright.evidence.probe.backend import Backend
+from clusterwright.evidence.probe.records import (
+    COMPILED,
+    STEP,
+    STEP_MEMORY,
+    Case,
+    Environment,
+    Measurement,
+    NotSupportedError,
+)
 from clusterwright.evidence.probe.suite import COMPILE_S, SHARES, suite
 
 #: Least seconds of a batch, so that the clock's steps and the wait for the device do not show.

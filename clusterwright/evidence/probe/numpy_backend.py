@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clusterwright.evidence.probe.backend import NotSupportedError
 from clusterwright.evidence.probe.records import (
     ADD,
     ATTENTION,
@@ -25,6 +24,7 @@ from clusterwright.evidence.probe.records import (
     STEP,
     Case,
     Environment,
+    NotSupportedError,
     Shape,
 )
 

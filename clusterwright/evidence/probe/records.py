@@ -28,6 +28,10 @@ TRAINING_PASSES = 3
 Shape = Mapping[str, int]
 
 
+class NotSupportedError(Exception):
+    """The library or the device has no such thing; the message says what is missing."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kind:
     """A kind of measurement.

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from clusterwright.evidence.probe.backend import NotSupportedError
 from clusterwright.evidence.probe.records import (
     ADD,
     ALL_GATHER,
@@ -29,6 +28,7 @@ from clusterwright.evidence.probe.records import (
     STEP,
     Case,
     Environment,
+    NotSupportedError,
     Shape,
 )
 

@@ -3,20 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clusterwright.evidence.rows import REQUIRED, NotExpressed
 from clusterwright.evidence.training.fitting import DEFAULT
+from clusterwright.evidence.training.learning import Calibrated
 from clusterwright.evidence.training.runs import Run
 from clusterwright.evidence.training.validate import Score, score, share_in_bands_of_others
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS, band_name
 from clusterwright.units import percent
-
-if TYPE_CHECKING:
-    from clusterwright.evidence.training.calibrate import Calibrated
 
 _tenths = partial(percent, digits=1)
 _HEAD = """# How accurate the training engine is
@@ -123,7 +120,7 @@ _LIMITS = """
 """
 
 
-def document(calibrated: "Calibrated", skipped: Sequence[NotExpressed]) -> str:
+def document(calibrated: Calibrated, skipped: Sequence[NotExpressed]) -> str:
     """Return the page in Markdown.
 
     Args:
@@ -137,7 +134,7 @@ def document(calibrated: "Calibrated", skipped: Sequence[NotExpressed]) -> str:
     return "\n".join(parts)
 
 
-def summary(calibrated: "Calibrated") -> list[str]:
+def summary(calibrated: Calibrated) -> list[str]:
     """Return the errors by kind of model in a line each."""
     lines = []
     for kind in (DENSE, EXPERTS):
@@ -157,15 +154,15 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
-def _rows(calibrated: "Calibrated", chosen: Callable[[Run], bool]) -> list[int]:
+def _rows(calibrated: Calibrated, chosen: Callable[[Run], bool]) -> list[int]:
     return [index for index, run in enumerate(calibrated.runs) if chosen(run)]
 
 
-def _score(calibrated: "Calibrated", rows: Sequence[int], errors: Array) -> Score:
+def _score(calibrated: Calibrated, rows: Sequence[int], errors: Array) -> Score:
     return score([calibrated.runs[index] for index in rows], errors[list(rows)])
 
 
-def _score_cells(calibrated: "Calibrated", rows: Sequence[int], errors: Array) -> list[str]:
+def _score_cells(calibrated: Calibrated, rows: Sequence[int], errors: Array) -> list[str]:
     engine, plain = _score(calibrated, rows, errors), _score(calibrated, rows, calibrated.baseline_errors)
     return [
         str(engine.rows), str(engine.groups), _tenths(engine.median_error), _tenths(engine.p90_error),
@@ -176,7 +173,7 @@ def _score_cells(calibrated: "Calibrated", rows: Sequence[int], errors: Array) -
 _SCORE_HEADER = ("rows", "groups", "median", "P90", "mean", "baseline median", "baseline P90")
 
 
-def _kinds(calibrated: "Calibrated") -> str:
+def _kinds(calibrated: Calibrated) -> str:
     """Return the errors by kind of model in each situation that a job can be in."""
     known = calibrated.held_out.release_known
     others: dict[str, set[str]] = {}
@@ -198,7 +195,7 @@ def _kinds(calibrated: "Calibrated") -> str:
     return "\n## By kind of model\n\n" + _table(("what is predicted", "kind", *_SCORE_HEADER), table)
 
 
-def _about_median(calibrated: "Calibrated") -> Array:
+def _about_median(calibrated: Calibrated) -> Array:
     """Return the errors of plans, which predict the median of their band."""
     errors = calibrated.held_out.release_unknown
     bands = calibrated.plan_bands
@@ -210,7 +207,7 @@ def _about_median(calibrated: "Calibrated") -> Array:
     return np.asarray(errors - np.array(medians))
 
 
-def _bands(calibrated: "Calibrated") -> str:
+def _bands(calibrated: Calibrated) -> str:
     table = []
     for told, bands, errors, unseen in (
         ("run", calibrated.run_bands, calibrated.held_out.release_known, calibrated.unseen_generation.release_known),
@@ -239,14 +236,14 @@ def _bands(calibrated: "Calibrated") -> str:
     return "\n## By generation, with the band\n\n" + _table(header, table)
 
 
-def _effects(calibrated: "Calibrated") -> str:
+def _effects(calibrated: Calibrated) -> str:
     effects = calibrated.learnt.effects
     rows = [[kind.replace("_", " "), f"{value:.3f}"] for kind, value in sorted(effects.deviations.items())]
     rows.append(["one run", f"{effects.noise:.3f}"])
     return "\n" + _table(("effect", "standard deviation (ln)"), rows)
 
 
-def _accelerators(calibrated: "Calibrated") -> str:
+def _accelerators(calibrated: Calibrated) -> str:
     rows = []
     for key in sorted({(run.gpu, run.precision, run.kind) for run in calibrated.runs}):
         chosen = _rows(calibrated, lambda run, key=key: (run.gpu, run.precision, run.kind) == key)  # type: ignore[misc]
@@ -255,7 +252,7 @@ def _accelerators(calibrated: "Calibrated") -> str:
     return "\n## By accelerator and precision\n\n" + _table(header, rows)
 
 
-def _releases(calibrated: "Calibrated") -> str:
+def _releases(calibrated: Calibrated) -> str:
     errors: dict[tuple[str, str], list[float]] = {}
     for run, error in zip(calibrated.runs, calibrated.held_out.release_known, strict=True):
         errors.setdefault((run.software, run.kind), []).append(float(error))
@@ -278,7 +275,7 @@ def _error(values: Sequence[float], quantile: float) -> float:
     return float(np.quantile(shares, quantile))
 
 
-def _worst(calibrated: "Calibrated", *, shown: int = 12) -> str:
+def _worst(calibrated: Calibrated, *, shown: int = 12) -> str:
     found = [
         (abs(float(error)), run.id, float(error))
         for run, error in zip(calibrated.runs, calibrated.held_out.release_known, strict=True)

@@ -6,7 +6,6 @@ Deterministic: the same runs give the same bytes.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright import assets
@@ -15,38 +14,14 @@ from clusterwright.errors import ClusterwrightError
 from clusterwright.evidence.rows import NotExpressed
 from clusterwright.evidence.training import accuracy, baseline, learning, store, validate
 from clusterwright.evidence.training.fitting import DEFAULT
-from clusterwright.evidence.training.learning import HeldOut, Learnt
+from clusterwright.evidence.training.learning import Bands, Calibrated
 from clusterwright.evidence.training.nodes import measured_nodes
 from clusterwright.evidence.training.runs import Run, read_runs
 from clusterwright.sizing.columns import Array, Tuning
-from clusterwright.sizing.hardware.calibration import Residuals, band_name, load_calibration
+from clusterwright.sizing.hardware.calibration import band_name, load_calibration
 
 #: A kind of model on a generation with fewer groups takes the default band.
 FEWEST_GROUPS = 5
-
-Bands = dict[tuple[str, str], Residuals]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Calibrated:
-    """What runs teach, and how far off it is on groups of runs that were left out.
-
-    Attributes:
-        held_out: ln(measured/predicted) of each run by what the runs of other groups teach; unseen_generation,
-            unseen_release: by what other generations and other releases teach.
-        baseline_errors: the same by a constant MFU, of other groups.
-        plan_bands, run_bands: residuals by (generation or `default`, kind of model, or kind and stack), for a plan,
-            which does not know its software, and for a run whose release was measured.
-    """
-
-    runs: tuple[Run, ...]
-    learnt: Learnt
-    held_out: HeldOut
-    unseen_generation: HeldOut
-    unseen_release: HeldOut
-    baseline_errors: Array
-    plan_bands: Bands
-    run_bands: Bands
 
 
 def calibrate(runs: Sequence[Run], start: Tuning) -> Calibrated:

@@ -10,6 +10,7 @@ from clusterwright.evidence.training.fitting import DEFAULT, Key, fit
 from clusterwright.evidence.training.predictions import columns_of, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.training.runs import Run
 from clusterwright.sizing.columns import Array, Tuning, stack
+from clusterwright.sizing.hardware.calibration import Residuals
 
 #: Fewer groups than this leave the default band in charge of a generation.
 FEWEST_GROUPS = 3
@@ -90,3 +91,28 @@ def cross_validated(
         known[held] = residuals(left, taught)
         unknown[held] = residuals(left, taught, release_known=False)
     return HeldOut(release_known=known, release_unknown=unknown)
+
+
+Bands = dict[tuple[str, str], Residuals]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibrated:
+    """What runs teach, and how far off it is on groups of runs that were left out.
+
+    Attributes:
+        held_out: ln(measured/predicted) of each run by what the runs of other groups teach; unseen_generation,
+            unseen_release: by what other generations and other releases teach.
+        baseline_errors: the same by a constant MFU, of other groups.
+        plan_bands, run_bands: residuals by (generation or `default`, kind of model, or kind and stack), for a plan,
+            which does not know its software, and for a run whose release was measured.
+    """
+
+    runs: tuple[Run, ...]
+    learnt: Learnt
+    held_out: HeldOut
+    unseen_generation: HeldOut
+    unseen_release: HeldOut
+    baseline_errors: Array
+    plan_bands: Bands
+    run_bands: Bands

@@ -4,19 +4,16 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clusterwright import assets
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.evidence.training import baseline
 from clusterwright.evidence.training.effects import RELEASE, Effects, levels_of
 from clusterwright.evidence.training.fitting import PRIORS
+from clusterwright.evidence.training.learning import Calibrated
 from clusterwright.evidence.training.probe_facts import Fact
 from clusterwright.evidence.training.runs import Run
 from clusterwright.sizing.hardware.calibration import BAND, BAND_OF_RELEASE, COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON
-
-if TYPE_CHECKING:
-    from clusterwright.evidence.training.calibrate import Calibrated
 
 _FITTED, _MEASURED = "fitted", "measured"
 #: Runs from which on a number that is fitted to a generation and stack goes before one measured by a probe: fitted to
@@ -37,7 +34,7 @@ _UNITS = {
 _SMALLEST = 5e-4
 
 
-def number_rows(calibrated: "Calibrated", *, source: str) -> list[dict[str, str]]:
+def number_rows(calibrated: Calibrated, *, source: str) -> list[dict[str, str]]:
     """Return the rows of `calibration.csv` that a calibration gives."""
     rows: list[dict[str, str]] = []
     for (generation, stack), tuning in sorted(calibrated.learnt.tunings.items()):
@@ -109,7 +106,7 @@ def _text(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     return output.getvalue()
 
 
-def write(folder: Path, calibrated: "Calibrated", *, source: str) -> tuple[Path, ...]:
+def write(folder: Path, calibrated: Calibrated, *, source: str) -> tuple[Path, ...]:
     """Write a calibration's files into a folder and return their paths.
 
     Numbers that are not fitted are taken from the folder's own `calibration.csv`, else from the shipped one.

@@ -16,7 +16,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.catalog.load import load
-from clusterwright.cli.answer import plan_of
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import onprem_files
 
 from .cluster import SERVICES, make_image, make_site, until
