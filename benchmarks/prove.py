@@ -23,8 +23,8 @@ SIZES = (128, 1_024, 12_288)
 
 def one(folder: Path) -> dict[str, object]:
     """Prove a folder in this process."""
-    from clusterwright.checks.documents.folder import read_folder  # noqa: PLC0415 - its memory counts
-    from clusterwright.checks.documents.proof import prove_documents, verdict  # noqa: PLC0415
+    from clusterwright.checks.prove.folder import read_folder  # noqa: PLC0415 - its memory counts
+    from clusterwright.checks.prove.proof import prove_documents, verdict  # noqa: PLC0415
 
     stages: list[tuple[str, float, float]] = []
 

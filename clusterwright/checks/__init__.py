@@ -1,1 +1,1 @@
-"""Checks of a plan before it is built."""
+"""Checks of what was written, before it is built: projects (`preflight`) and documents (`prove`)."""

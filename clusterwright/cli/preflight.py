@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.checks.results import ORDER, Result, counts
-from clusterwright.checks.subject import Subject
-from clusterwright.checks.table import BY_ID, CREDENTIALS, NOTHING
+from clusterwright.checks.preflight.results import ORDER, Result, counts
+from clusterwright.checks.preflight.subject import Subject
+from clusterwright.checks.preflight.table import BY_ID, CREDENTIALS, NOTHING
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 
@@ -38,7 +38,7 @@ def preflight(
         python: of a project, interpreter of an environment with its SDKs; `.venv` of the project by default.
         run: of a project, run its program, as `pulumi preview` does, but without a login and against a stand-in.
     """
-    from clusterwright.checks.offline import offline
+    from clusterwright.checks.preflight.offline import offline
 
     subjects = (
         _of_project(path, on, stack, set_values, python=python, run=run)
@@ -49,7 +49,7 @@ def preflight(
     for subject in subjects:
         results += offline(subject)
         if online:
-            from clusterwright.checks.online import online as ask_the_provider
+            from clusterwright.checks.preflight.online import online as ask_the_provider
 
             results += ask_the_provider(subject)
     if as_json:
@@ -63,8 +63,8 @@ def _of_project(
     path: Path, on: str, stack: str | None, set_values: list[str] | None, *, python: Path | None, run: bool
 ) -> tuple[Subject, ...]:
     from clusterwright.checks.preflight.judging import Recorded, recorded_project
+    from clusterwright.checks.preflight.reading import read_project
     from clusterwright.checks.preflight.recording import Recording
-    from clusterwright.checks.reading import read_project
     from clusterwright.outputs.folder import MANIFEST
 
     if set_values or on != "all":
@@ -80,8 +80,8 @@ def _of_project(
 
 
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
-    from clusterwright.checks.blueprints import placing, relocation
-    from clusterwright.checks.project import project_of
+    from clusterwright.checks.preflight.blueprints import placing, relocation
+    from clusterwright.checks.preflight.project import project_of
     from clusterwright.cli.planning import load_and_decide
     from clusterwright.outputs.project.stack import stack_files
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.checks.documents.fabrics import facts
-from clusterwright.checks.documents.records import NOT_PROVEN, SKIPPED, Result
-from clusterwright.checks.fabric.proof import Proof, prove
-from clusterwright.checks.fabric.subnet_manager import missing_engine
 from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
+from clusterwright.checks.prove.fabric.proof import Proof, prove
+from clusterwright.checks.prove.fabric.subnet_manager import missing_engine
+from clusterwright.checks.prove.fabrics import facts
+from clusterwright.checks.prove.records import NOT_PROVEN, SKIPPED, Result
 from clusterwright.cli.planning import plan_of, progress_display
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
@@ -50,8 +50,8 @@ def prove_folder(root: Path, *, as_json: bool, strict: bool, quiet: bool) -> int
     Raises:
         InputError: the folder has no plan or no documents on premises.
     """
-    from clusterwright.checks.documents.folder import read_folder
-    from clusterwright.checks.documents.proof import PAGE, page, prove_documents
+    from clusterwright.checks.prove.folder import read_folder
+    from clusterwright.checks.prove.proof import PAGE, page, prove_documents
     from clusterwright.outputs import folder
 
     documents = read_folder(root)

@@ -8,11 +8,11 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
-from clusterwright.checks.offline import offline
-from clusterwright.checks.project import project_of
-from clusterwright.checks.quotas import Ask
-from clusterwright.checks.results import Result
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.offline import offline
+from clusterwright.checks.preflight.project import project_of
+from clusterwright.checks.preflight.quotas import Ask
+from clusterwright.checks.preflight.results import Result
+from clusterwright.checks.preflight.subject import Subject
 
 STACK = "small"
 

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from clusterwright.checks.preflight import api_server
-from clusterwright.checks.results import Outcome
+from clusterwright.checks.preflight.results import Outcome
 
 from .projects import configuration, found
 

@@ -1,7 +1,7 @@
 """The page on preflight lists the checks that there are."""
 
 from clusterwright import assets
-from clusterwright.checks.table import CHECKS
+from clusterwright.checks.preflight.table import CHECKS
 
 
 def test_the_page_lists_every_check() -> None:

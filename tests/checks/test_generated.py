@@ -9,11 +9,11 @@ import pytest
 from clusterwright import assets
 from clusterwright.blueprint.clouds import AwsExisting, AzureExisting, GcpExisting
 from clusterwright.catalog.load import load
-from clusterwright.checks.offline import offline
-from clusterwright.checks.project import project_of
-from clusterwright.checks.reading import read_project
-from clusterwright.checks.results import Result
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.offline import offline
+from clusterwright.checks.preflight.project import project_of
+from clusterwright.checks.preflight.reading import read_project
+from clusterwright.checks.preflight.results import Result
+from clusterwright.checks.preflight.subject import Subject
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.outputs import folder

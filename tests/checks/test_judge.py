@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clusterwright.checks.online import online, provider_of
-from clusterwright.checks.online.answers import (
+from clusterwright.checks.preflight.online import online, provider_of
+from clusterwright.checks.preflight.online.answers import (
     GroupRules,
     Image,
     NoAnswerError,
@@ -17,8 +17,8 @@ from clusterwright.checks.online.answers import (
     Reservation,
     Subnet,
 )
-from clusterwright.checks.quotas import Ask
-from clusterwright.checks.results import Outcome
+from clusterwright.checks.preflight.quotas import Ask
+from clusterwright.checks.preflight.results import Outcome
 from clusterwright.errors import InputError
 
 from .projects import configuration, subject
@@ -206,7 +206,7 @@ def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     def missing(name: str) -> object:
         raise ModuleNotFoundError(name="boto3")
 
-    monkeypatch.setattr("clusterwright.checks.online.import_module", missing)
+    monkeypatch.setattr("clusterwright.checks.preflight.online.import_module", missing)
     with pytest.raises(InputError, match="boto3 is missing") as raised:
         provider_of(subject("aws"))
     assert raised.value.help == "pip install 'clusterwright[aws]'"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.checks.documents.folder import read_folder
-from clusterwright.checks.documents.kubernetes import prove_kubernetes
-from clusterwright.checks.documents.records import NOT_PROVEN, PROVEN, Documents
+from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.kubernetes import prove_kubernetes
+from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, Documents
 from clusterwright.cli import write
 
 BLUEPRINT = """\

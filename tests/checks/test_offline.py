@@ -2,9 +2,9 @@
 
 import pytest
 
-from clusterwright.checks.offline import offline
-from clusterwright.checks.results import ORDER
-from clusterwright.checks.table import BY_ID, CHECKS
+from clusterwright.checks.preflight.offline import offline
+from clusterwright.checks.preflight.results import ORDER
+from clusterwright.checks.preflight.table import BY_ID, CHECKS
 from clusterwright.errors import ClusterwrightError
 
 from .mistakes import FILE_MISTAKES, MISTAKES, FileMistake, Mistake

@@ -12,9 +12,9 @@ boto3 = pytest.importorskip("boto3", reason="the extra clusterwright[aws] is not
 moto = pytest.importorskip("moto")
 from botocore.stub import Stubber  # noqa: E402
 
-from clusterwright.checks.online import online  # noqa: E402
-from clusterwright.checks.online.answers import NoAnswerError, NoLoginError  # noqa: E402
-from clusterwright.checks.online.aws import Aws  # noqa: E402
+from clusterwright.checks.preflight.online import online  # noqa: E402
+from clusterwright.checks.preflight.online.answers import NoAnswerError, NoLoginError  # noqa: E402
+from clusterwright.checks.preflight.online.aws import Aws  # noqa: E402
 
 REGION = "us-east-1"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

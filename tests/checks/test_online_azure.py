@@ -18,8 +18,8 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
 
-from clusterwright.checks.online.answers import NoAnswerError, NoLoginError
-from clusterwright.checks.online.azure import Azure
+from clusterwright.checks.preflight.online.answers import NoAnswerError, NoLoginError
+from clusterwright.checks.preflight.online.azure import Azure
 
 from .projects import asked
 

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("google.cloud.compute_v1", reason="the extra clusterwright[gcp] is not installed")
 from google.auth.credentials import AnonymousCredentials
 
-from clusterwright.checks.online.answers import NoAnswerError, NoLoginError
-from clusterwright.checks.online.gcp import Gcp
+from clusterwright.checks.preflight.online.answers import NoAnswerError, NoLoginError
+from clusterwright.checks.preflight.online.gcp import Gcp
 
 from .projects import asked
 

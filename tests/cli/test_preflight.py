@@ -91,6 +91,6 @@ def test_online_without_the_extra(command: Command, project: Path, monkeypatch: 
     def missing(name: str) -> object:
         raise ModuleNotFoundError(name="boto3")
 
-    monkeypatch.setattr("clusterwright.checks.online.import_module", missing)
+    monkeypatch.setattr("clusterwright.checks.preflight.online.import_module", missing)
     ended = command("preflight", project, "--online")
     assert (ended.code, "pip install 'clusterwright[aws]'" in ended.err) == (2, True)

@@ -11,16 +11,16 @@ import openpyxl
 import pytest
 
 from clusterwright import assets
-from clusterwright.checks.documents import fabrics, slurm, workbooks
-from clusterwright.checks.documents.cables import prove_cables
-from clusterwright.checks.documents.fabrics import prove_fabrics
-from clusterwright.checks.documents.files import prove_files
-from clusterwright.checks.documents.folder import read_folder
-from clusterwright.checks.documents.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
-from clusterwright.checks.documents.slurm import prove_slurm
-from clusterwright.checks.documents.workbooks import prove_workbooks
+from clusterwright.checks.prove import fabrics, slurm, workbooks
+from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.ethernet import ENGINE as ETHERNET_ENGINE
+from clusterwright.checks.prove.fabrics import prove_fabrics
+from clusterwright.checks.prove.files import prove_files
+from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
 from clusterwright.checks.prove.site import prove_site
+from clusterwright.checks.prove.slurm import prove_slurm
+from clusterwright.checks.prove.workbooks import prove_workbooks
 from clusterwright.cli import write
 from clusterwright.cli.prove import prove_folder
 from clusterwright.errors import InputError

@@ -7,8 +7,8 @@ import pytest
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
-from clusterwright.checks.fabric.proof import Proof, prove
-from clusterwright.checks.fabric.subnet_manager import missing_engine
+from clusterwright.checks.prove.fabric.proof import Proof, prove
+from clusterwright.checks.prove.fabric.subnet_manager import missing_engine
 from clusterwright.errors import InputError
 from clusterwright.facility.cabling.links import End, Link, compute_links, compute_names
 from clusterwright.facility.fabric.counts import Fabric

@@ -143,8 +143,8 @@ def test_sizes_to_own_that_are_left_out_would_not_win(monkeypatch: pytest.Monkey
         after = plan_of(path, *overrides).option("onprem")
         assert before is not None
         assert after is not None
-        assert sum(entry.run_usd is not None for entry in after.front) > sum(
-            entry.run_usd is not None for entry in before.front
+        assert sum(entry.run_share_usd is not None for entry in after.front) > sum(
+            entry.run_share_usd is not None for entry in before.front
         )
         assert (before.nodes, before.npv_usd) == (after.nodes, after.npv_usd)
 

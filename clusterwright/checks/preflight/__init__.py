@@ -1,1 +1,1 @@
-"""What a generated project's program asks for, recorded and checked: begin with `recording`."""
+"""Checks of a generated project before `pulumi up`, offline and online. Start with `table`."""

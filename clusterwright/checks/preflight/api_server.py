@@ -4,10 +4,10 @@ import socket
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 
-from clusterwright.checks.project import Setting
-from clusterwright.checks.results import Outcome, Place, passed
-from clusterwright.checks.subject import NETWORK_RANGE, Subject
-from clusterwright.checks.values import flag, text
+from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.results import Outcome, Place, passed
+from clusterwright.checks.preflight.subject import NETWORK_RANGE, Subject
+from clusterwright.checks.preflight.values import flag, text
 
 _ANY_PORT = 9
 # Of RFC 5737, routed like any other address outside; nothing is sent there.

@@ -10,12 +10,12 @@ from typing import Any
 
 from clusterwright.blueprint.document import parse
 from clusterwright.catalog.records import Instance
-from clusterwright.checks.pods import ACCELERATORS
+from clusterwright.checks.preflight.pods import ACCELERATORS
+from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
 from clusterwright.checks.preflight.shell import Line, is_script, lines
+from clusterwright.checks.preflight.subject import Subject
+from clusterwright.checks.preflight.values import text, whole
 from clusterwright.checks.preflight.variables import needed, problems
-from clusterwright.checks.results import Outcome, Place, Status, passed
-from clusterwright.checks.subject import Subject
-from clusterwright.checks.values import text, whole
 from clusterwright.errors import ClusterwrightError
 
 _SKIPPED = re.compile(r"(^|/)(tests?|policy|\.github|\.venv[^/]*)/|(^|/)Pulumi\.[^/]*$")

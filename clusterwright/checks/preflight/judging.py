@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
+from clusterwright.checks.preflight.project import Project
 from clusterwright.checks.preflight.recording import Recording, record
 from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Resource, Run, texts
-from clusterwright.checks.project import Project
 
 _TIMEOUT_S = 300
 #: The pack's own word for what is known after deployment only.

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from clusterwright.checks.preflight.results import Outcome, Place
 from clusterwright.checks.preflight.shell import is_script, lines
-from clusterwright.checks.results import Outcome, Place
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.subject import Subject
 
 _NAME = re.compile(
     r"(?i)(^|_|-|[a-z])(pass(word|wd|phrase)|pwd|(auth|access|api|bearer|session|hf|wandb)_?token|(client|shared|app)_?secret|"

@@ -10,8 +10,8 @@ from typing import Any
 from clusterwright.checks.preflight.judging import named
 from clusterwright.checks.preflight.recorded_checks import unrecorded
 from clusterwright.checks.preflight.records import SECRET, Resource
-from clusterwright.checks.results import Outcome, passed
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.results import Outcome, passed
+from clusterwright.checks.preflight.subject import Subject
 
 #: Inputs that hold a machine's user data, by their last name.
 _KEYS = ("userData", "userDataBase64", "customData", "user-data")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.shell import Line, is_script, lines
-from clusterwright.checks.results import Outcome, Place, passed
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

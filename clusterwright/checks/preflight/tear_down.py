@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.checks.results import Outcome, Place, passed
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.results import Outcome, Place, passed
+from clusterwright.checks.preflight.subject import Subject
 
 SCRIPT = "cluster.sh"
 _TIMEOUT_S = 120

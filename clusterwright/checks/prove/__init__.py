@@ -1,1 +1,1 @@
-"""Proof of a site's documents by the relations between them; start with `papers`."""
+"""Proof of a written folder, by the programs of its files and the relations between them. Start with `proof`."""

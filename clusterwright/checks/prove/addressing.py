@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import CellError, Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 
 NETWORKS, PLAN, DHCP = "ip-networks.csv", "ip-plan.csv", "dhcp-hosts.csv"

@@ -7,8 +7,8 @@ from math import isclose
 
 from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.catalog.skus import skus
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.spares import kind_of_part

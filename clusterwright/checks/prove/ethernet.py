@@ -12,8 +12,8 @@ from math import ceil, floor
 import numpy as np
 import numpy.typing as npt
 
-from clusterwright.checks.documents.records import NOT_PROVEN, Result, found, judged
 from clusterwright.checks.prove.papers import CellError, Papers
+from clusterwright.checks.prove.records import NOT_PROVEN, Result, found, judged
 from clusterwright.errors import Finding
 from clusterwright.facility.cabling.links import Link
 from clusterwright.facility.fabric.counts import Fabric

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.catalog.power_connections import power_connections
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility.hall.power_cords import LEGS, line_a
 from clusterwright.facility.power import CONTINUOUS_SHARE

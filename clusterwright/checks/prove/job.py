@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, absent, examined
+from clusterwright.checks.prove.records import Result
 from clusterwright.checks.prove.scheduler import lines_of, node_lines
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK

@@ -7,8 +7,8 @@ from math import floor, isclose
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 
 _MAKERS, _ROLES, _SITES, _RACKS, _DEVICES, _INTERFACES, _CABLES = (

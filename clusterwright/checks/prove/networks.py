@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.checks.prove.wiring import FILE, level_of, network_of
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, absent, examined
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility.power import BTU_PER_H_PER_W
 from clusterwright.facility.spares import kind_of_part

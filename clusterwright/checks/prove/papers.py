@@ -9,7 +9,7 @@ from pathlib import Path
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.own_facts import with_facts
 from clusterwright.catalog.records import Catalogue
-from clusterwright.checks.documents.records import Documents, Result, found, judged
+from clusterwright.checks.prove.records import Documents, Result, found, judged
 from clusterwright.errors import ClusterwrightError, Finding
 
 ENGINE = "relations between the documents"

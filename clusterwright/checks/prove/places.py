@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import floor, isclose
 
 from clusterwright.catalog.rack_contents import rack_contents
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility.cabling import devices
 from clusterwright.facility.hall.racks import Device

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 
 SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from clusterwright.checks.documents.records import Documents, Result
 from clusterwright.checks.prove.addressing import has_addresses, prove_addresses
 from clusterwright.checks.prove.bill import prove_bill
 from clusterwright.checks.prove.ethernet import prove_ethernet
@@ -13,6 +12,7 @@ from clusterwright.checks.prove.networks import prove_networks
 from clusterwright.checks.prove.pages import prove_pages
 from clusterwright.checks.prove.papers import Papers, read_papers
 from clusterwright.checks.prove.places import prove_places
+from clusterwright.checks.prove.records import Documents, Result
 from clusterwright.checks.prove.scheduler import has_slurm, prove_slurm_text
 from clusterwright.checks.prove.vocabulary import prove_vocabulary
 from clusterwright.checks.prove.wiring import prove_wiring

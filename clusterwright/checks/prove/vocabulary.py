@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import Papers, Row, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 
 #: Columns that together are a row's key, by file.

@@ -9,8 +9,8 @@ import openpyxl
 
 from clusterwright.catalog.media import Medium, media
 from clusterwright.catalog.parts import Switch
-from clusterwright.checks.documents.records import Result
 from clusterwright.checks.prove.papers import CellError, Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.cabling.cables import Spot, run_m

@@ -11,13 +11,13 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
-from clusterwright.checks.offline import offline
 from clusterwright.checks.preflight.judging import Recorded
+from clusterwright.checks.preflight.offline import offline
+from clusterwright.checks.preflight.reading import read_project
 from clusterwright.checks.preflight.recording import Recording
 from clusterwright.checks.preflight.records import Run
-from clusterwright.checks.reading import read_project
-from clusterwright.checks.results import Result
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.results import Result
+from clusterwright.checks.preflight.subject import Subject
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins

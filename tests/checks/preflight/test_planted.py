@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from clusterwright.checks.results import Result
+from clusterwright.checks.preflight.results import Result
 from tests.stacks.projects import stacks_python
 
 from .planting import Edit, batches, edits, preflight

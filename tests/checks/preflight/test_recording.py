@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.checks.offline import offline
 from clusterwright.checks.preflight import recording
 from clusterwright.checks.preflight.judging import Recorded, recorded_project
+from clusterwright.checks.preflight.offline import offline
+from clusterwright.checks.preflight.project import project_of
 from clusterwright.checks.preflight.recording import Recording, environment_of, record
 from clusterwright.checks.preflight.shell import lines
-from clusterwright.checks.project import project_of
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.subject import Subject
 from tests.checks.projects import files
 
 RECORDED = ("PRE013", "PRE016", "PRE025", "PRE036", "PRE039")

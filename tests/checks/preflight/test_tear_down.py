@@ -7,9 +7,9 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.checks.preflight import tear_down
-from clusterwright.checks.project import project_of
-from clusterwright.checks.results import Outcome
-from clusterwright.checks.subject import Subject
+from clusterwright.checks.preflight.project import project_of
+from clusterwright.checks.preflight.results import Outcome
+from clusterwright.checks.preflight.subject import Subject
 from clusterwright.outputs.project.example import example_files
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright import assets
-from clusterwright.checks.documents.cables import prove_cables
-from clusterwright.checks.documents.files import prove_files
-from clusterwright.checks.documents.folder import read_folder
+from clusterwright.checks.prove.cables import prove_cables
+from clusterwright.checks.prove.files import prove_files
+from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.site import prove_site
 from clusterwright.cli import write
 from clusterwright.errors import Finding

@@ -1,0 +1,232 @@
+"""Proof of the Slurm files: a real slurmctld starts with them, takes every node and GPU, and warns of nothing."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterwright.checks.prove.records import Documents, Result, found, judged, skipped
+from clusterwright.errors import ClusterwrightError, Finding, InputError
+from clusterwright.facility.fabric.hop_groups import hop_groups
+
+PART = "Slurm"
+PROGRAMS = ("slurmctld", "sbatch", "scontrol")
+FILES = ("slurm.conf", "gres.conf", "topology.conf")
+_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin"
+_START_S = 60.0
+_ANSWER_S = 60
+#: Errors that slurmctld always logs on a machine without mail, PMIx and an earlier state.
+HARMLESS = re.compile(
+    r"MailProg|pmix|PMIx|state file|NOTE: Trying backup|cannot create context for mpi"
+    r"|High latency for \d+ calls to gettimeofday",  # a slow clock of the machine says nothing about our files
+    re.IGNORECASE,
+)
+_SUSPICIOUS = re.compile(r"warning|error|fatal|resetting", re.IGNORECASE)
+#: Settings that make the controller run programs or read other files: none of ours, so a proof does not start them.
+_RUNS = re.compile(r"^\s*(\w*(?:Prolog|Epilog|Program)\w*|Include|PluginDir|JobSubmitPlugins)\s*[= ]", re.IGNORECASE)
+_HELP = "write the folder again, or carry the change into the blueprint"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Controller:
+    """A running slurmctld and the folder of its files."""
+
+    folder: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a Slurm command against it."""
+        environment = {"PATH": _PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        return subprocess.run(  # noqa: S603 - Slurm's own programs
+            command, capture_output=True, text=True, timeout=_ANSWER_S, check=False, env=environment
+        )
+
+    def submit(self, *request: str) -> subprocess.CompletedProcess[str]:
+        """Ask whether a job could ever run."""
+        return self.run("sbatch", "--test-only", *request, "--wrap=true")
+
+    @property
+    def log(self) -> list[str]:
+        """Lines of its log."""
+        path = self.folder / "slurmctld.log"
+        return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+    def suspicious(self) -> list[str]:
+        """Return lines of its log that warn of something, but for the known harmless ones."""
+        return [line for line in self.log if _SUSPICIOUS.search(line) and not HARMLESS.search(line)]
+
+
+def missing_programs() -> str:
+    """Return why slurmctld cannot run here, empty if it can."""
+    absent = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
+    return f"not installed: {', '.join(absent)} (Debian packages slurmctld, slurm-client)" if absent else ""
+
+
+def proof_variant(text: str, folder: Path, port: int) -> str:
+    """Return slurm.conf for a proof without munge, cgroups and machines: only these lines differ from production.
+
+    Args:
+        text: of slurm.conf.
+        folder: for state and log.
+        port: on loopback.
+
+    Raises:
+        InputError: a line that has to be replaced is not there once, or one would run a program.
+    """
+    import pwd  # noqa: PLC0415 - only where slurmctld can run
+
+    for number, line in enumerate(text.splitlines(), start=1):
+        if _RUNS.match(line):
+            raise InputError(
+                f"slurm.conf:{number}:1: {line.split('=')[0].strip()} makes the controller run or read something else",
+                help="the proof starts nothing but slurmctld; try this line on a test cluster",
+            )
+    # A proof has one controller: of several the first stands for all.
+    controllers = [line for line in text.splitlines() if line.startswith("SlurmctldHost=")]
+    for backup in controllers[1:]:
+        text = text.replace(f"{backup}\n", "", 1)
+    # A database is none of the proof's: slurm.conf names its daemon, which stands on another server.
+    text = re.sub(r"^(AccountingStorage|JobAcctGather)\w+=.*\n", "", text, flags=re.MULTILINE)
+    changes = {
+        "SlurmctldHost": "localhost(127.0.0.1)",
+        "SlurmUser": pwd.getpwuid(os.getuid()).pw_name,
+        "AuthType": "auth/none",
+        "CredType": "cred/none",
+        "StateSaveLocation": f"{folder}/state",
+        "SlurmdSpoolDir": f"{folder}/spool",
+        "SlurmctldPidFile": f"{folder}/slurmctld.pid",
+        "SlurmctldLogFile": f"{folder}/slurmctld.log",
+        "ProctrackType": "proctrack/pgid",
+        "TaskPlugin": "task/none",
+    }
+    for key, value in changes.items():
+        text, count = re.subn(rf"^{key}=.*$", f"{key}={value}", text, flags=re.MULTILINE)
+        if count != 1:
+            raise InputError(f"slurm.conf has {key} {count} times; the proof replaces it once", help=_HELP)
+    # Nodes in the cloud state are taken for usable without a slurmd.
+    text = re.sub(r"State=UNKNOWN$", "State=CLOUD", text, flags=re.MULTILINE)
+    # Both are needed: NoInAddrAny alone leaves slurmctld open to every interface.
+    loopback = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny"
+    return "\n".join(
+        [text, "SuspendProgram=/bin/true", "ResumeProgram=/bin/true", f"SlurmctldPort={port}", loopback, ""]
+    )
+
+
+def free_port() -> int:
+    """Return a TCP port on loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(texts: Mapping[str, str], folder: Path) -> Iterator[Controller]:
+    """Run slurmctld on files, by name, until the block ends.
+
+    Raises:
+        InputError: see `proof_variant`; ClusterwrightError: it did not start, with the end of its log.
+    """
+    program = shutil.which("slurmctld", path=_PATH)
+    if program is None:
+        raise ClusterwrightError("slurmctld is not installed", help=missing_programs())
+    (folder / "state").mkdir(exist_ok=True)
+    for name in FILES[1:]:
+        (folder / name).write_text(texts[name])
+    (folder / "slurm.conf").write_text(proof_variant(texts["slurm.conf"], folder, free_port()))
+    controller = Controller(folder=folder)
+    with (folder / "slurmctld.err").open("w") as errors:
+        process = subprocess.Popen(  # noqa: S603 - by its full path
+            [program, "-D", "-f", str(folder / "slurm.conf")], stdout=subprocess.DEVNULL, stderr=errors, text=True
+        )
+    try:
+        deadline = time.monotonic() + _START_S
+        while controller.run("scontrol", "ping").returncode != 0:
+            if process.poll() is not None or time.monotonic() > deadline:
+                # What it refuses is on the error stream before there is a log, and then in both.
+                lines = [*(folder / "slurmctld.err").read_text(errors="replace").splitlines(), *controller.log]
+                said = [line for line in lines if _SUSPICIOUS.search(line) and not HARMLESS.search(line)]
+                last = "; ".join(dict.fromkeys(re.sub(r"^\[[^]]*\] |^slurmctld: ", "", line) for line in said[-3:]))
+                raise ClusterwrightError(f"slurmctld does not start: {last or lines[-1:]}", help=_HELP)
+            time.sleep(0.1)
+        yield controller
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def prove_slurm(documents: Documents) -> Result | None:
+    """Return what holds of a folder's Slurm files; None where it has none."""
+    paths = [documents.site / name for name in FILES]
+    files = tuple(documents.name(path) for path in paths)
+    if not any(path.is_file() for path in paths):
+        return None
+    reason = missing_programs()
+    if reason:
+        return skipped(PART, files, "slurmctld", reason)
+    try:
+        texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+        with tempfile.TemporaryDirectory(prefix="slurm-") as name, running(texts, Path(name)) as controller:
+            version = " ".join(controller.run("scontrol", "--version").stdout.split()) or "slurmctld"
+            findings = list(_asked(documents, controller))
+    except OSError as error:
+        return judged(PART, files, "slurmctld", [], [found("SLM001", f"{error.filename}: {error.strerror}", _HELP)])
+    except ClusterwrightError as error:
+        return judged(PART, files, "slurmctld", [], [found("SLM001", error.message, error.help or _HELP)])
+    nodes, gpus = _size(documents)
+    facts = [
+        f"takes a job on {nodes:,} nodes with {gpus} GPUs each, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
+        f"groups of one switch in the topology: {len(_leaf_groups(documents))}; the log warns of nothing",
+    ]
+    return judged(PART, files, f"slurmctld ({version})", [] if findings else facts, findings)
+
+
+def _size(documents: Documents) -> tuple[int, int]:
+    """Return hosts and the GPUs of each; a whole rack is several hosts."""
+    inventory = documents.design.inventory
+    hosts = len(inventory.hosts())
+    return hosts, inventory.gpus // hosts
+
+
+def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
+    nodes, gpus = _size(documents)
+    whole = controller.submit(f"--nodes={nodes}", f"--gres=gpu:{gpus}", "--exclusive")
+    if whole.returncode != 0:
+        said = whole.stderr.strip().splitlines()[-1:]
+        yield found("SLM002", f"a job on {nodes:,} nodes with {gpus} GPUs each is refused: {''.join(said)}", _HELP)
+    for request, words in (
+        ((f"--nodes={nodes + 1}",), f"{nodes + 1:,} nodes"),
+        (("--nodes=1", f"--gres=gpu:{gpus + 1}"), f"{gpus + 1} GPUs of a node"),
+    ):
+        if controller.submit(*request).returncode == 0:
+            yield found("SLM003", f"a job on {words} is taken, the plan has fewer", _HELP)
+    yield from _topology(documents, controller)
+    log = controller.suspicious()
+    if log:
+        yield found("SLM004", f"slurmctld warns: {'; '.join(_without_time(log))}", _HELP)
+
+
+def _topology(documents: Documents, controller: Controller) -> Iterator[Finding]:
+    """Compare the leaves that Slurm knows with the nodes that are one switch apart."""
+    planned = sorted(_leaf_groups(documents))
+    shown = controller.run("scontrol", "show", "topology").stdout
+    lists = re.findall(r"Level=0 .*?Nodes=(\S+)", shown)
+    counted = sorted(len(controller.run("scontrol", "show", "hostnames", hosts).stdout.split()) for hosts in lists)
+    if counted != planned:
+        yield found("SLM005", f"the topology has leaf switches of {counted} nodes, the plan of {planned}", _HELP)
+
+
+def _leaf_groups(documents: Documents) -> list[int]:
+    """Return the number of nodes in each group that is one switch apart."""
+    inventory = documents.design.inventory
+    groups = hop_groups(inventory.fabric, hosts_per_node=inventory.hosts_per_node)
+    return [len(group.nodes) for group in groups if not group.members]
+
+
+def _without_time(log: Sequence[str]) -> list[str]:
+    return [re.sub(r"^\[[^]]*\] ", "", line) for line in log[:3]]
