@@ -6,7 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.checks.preflight.recorder.shapes import AnyOf, Anything, Entries, EnumShape, Items, Nested, ObjectShape, Property, Scalar, Sdk, Shape, UnknownTypeError, described
+from clusterwright.checks.preflight.recorder.shapes import (
+    AnyOf,
+    Anything,
+    Entries,
+    EnumShape,
+    Items,
+    Nested,
+    ObjectShape,
+    Property,
+    Scalar,
+    Sdk,
+    Shape,
+    UnknownTypeError,
+    described,
+)
 from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record, Resource
 
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {"str": (str,), "bool": (bool,), "int": (int,), "float": (int, float)}

@@ -7,7 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clusterwright.checks.preflight.recorder.shapes import AnyOf, Entries, EnumShape, Items, Nested, ObjectShape, Scalar, Sdk, Shape, UnknownTypeError, described
+from clusterwright.checks.preflight.recorder.shapes import (
+    AnyOf,
+    Entries,
+    EnumShape,
+    Items,
+    Nested,
+    ObjectShape,
+    Scalar,
+    Sdk,
+    Shape,
+    UnknownTypeError,
+    described,
+)
 from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record, Resource, Run
 
 from .inputs import LAGGING_ENUMS

@@ -25,9 +25,9 @@ from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.checks.preflight.recording import recorder_command
 from clusterwright.checks.preflight.records import Run, run_from
 from clusterwright.outputs.project import example as example_project
-from clusterwright.outputs.project.stack import declared_keys, stack_files
 from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins
+from clusterwright.outputs.project.stack import declared_keys, stack_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.record import Plan
 

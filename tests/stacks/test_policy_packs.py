@@ -27,12 +27,14 @@ _MISSPELT = (
     ' "Condition": {"Bool": {"aws:SecureTransprt": "true"}}}]}'
 )
 _LIMITED = '{"Statement": [{"Effect": "Allow", "Action": "fsx:DescribeFileSystems", "Resource": "arn:aws:fsx:x:1:y"}]}'
+_DATA = '{"Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::data/*"}]}'
+_BLOB_READER = "/providers/Microsoft.Authorization/roleDefinitions/2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 _OWNER = "/providers/Microsoft.Authorization/roleDefinitions/8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 _DENY = {
     "name": "nobody", "access": "Deny", "direction": "Inbound", "priority": 100, "protocol": "*",
     "sourceAddressPrefix": "*", "destinationAddressPrefix": "*", "destinationPortRange": "*",
 }  # fmt: skip
-#: Cloud to type and inputs of resources, for rules against what no project asks for.
+#: Cloud to type and inputs of resources, each in a stack of its own, for rules against what no project asks for.
 ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "aws": [
         ("aws:ec2/launchTemplate:LaunchTemplate", {"networkInterfaces": [{"associatePublicIpAddress": "true"}]}),
@@ -42,12 +44,17 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("aws:s3/bucketPolicy:BucketPolicy", {"policy": _ANYONE}),
         ("aws:iam/rolePolicy:RolePolicy", {"policy": _MISSPELT}),
         ("aws:iam/rolePolicy:RolePolicy", {"policy": _LIMITED}),
+        ("aws:iam/rolePolicy:RolePolicy", {"policy": _DATA}),
         ("aws:eks/cluster:Cluster", {"vpcConfig": {"endpointPublicAccess": True}}),
         ("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"ingress": [{"protocol": "-1"}]}),
         ("aws:rds/cluster:Cluster", {"masterPassword": "plain", "skipFinalSnapshot": True}),
     ],
     "azure": [
         ("azure-native:authorization:RoleAssignment", {"roleDefinitionId": _OWNER, "scope": "/subscriptions/s"}),
+        (
+            "azure-native:authorization:RoleAssignment",
+            {"roleDefinitionId": _BLOB_READER, "principalType": "ServicePrincipal", "scope": "/subscriptions/s/x"},
+        ),
         ("azure-native:authorization:RoleDefinition", {"permissions": [{"actions": ["*"]}]}),
         ("azure-native:authorization:ManagementLockByScope", {"level": "ReadOnly"}),
         ("azure-native:containerservice:ManagedCluster", {"apiServerAccessProfile": {"enablePrivateCluster": False}}),
@@ -56,6 +63,10 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "gcp": [
         ("gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers", "role": "roles/storage.objectViewer"}),
+        (
+            "gcp:storage/bucketIAMMember:BucketIAMMember",
+            {"member": "serviceAccount:nodes@p.iam.gserviceaccount.com", "role": "roles/storage.objectViewer"},
+        ),
         ("gcp:projects/iAMBinding:IAMBinding", {"role": "roles/owner", "members": ["serviceAccount:a@p"]}),
         ("gcp:container/cluster:Cluster", {"name": "open"}),
         ("gcp:projects/iAMCustomRole:IAMCustomRole", {"permissions": ["compute.*"]}),
@@ -176,8 +187,17 @@ def test_every_rule_can_say_no(cloud: str, scheduler: str) -> None:
     alone = (asked(one.resource, str(index)) for index, one in enumerate(made) if one.resource is not None)
     wrong = [{key: value for key, value in one.items() if key != "stack"} for one in alone]
     wrong += [
-        {"urn": f"urn:pulumi:small::x::{kind}::added", "type": kind, "name": "added", "inputs": inputs}
-        for kind, inputs in ADDED[cloud]
+        {
+            "urn": f"urn:pulumi:small::x::{kind}::added",
+            "type": kind,
+            "name": "added",
+            "inputs": inputs,
+            "stack": f"added-{index}",
+            "behind": {},
+            "protect": True,
+            "ignores": [],
+        }
+        for index, (kind, inputs) in enumerate(ADDED[cloud])
     ]
     unique = [{**one, "urn": f"{one['urn']}-{index}"} for index, one in enumerate(wrong)]
     unique += [

@@ -2,7 +2,15 @@
 
 import pytest
 
-from clusterwright.checks.preflight.recorder.shapes import AnyOf, EnumShape, Items, Nested, ObjectShape, Scalar, described
+from clusterwright.checks.preflight.recorder.shapes import (
+    AnyOf,
+    EnumShape,
+    Items,
+    Nested,
+    ObjectShape,
+    Scalar,
+    described,
+)
 from clusterwright.checks.preflight.records import Resource
 
 from .inputs import resource_findings

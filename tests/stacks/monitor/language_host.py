@@ -1,7 +1,7 @@
 """A language host for Python that stands in for Pulumi's own, which is in no package registry.
 
 It speaks the SDK's LanguageRuntime protocol: `Run` starts a layer's program, `RunPlugin` a policy pack. Programs run in
-forks of a process that has the SDKs loaded (the recorder's `run_program.py`), which is most of the time that a run takes; a policy pack
+forks of a process with the SDKs loaded (the recorder's `run_program.py`), which is most of their time; a policy pack
 runs in the environment that its PulumiPolicy.yaml names. Not modelled: installing dependencies, generating code,
 debuggers. Runs in the stacks' environment.
 """

@@ -4,8 +4,8 @@ Started as the engine starts a plugin: `pulumi-resource-<name> ENGINE_ADDRESS`, 
 serves until it is killed; `engine_plugins.py` serves the same provider for many runs of the engine. Preview and
 deployment, secrets and unknowns are those of the protocol. Names are completed as the real providers do,
 `replacements.yaml` says which change replaces, and `stand_in_cloud.py` keeps what exists, in the folder that
-STAND_IN_CLOUD names. What a real provider knows beyond that is missing: defaults, conflicts, limits. Runs in the stacks'
-environment.
+STAND_IN_CLOUD names. What a real provider knows beyond that is missing: defaults, conflicts, limits. Runs in the
+stacks' environment.
 """
 
 import hashlib

@@ -4,8 +4,8 @@ One folder is one account. Programs that end, and the engine that is killed, lea
 more is still there and would be billed. The files that a test writes or reads:
 
     resources/*.json   a resource each: type, id, urn, inputs, outputs
-    fault.json         `{"call", "type", "name"}`: the next such call waits until the file is gone, then fails; `Created`
-                       is a `Create` whose resource is there already
+    fault.json         `{"call", "type", "name"}`: the next such call waits until the file is gone, then fails;
+                       `Created` is a `Create` whose resource is there already
     held               is there while a call waits
 """
 
