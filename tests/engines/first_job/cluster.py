@@ -148,8 +148,11 @@ def secret_file(name: str) -> str:
     return path.replace("/", "%2F") if path.startswith("arn:") else quote(path, safe="")
 
 
-def until(done: Callable[[], bool], *, tries: int = 900) -> bool:
-    """Ask again and again, and tell whether the answer became yes."""
+def until(done: Callable[[], bool], *, tries: int = 3000) -> bool:
+    """Ask again and again, five minutes long where the answer takes no time, and tell whether it became yes.
+
+    A machine on which other tests run takes several times as long; nobody waits longer than the answer takes.
+    """
     for _ in range(tries):
         if done():
             return True
