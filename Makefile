@@ -8,7 +8,7 @@ STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo release test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
@@ -101,14 +101,18 @@ schema: .venv/installed ## write the generated JSON Schemas
 	$(BIN)/clusterwright schema plan > docs/plan.schema.json
 
 constraints: .venv/installed-dev ## resolve exact versions again (review the diff)
-	$(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
-		--group dev pyproject.toml -o constraints.txt
+	$(RESOLVE) pyproject.toml -o constraints.txt
+	sed -i '1i # Exact versions for users (.venv), and the hashes of their files. Resolve again: make constraints' constraints.txt
+	$(RESOLVE) -c constraints.txt --group dev pyproject.toml -o constraints-dev.txt
+	sed -i '1i # The same with what tests and checks need.' constraints-dev.txt
+	echo cyclonedx-bom | $(RESOLVE) - -o constraints-release.txt
+	sed -i '1i # Exact versions for the environment that writes the list of components of a release (.venv-release). Resolve again: make constraints' constraints-release.txt
 	echo cosmic-ray | $(RESOLVE) - -o constraints-mutants.txt
 	sed -i '1i # Exact versions for the environment that draws mutants (.venv-mutants). Resolve again: make constraints' constraints-mutants.txt
 	$(MAKE) --no-print-directory constraints-stacks
 
 # The stacks' environment first; each cloud's project then gets those of its versions that it needs.
-RESOLVE := $(BIN)/uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url
+RESOLVE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 STACKS_WANT = cat $(1) | grep -vE '^(-e|\#)'
 constraints-stacks: .venv/installed-dev
 	$(call STACKS_WANT,stacks/every_cloud/requirements*.txt stacks/kubernetes/requirements.txt stacks/*/base/requirements.txt stacks/requirements-dev.txt) \
@@ -116,19 +120,27 @@ constraints-stacks: .venv/installed-dev
 	sed -i '1i # Exact versions for the environment of the Pulumi stacks (.venv-stacks). Resolve again: make constraints-stacks' constraints-stacks.txt
 	for cloud in aws azure gcp; do \
 		want="stacks/every_cloud/requirements.txt stacks/kubernetes/requirements.txt stacks/$$cloud/base/requirements.txt"; \
-		cat $$want | $(RESOLVE) --generate-hashes -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
-		cat $$want stacks/every_cloud/requirements-dev.txt | $(RESOLVE) --generate-hashes -c constraints-stacks.txt - \
+		cat $$want | $(RESOLVE) -c constraints-stacks.txt - -o stacks/$$cloud/base/constraints.txt || exit 1; \
+		cat $$want stacks/every_cloud/requirements-dev.txt | $(RESOLVE) -c constraints-stacks.txt - \
 			-o stacks/$$cloud/base/constraints-dev.txt || exit 1; \
 		sed -i '1i # Exact versions that this project was tested with, and the hashes of their files: uv pip compile --generate-hashes' \
 			stacks/$$cloud/base/constraints*.txt; \
 	done
 	printf 'aws-parallelcluster\nkubernetes-validate\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
 	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
-	$(RESOLVE) --generate-hashes stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
+	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
 	sed -i '1i # Exact versions that this policy pack was tested with, and the hashes of their files.' stacks/every_cloud/policy/constraints.txt
 
+# The distributions, what they were tested with (CycloneDX), and the hash of each file.
+release: .venv/installed-dev .venv-release/installed ## build what a release consists of, in dist/
+	rm -rf dist
+	$(BIN)/python -m build
+	.venv-release/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --validate \
+		-o dist/clusterwright.cdx.json constraints.txt
+	cd dist && sha256sum * > SHA256SUMS
+
 clean: ## remove everything that these targets made
-	rm -rf .venv .venv-stacks .venv-policy .venv-exports .venv-mutants out dist build
+	rm -rf .venv .venv-stacks .venv-policy .venv-exports .venv-mutants .venv-release out dist build
 
 environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## everything that checks and tests need
 
@@ -138,22 +150,24 @@ environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed 
 	$(BIN)/python $(INSTALL) "pip>=25.1"
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python $(INSTALL) -c constraints.txt -e .
+	$(BIN)/python $(INSTALL) --require-hashes -r constraints.txt
+	$(BIN)/python $(INSTALL) --no-deps -e .
 	touch $@
 
-.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python $(INSTALL) -c constraints.txt -e . --group dev
+.venv/installed-dev: pyproject.toml constraints-dev.txt | .venv/bin/python
+	$(BIN)/python $(INSTALL) --require-hashes -r constraints-dev.txt
+	$(BIN)/python $(INSTALL) --no-deps -e .
 	touch $@ .venv/installed
 
 .venv-stacks/installed: constraints-stacks.txt
 	$(PYTHON) -m venv .venv-stacks
-	.venv-stacks/bin/python $(INSTALL) -r constraints-stacks.txt
+	.venv-stacks/bin/python $(INSTALL) --require-hashes -r constraints-stacks.txt
 	touch $@
 
 # Cosmic Ray applies the operators; its libraries stay apart from those of the package.
 .venv-mutants/installed: constraints-mutants.txt
 	$(PYTHON) -m venv .venv-mutants
-	.venv-mutants/bin/python $(INSTALL) -r constraints-mutants.txt
+	.venv-mutants/bin/python $(INSTALL) --require-hashes -r constraints-mutants.txt
 	touch $@
 
 .venv-policy/installed: stacks/every_cloud/policy/constraints.txt
@@ -161,8 +175,13 @@ environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed 
 	.venv-policy/bin/python $(INSTALL) --require-hashes -r $<
 	touch $@
 
+.venv-release/installed: constraints-release.txt
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python $(INSTALL) --require-hashes -r constraints-release.txt
+	touch $@
+
 # AWS ParallelCluster, SkyPilot and the API schemas of Kubernetes, which read what is written for them.
 .venv-exports/installed: constraints-exports.txt
 	$(PYTHON) -m venv .venv-exports
-	.venv-exports/bin/python $(INSTALL) -r constraints-exports.txt
+	.venv-exports/bin/python $(INSTALL) --require-hashes -r constraints-exports.txt
 	touch $@

@@ -52,7 +52,11 @@ def main() -> None:
             sys.exit(f"the wheel's data folders differ from git: missing {sorted(missing)}, extra {sorted(extra)}")
         venv.create(place / "env", with_pip=True)
         python = place / "env" / "bin" / "python"
-        run(python, "-m", "pip", "install", "-q", "--no-compile", "-c", ROOT / "constraints.txt", wheel, cwd=place)
+        install = (python, "-m", "pip", "install", "-q", "--no-compile")
+        run(*install, "--require-hashes", "-r", ROOT / "constraints.txt", cwd=place)
+        run(*install, "--no-deps", wheel, cwd=place)
+        # What users get beside it is all that it asks for.
+        run(python, "-m", "pip", "check", cwd=place)
         elsewhere = place / "elsewhere"
         elsewhere.mkdir()
         blueprint = elsewhere / "train-gpt3-175b.yaml"
