@@ -1,0 +1,200 @@
+"""What the program answers: `python benchmarks/answers.py [BLUEPRINT …] [-o FOLDER | --against COMMIT | --record]`.
+
+An answer is a set of documents: the plan, the comparison, the explanation of every number, and every file of `build`.
+Without an option the digests of `tests/records/records.csv` are printed for the blueprints beside it. `-o` writes the
+documents of this working tree to a folder, `--against` writes those of a commit beside them and shows the differences,
+`--record` writes the digests to the file that the tests hold the program to.
+
+A digest is of what must not move by itself. Files that machines read count whole, with decimals rounded to
+`DIGITS` significant ones, since processors differ in the last; of prose and drawings the numbers count, in their order;
+of a workbook the values of its cells. Versions of program and catalogue are left out.
+"""
+
+import argparse
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from clusterwright.cli.planning import load_and_decide, planned_catalogue
+from clusterwright.cli.render.answer import comparison_json
+from clusterwright.cli.render.ranked import ranking_document
+from clusterwright.explain.explanation import explanations
+from clusterwright.finance.finances import finances
+from clusterwright.outputs.deliverables import everything, report_files
+from clusterwright.plan.document import dumps
+from clusterwright.plan.record import Plan
+from clusterwright.plan.text.currency import told_as_asked
+from clusterwright.pricing.book import PriceBook
+from clusterwright.tco.chance.uncertainty import SEED
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "tests" / "records"
+RECORDS = FOLDER / "records.csv"
+#: Blueprints of which every file of `build` is recorded, and those of which report and workbook are.
+BUILT = ("clouds", "gb200", "growth", "tpu")
+REPORTED = ("contracts",)
+DIGITS = 9
+_DRAWS = 1_000
+_PROSE = (".md", ".html", ".txt", ".svg", ".dot")
+_NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?|-?\d+[eE][+-]?\d+")
+_CELL = re.compile(r"<c r=\"(\w+)\"[^>]*>(?:<f>.*?</f>)?<v>(.*?)</v>")
+#: Figures of an option that are recorded as they are, so that a difference has a size.
+_FIGURES = ("nodes", "gpus", "calendar_days", "calendar_days_high", "meets_goal", "run_usd", "npv_usd", "capex_usd")
+
+
+def plan_of(path: Path) -> Plan:
+    """Return the plan of a blueprint."""
+    return load_and_decide(path, None)[1]
+
+
+def documents(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the documents of a blueprint's answer with their names."""
+    plan = plan_of(path)
+    yield "plan.json", dumps(plan).encode()
+    with told_as_asked(plan):
+        found = finances(plan, PriceBook.open(), draws=_DRAWS, seed=SEED, everything=True)
+        comparison = comparison_json(plan) | {"ranking": ranking_document(plan, found)}
+        yield "compare.json", json.dumps(comparison, indent=1, allow_nan=False).encode()
+        for option in plan.options:
+            known = [asdict(entry) for entry in explanations(plan, option.target)]
+            yield f"explain/{option.target}.json", json.dumps(known, indent=1, allow_nan=False).encode()
+        if path.stem in BUILT:
+            files = everything(plan, planned_catalogue(plan))
+        elif path.stem in REPORTED:
+            files = {f"tco/{name}": file for name, file in report_files(plan).items()}
+        else:
+            return
+    for name in sorted(files):
+        yield f"build/{name}", files[name].content
+
+
+def records(path: Path) -> dict[str, str]:
+    """Return the records of a blueprint's answer by document: figures of its options, and digests.
+
+    Files of `build` count together by the folder that they are in.
+    """
+    result: dict[str, str] = {}
+    digests: dict[str, list[str]] = {}
+    for name, content in documents(path):
+        if name == "plan.json":
+            plan = json.loads(content)
+            versions = (plan["clusterwright"], plan["catalogue"])
+            result |= _figures(plan)
+        group = str(Path(name).parent) + "/" if name.startswith("build/") else name
+        digests.setdefault(group, []).append(_digest(name, content, versions))
+    return result | {group: _sha("\n".join(several)) for group, several in digests.items()}
+
+
+def _figures(plan: Mapping[str, object]) -> dict[str, str]:
+    options = plan["options"]
+    assert isinstance(options, list)  # noqa: S101 - the form of plan.json
+    result = {"recommended": str(plan["recommended_key"]), "horizon": str(plan["recommended_horizon_key"])}
+    for option in options:
+        shown = {name: option[name] for name in _FIGURES}
+        result[f"option {option['target']}"] = " ".join(f"{name}={_short(value)}" for name, value in shown.items())
+    return result
+
+
+def _short(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _digest(name: str, content: bytes, versions: tuple[str, str]) -> str:
+    if name.endswith(".xlsx"):
+        return _sha("\n".join(_cells(content)))
+    written = content.decode()
+    for version in versions:
+        written = written.replace(version, "")
+    if name.endswith(_PROSE):
+        return _sha(" ".join(_NUMBER.findall(written)))
+    return _sha(_DECIMAL.sub(lambda found: f"{float(found[0]):.{DIGITS}g}", written))
+
+
+def _cells(content: bytes) -> Iterator[str]:
+    """Yield the cells of a workbook that hold numbers or are computed, sheet by sheet."""
+    with zipfile.ZipFile(io.BytesIO(content)) as book:
+        for name in sorted(entry for entry in book.namelist() if entry.startswith("xl/worksheets/sheet")):
+            for cell, value in _CELL.findall(book.read(name).decode()):
+                yield f"{name} {cell} {_DECIMAL.sub(lambda found: f'{float(found[0]):.{DIGITS}g}', value)}"
+
+
+def _sha(written: str) -> str:
+    return hashlib.sha256(written.encode()).hexdigest()[:16]
+
+
+def blueprints() -> list[Path]:
+    """Return the blueprints whose answers are recorded."""
+    return sorted(FOLDER.glob("*.yaml"))
+
+
+def read() -> dict[str, dict[str, str]]:
+    """Return the recorded answers by blueprint and document."""
+    known: dict[str, dict[str, str]] = {}
+    with RECORDS.open(newline="") as file:
+        for row in csv.DictReader(file):
+            known.setdefault(row["blueprint"], {})[row["document"]] = row["record"]
+    return known
+
+
+def _write(paths: list[Path], folder: Path) -> None:
+    """Write the documents of answers to a folder."""
+    for path in paths:
+        for name, content in documents(path):
+            file = folder / path.stem / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+
+def _against(commit: str, paths: list[Path]) -> int:
+    """Show the differences between the documents of a commit and those of the working tree."""
+    with tempfile.TemporaryDirectory() as place:
+        tree, before, after = (Path(place) / name for name in ("tree", "before", "after"))
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", tree, commit], cwd=ROOT, check=True)
+        try:
+            for root, folder in ((tree, before), (ROOT, after)):
+                # Each program writes its own answers: what they are made with differs too.
+                command = [sys.executable, root / "benchmarks" / "answers.py", *paths, "-o", folder]
+                environment = os.environ | {"PYTHONPATH": str(root)}
+                subprocess.run(command, cwd=root, env=environment, check=True)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+        return subprocess.run(["diff", "-r", "-u", "before", "after"], cwd=place, check=False).returncode
+
+
+def main() -> int:
+    """Write, compare, record or print the answers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("blueprint", nargs="*", type=Path)
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("-o", dest="folder", type=Path)
+    action.add_argument("--against", metavar="COMMIT")
+    action.add_argument("--record", action="store_true")
+    asked = parser.parse_args()
+    paths = [path.resolve() for path in asked.blueprint] or blueprints()
+    if asked.folder:
+        _write(paths, asked.folder)
+        return 0
+    if asked.against:
+        return _against(asked.against, paths)
+    kept = {} if not asked.record or not RECORDS.exists() else read()
+    kept |= {path.stem: records(path) for path in paths}
+    with RECORDS.open("w", newline="") if asked.record else sys.stdout as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("blueprint", "document", "record"))
+        rows.writerows((name, *entry) for name, several in sorted(kept.items()) for entry in several.items())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
