@@ -18,6 +18,7 @@ from clusterwright.catalog.load import load
 from clusterwright.outputs import folder
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
 
 TARGETS = {
@@ -36,7 +37,7 @@ def plan_for(cloud: str, scheduler: str) -> Plan:
     resolved = resolve(blueprint, load())
     if not isinstance(resolved, Resolved):
         raise TypeError(resolved)
-    return decide(blueprint, resolved, load())
+    return decide(blueprint, resolved, Facts.open())
 
 
 def written(plan: Plan) -> tuple[int, float]:

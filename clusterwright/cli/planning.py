@@ -17,6 +17,7 @@ from clusterwright.catalog.own_facts import with_facts
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import EXIT_RULE_FAILED, ClusterwrightError, Finding, InputError, RuleError
 from clusterwright.plan.decide import Progress, decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.quoted import QuotedPrice
 
@@ -118,9 +119,10 @@ def _decided(
     quotes: tuple[QuotedPrice, ...] = (),
     progress: Progress = lambda _: None,
 ) -> Plan:
-    own = _own_parts(loaded)
-    catalogue = with_facts(load_catalogue(), own.facts)
-    resolved = resolve(loaded.blueprint, catalogue)
+    facts = Facts.open()
+    own = _own_parts(loaded, facts.catalogue)
+    facts = facts.with_own(own.facts)
+    resolved = resolve(loaded.blueprint, facts.catalogue)
     if isinstance(resolved, tuple):
         raise loaded.error(resolved)
     try:
@@ -128,7 +130,7 @@ def _decided(
             plan = decide(
                 loaded.blueprint,
                 resolved,
-                catalogue,
+                facts,
                 whole=whole.blueprint,
                 quotes=(*own.prices, *quotes),
                 progress=progress,
@@ -155,12 +157,12 @@ def placing(loaded: LoadedBlueprint) -> Iterator[None]:
         raise loaded.error((problem,)) from None
 
 
-def _own_parts(loaded: LoadedBlueprint) -> OwnParts:
+def _own_parts(loaded: LoadedBlueprint, catalogue: Catalogue) -> OwnParts:
     """Return what the blueprint's file of parts says; nothing without one."""
     target = loaded.blueprint.targets.onprem
     if target is None or target.parts is None:
         return OwnParts(facts=(), prices=())
-    return read_parts(Path(target.parts), load_catalogue())
+    return read_parts(Path(target.parts), catalogue)
 
 
 def planned_catalogue(plan: Plan) -> Catalogue:

@@ -9,7 +9,7 @@ from pathlib import Path
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
-from clusterwright.sweep.fronts import gathered, price_book
+from clusterwright.sweep.fronts import facts, gathered
 from clusterwright.sweep.records import NotSized, Question, Scenario, Sweep
 from clusterwright.sweep.run import run
 from clusterwright.sweep.space import NodeRange, chosen_ids, node_range, questions, scenarios, without_node_type
@@ -94,7 +94,7 @@ def space_of(request: Request) -> Space:
     asked: list[Question] = []
     missing: list[NotSized] = []
     for scenario in found:
-        more, without = questions(scenario, catalogue, ids, sizes, price_book())
+        more, without = questions(scenario, catalogue, ids, sizes, facts().book)
         asked += more
         missing += [*without, *without_node_type(scenario, lonely)]
         if len(asked) > MOST_FRONTS:

@@ -30,6 +30,7 @@ from clusterwright.plan.deployment import (
     JobSettings,
     StateBackend,
 )
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
     ClusterNames,
@@ -45,7 +46,7 @@ from clusterwright.plan.record import (
 )
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.work import growth_factor, reference
-from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.calibration import Calibration
 from clusterwright.sizing.records.job import SizedPoint, TrainingJob
 from clusterwright.sizing.training.compute_terms import compute_time
 from clusterwright.sizing.training.memory import reserved_bytes
@@ -110,7 +111,7 @@ def state_backend(section: StackState | None) -> StateBackend | None:
 def compose(
     blueprint: Blueprint,
     resolved: Resolved,
-    catalogue: Catalogue,
+    facts: Facts,
     options: tuple[Option, ...],
     ledger: Ledger,
     *,
@@ -122,7 +123,7 @@ def compose(
     Args:
         blueprint: as loaded.
         resolved: its names, looked up.
-        catalogue: for its version.
+        facts: catalogue, prices and calibrated constants.
         options: the chosen cluster of each target.
         ledger: their cash flow.
         other_options: as in `Plan`.
@@ -140,7 +141,7 @@ def compose(
     return Plan(
         schema=1,
         clusterwright=__version__,
-        catalogue=catalogue.version,
+        catalogue=facts.catalogue.version,
         name=blueprint.name,
         description=blueprint.description,
         as_of=ledger.as_of.isoformat(),
@@ -177,7 +178,11 @@ def compose(
         options=options,
         other_options=other_options,
         breakevens=ledger.breakevens(),
-        parameters=(*_spot(blueprint, options), *update_assumption(catalogue, options), *ledger.parameters),
+        parameters=(
+            *_spot(blueprint, facts.calibration, options),
+            *update_assumption(facts.catalogue, options),
+            *ledger.parameters,
+        ),
         findings=(),
         warnings=warnings,
         not_counted=not_counted(
@@ -204,9 +209,9 @@ def _jobs(jobs: Jobs, name: str) -> JobSettings:
     )
 
 
-def _spot(blueprint: Blueprint, options: Sequence[Option]) -> tuple[Parameter, ...]:
+def _spot(blueprint: Blueprint, calibration: Calibration, options: Sequence[Option]) -> tuple[Parameter, ...]:
     rented = any(entry.capacity == "spot" for entry in options)
-    return (spot_assumption(blueprint, load_calibration()),) if rented else ()
+    return (spot_assumption(blueprint, calibration),) if rented else ()
 
 
 def option(
@@ -216,6 +221,7 @@ def option(
     front: Sequence[SizedPoint],
     costs: Mapping[str, CandidateCost],
     *,
+    facts: Facts,
     job: TrainingJob,
     considered: tuple[Hardware, ...],
     traffic: tuple[Traffic, ...],
@@ -228,12 +234,13 @@ def option(
         cost: what it costs beside the other targets' chosen points.
         front: every size of the target that was considered.
         costs: of the sizes that were billed, by key.
+        facts: catalogue, prices and calibrated constants.
         job: for the memory of each pipeline stage.
         considered: the hardware that there was to choose from.
         traffic: of the point's layout.
     """
     target, point = choice.resolved, choice.point
-    kept, spot = rented_goodputs(blueprint, choice, job)
+    kept, spot = rented_goodputs(blueprint, facts.calibration, choice, job)
     asked = getattr(blueprint.targets, target.target)
     shared = {field.name for field in fields(CandidateCost)} & {field.name for field in fields(Option)}
     described = {"target", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high"}
@@ -265,7 +272,7 @@ def option(
         network=target.node.network,
         power_cap_w=target.node.power_cap_w,
         traffic=traffic,
-        compute=compute_time(job, target.node, point.layout, load_calibration()),
+        compute=compute_time(job, target.node, point.layout, facts.calibration),
         step=point.step,
         mfu=point.mfu,
         tokens_per_s_per_gpu=point.tokens_per_s_per_gpu,

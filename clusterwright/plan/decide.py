@@ -16,7 +16,6 @@ from clusterwright.blueprint.hardware import ResolvedTarget, Unusable
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
-from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.answer_basis import bases
@@ -30,6 +29,7 @@ from clusterwright.plan.candidates.fronts import most_nodes
 from clusterwright.plan.candidates.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.candidates.loading import waiting
 from clusterwright.plan.compose import compose, option
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan
@@ -38,7 +38,6 @@ from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.records.job import SizedPoint, TrainingJob
 from clusterwright.sizing.training.traffic import traffic_of
 from clusterwright.tco.engine import Ledger, cost
@@ -51,7 +50,7 @@ Progress = Callable[[str], None]
 def decide(
     blueprint: Blueprint,
     resolved: Resolved,
-    catalogue: Catalogue,
+    facts: Facts,
     *,
     whole: Blueprint | None = None,
     quotes: tuple[QuotedPrice, ...] = (),
@@ -62,7 +61,7 @@ def decide(
     Args:
         blueprint: a training blueprint.
         resolved: its names, looked up.
-        catalogue: the facts.
+        facts: catalogue, prices and calibrated constants.
         whole: the blueprint with all its targets, where `blueprint` holds only some of them.
         quotes: prices of vendors for parts to buy; they win over every other price.
         progress: called with a few words before each longer piece of work.
@@ -75,13 +74,13 @@ def decide(
     if not isinstance(blueprint.workload, Train):
         raise TypeError("only training blueprints are resolved")
     job = training_job(blueprint, resolved)
-    book = PriceBook.open()
+    book = facts.book
     economics = replace(economics_of(blueprint, book), quotes=quotes)
     targets: list[list[Considered]] = []
     refused: list[Unusable] = list(resolved.unusable)
     failures: list[Finding] = []
     for name, several in groupby(resolved.targets, key=lambda target: target.target):
-        found, findings, left_out = _looked_at(blueprint, catalogue, job, list(several), progress)
+        found, findings, left_out = _looked_at(blueprint, facts, job, list(several), progress)
         if found:
             targets.append(found)
             refused += left_out
@@ -90,7 +89,7 @@ def decide(
     if not targets:
         raise RuleError(tuple(failures))
     others = other_capacities(
-        blueprint, catalogue, job, {several[0].choices[0].resolved.target: several for several in targets}
+        blueprint, facts, job, {several[0].choices[0].resolved.target: several for several in targets}
     )
     choices = [
         choice
@@ -116,7 +115,7 @@ def decide(
         for one in (ledger, others_ledger)
         for key, found in bases(one, max_age_s=blueprint.economics.max_price_age).items()
     }
-    record = partial(_option, job=job, costs=costs, refused=refused)
+    record = partial(_option, facts=facts, job=job, costs=costs, refused=refused)
     options = tuple(
         replace(
             record(blueprint, choice, front, several, final[choice.resolved.target]),
@@ -127,7 +126,7 @@ def decide(
     plan = compose(
         blueprint,
         resolved,
-        catalogue,
+        facts,
         options,
         ledger,
         other_options=tuple(
@@ -140,7 +139,7 @@ def decide(
                 warning
                 for entry, (choice, _) in zip(options, chosen, strict=True)
                 for warning in (
-                    *place_warnings(blueprint, catalogue, choice.resolved),
+                    *place_warnings(blueprint, facts.catalogue, choice.resolved),
                     *capacity_warnings(entry, choice.resolved),
                 )
             ),
@@ -184,6 +183,7 @@ def _option(
     several: Sequence[Considered],
     costed: CandidateCost,
     *,
+    facts: Facts,
     job: TrainingJob,
     costs: dict[str, CandidateCost],
     refused: Sequence[Unusable],
@@ -195,9 +195,10 @@ def _option(
         costed,
         front,
         costs,
+        facts=facts,
         job=job,
-        considered=hardware(blueprint, choice, several, costs, refused, job=job),
-        traffic=traffic_of(job, choice.resolved.node, choice.point.layout, load_calibration()),
+        considered=hardware(blueprint, choice, several, costs, refused, facts=facts, job=job),
+        traffic=traffic_of(job, choice.resolved.node, choice.point.layout, facts.calibration),
     )
 
 
@@ -228,7 +229,7 @@ def _other_option(
 
 def _looked_at(
     blueprint: Blueprint,
-    catalogue: Catalogue,
+    facts: Facts,
     job: TrainingJob,
     several: Sequence[ResolvedTarget],
     progress: Progress,
@@ -245,7 +246,7 @@ def _looked_at(
     for target in several:
         progress(f"sizing {target.target} ({target.node.id})")
         try:
-            found.append(consider(blueprint, catalogue, job, target))
+            found.append(consider(blueprint, facts, job, target))
         except RuleError as error:
             findings += error.findings
             reason = "; ".join(finding.message for finding in error.findings)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError, InputError, MissingFactError, RuleError
 from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.storage.file_system import choose_file_system
 from clusterwright.plan.decide import economics_of
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.design import owned_design
-from clusterwright.pricing.book import PriceBook
 from clusterwright.sizing.records.job import SizedPoint
 from clusterwright.sweep.records import TERM, Question, SweptPoint
 from clusterwright.tco.engine import cost
@@ -26,7 +26,7 @@ def with_costs(
     questions: Sequence[Question],
     fronts: Sequence[Sequence[SizedPoint]],
     swept: Sequence[Sequence[SweptPoint]],
-    book: PriceBook,
+    facts: Facts,
 ) -> list[tuple[SweptPoint, ...]]:
     """Return the points of every front with their cost, or with the reason why there is none.
 
@@ -36,23 +36,23 @@ def with_costs(
         questions: of one scenario.
         fronts: of each, as sizing gives them.
         swept: the same points as a sweep shows them.
-        book: prices.
+        facts: catalogue and prices.
     """
     candidates: dict[Place, Candidate] = {}
     reasons: dict[Place, str] = {}
     for position, (question, front) in enumerate(zip(questions, fronts, strict=True)):
         offers = _owned if question.place.target == "onprem" else _rented
-        for index, offer in offers(question, front, [point.meets_goal for point in swept[position]]):
+        for index, offer in offers(question, facts.catalogue, front, [point.meets_goal for point in swept[position]]):
             if isinstance(offer, str):
                 reasons[position, index] = offer
             else:
                 candidates[position, index] = replace(offer, key=f"{position}/{index}")
-    economics = economics_of(questions[0].scenario.blueprint, book)
+    economics = economics_of(questions[0].scenario.blueprint, facts.book)
     costed: dict[Place, CandidateCost | RunCost] = {}
     for owned, counted in ((True, cost), (False, run_costs)):
         alike = {place: entry for place, entry in candidates.items() if entry.owned is owned}
         if alike:
-            costed |= zip(alike, counted(list(alike.values()), economics, book), strict=True)
+            costed |= zip(alike, counted(list(alike.values()), economics, facts.book), strict=True)
 
     def shown(place: Place, point: SweptPoint) -> SweptPoint:
         return _with_cost(point, costed[place]) if place in costed else replace(point, cost_note=reasons[place])
@@ -64,7 +64,7 @@ def with_costs(
 
 
 def _rented(
-    question: Question, front: Sequence[SizedPoint], _: Sequence[bool | None]
+    question: Question, _catalogue: Catalogue, front: Sequence[SizedPoint], _: Sequence[bool | None]
 ) -> Iterator[tuple[int, Candidate | str]]:
     place = question.place
     asked = getattr(question.scenario.blueprint.targets, place.target, None)
@@ -97,7 +97,7 @@ def _rented(
 
 
 def _owned(
-    question: Question, front: Sequence[SizedPoint], meets: Sequence[bool | None]
+    question: Question, catalogue: Catalogue, front: Sequence[SizedPoint], meets: Sequence[bool | None]
 ) -> Iterator[tuple[int, Candidate | str]]:
     """Yield designs in the order in which owners ask: from the smallest that meets the goal up, then the rest."""
     first = next((index for index, met in enumerate(meets) if met is not False), max(len(front) - 1, 0))
@@ -110,7 +110,7 @@ def _owned(
             continue
         left -= point.nodes
         try:
-            yield index, _bought(question, point)
+            yield index, _bought(question, catalogue, point)
         except (InputError, MissingFactError) as error:
             hopeless = error.message  # whatever the size
             yield index, hopeless
@@ -118,8 +118,7 @@ def _owned(
             yield index, error.message
 
 
-def _bought(question: Question, point: SizedPoint) -> Candidate | str:
-    catalogue = load_catalogue()
+def _bought(question: Question, catalogue: Catalogue, point: SizedPoint) -> Candidate | str:
     system = catalogue.systems[question.place.node.id]
     design = owned_design(question.scenario.blueprint, catalogue, system, point)
     if design.findings:

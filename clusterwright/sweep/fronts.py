@@ -9,16 +9,16 @@ from clusterwright.blueprint.resolve import Resolved
 from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.candidates.consider import days, training_job
 from clusterwright.plan.candidates.fronts import front_of
-from clusterwright.pricing.book import PriceBook
+from clusterwright.plan.facts import Facts
 from clusterwright.sizing.records.job import Front, SizedPoint
 from clusterwright.sweep.costs import with_costs
 from clusterwright.sweep.records import Answer, NotSized, Question, Scenario, Sweep, SweptPoint
 
 
 @cache
-def price_book() -> PriceBook:
-    """Return the shipped prices, opened once per process."""
-    return PriceBook.open()
+def facts() -> Facts:
+    """Return the facts, opened once per process: questions are answered in several, or on several machines."""
+    return Facts.open()
 
 
 def answers(questions: Sequence[Question]) -> list[Answer]:
@@ -30,7 +30,7 @@ def answers(questions: Sequence[Question]) -> list[Answer]:
         questions: of one scenario.
     """
     found = [_sized(question) for question in questions]
-    shown = with_costs(questions, [entry.points for entry in found], [entry.swept for entry in found], price_book())
+    shown = with_costs(questions, [entry.points for entry in found], [entry.swept for entry in found], facts())
     return [
         Answer(points=points, not_sized=entry.not_sized, layouts_evaluated=entry.layouts_evaluated)
         for entry, points in zip(found, shown, strict=True)
@@ -64,7 +64,9 @@ def _sized(question: Question) -> _Sized:
 def _front(question: Question) -> Front:
     scenario = question.scenario
     job = training_job(scenario.blueprint, Resolved(model=scenario.model, targets=()))
-    return front_of(scenario.blueprint, job, question.place.node, bounds=question.bounds, spot=False)
+    return front_of(
+        scenario.blueprint, facts().calibration, job, question.place.node, bounds=question.bounds, spot=False
+    )
 
 
 def _without(question: Question, reason: str) -> NotSized:
@@ -117,7 +119,7 @@ def gathered(
     marked: list[SweptPoint] = []
     for _, group in groupby(points, key=lambda point: (point.blueprint, point.varied)):
         marked += _marked(list(group))
-    newest = price_book().newest_day
+    newest = facts().book.newest_day
     return Sweep(
         scenarios=tuple(scenarios),
         points=tuple(marked),

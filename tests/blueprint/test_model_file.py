@@ -13,6 +13,7 @@ from clusterwright.explain.explanation import explanations, find
 from clusterwright.outputs.launch.files import launch_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.facts import Facts
 from clusterwright.workload.transformer import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,7 +81,7 @@ def test_a_plan_of_a_file_says_so_and_can_be_written(tmp_path: Path) -> None:
     loaded = load(blueprint(tmp_path, "{config: config.json}"), ("targets.azure=null", "targets.onprem=null"))
     resolved = resolve(loaded.blueprint, load_catalogue())
     assert isinstance(resolved, Resolved)
-    plan = decide(loaded.blueprint, resolved, load_catalogue())
+    plan = decide(loaded.blueprint, resolved, Facts.open())
     assert loads(dumps(plan)) == plan
     assert plan.workload.architecture == resolved.model
     entry = find(explanations(plan, "aws"), "parameters")

@@ -23,6 +23,7 @@ from clusterwright.cli.main import app
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.formats import FORMATS, export_text
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
 
 ROOT = assets.root()
@@ -56,7 +57,7 @@ def planned(cloud: str, instance: str) -> tuple[Plan, Option]:
     blueprint = Blueprint.model_validate(text)
     resolved = resolve(blueprint, catalogue)
     assert isinstance(resolved, Resolved), resolved
-    plan = decide(blueprint, resolved, catalogue)
+    plan = decide(blueprint, resolved, Facts.open())
     return plan, plan.options[0]
 
 

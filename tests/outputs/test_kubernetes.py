@@ -28,6 +28,7 @@ from clusterwright.outputs.kubernetes.cluster import charts
 from clusterwright.outputs.kubernetes.files import kubernetes_files
 from clusterwright.outputs.kubernetes.network import ADDRESSES, addresses
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
 
 #: Kinds that the API server itself has; the others belong to the operators and to Kueue.
@@ -66,7 +67,7 @@ def _planned(system: str = "dgx-h100", model: str = "llama-2-7b", storage: str =
     blueprint = Blueprint.model_validate(text)
     resolved = resolve(blueprint, catalogue)
     assert isinstance(resolved, Resolved), resolved
-    plan = decide(blueprint, resolved, catalogue)
+    plan = decide(blueprint, resolved, Facts.open())
     return plan, plan.options[0]
 
 

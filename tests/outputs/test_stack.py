@@ -30,6 +30,7 @@ from clusterwright.outputs.project.fill_ins import FillIn, fill_ins
 from clusterwright.outputs.project.stack import declared_keys, stack_files, without
 from clusterwright.plan.decide import decide
 from clusterwright.plan.deployment import AzureExistingIds, StateBackend
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
 
 ROOT = assets.root()
@@ -105,7 +106,7 @@ def plan_for(cloud: str, scheduler: str, instance: str, *, tags: tuple[tuple[str
     )
     resolved = resolve(blueprint, catalogue)
     assert isinstance(resolved, Resolved), resolved
-    return decide(blueprint, resolved, catalogue)
+    return decide(blueprint, resolved, Facts.open())
 
 
 def option_for(cloud: str, scheduler: str, instance: str) -> Option:
@@ -476,7 +477,7 @@ def test_owned_hardware_has_no_project() -> None:
     )
     resolved = resolve(blueprint, catalogue)
     assert isinstance(resolved, Resolved)
-    plan = decide(blueprint, resolved, catalogue)
+    plan = decide(blueprint, resolved, Facts.open())
     with pytest.raises(InputError, match="no Pulumi project"):
         stack_files(plan, plan.options[0], catalogue)
 

@@ -14,6 +14,7 @@ from clusterwright.outputs.deliverables import everything
 from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import main_ways
@@ -26,7 +27,7 @@ def plan_of(*overrides: str) -> Plan:
     blueprint = load(assets.root() / "blueprints" / "train-gpt3-175b.yaml", overrides).blueprint
     resolved = resolve(blueprint, load_catalogue())
     assert isinstance(resolved, Resolved)
-    return decide(blueprint, resolved, load_catalogue())
+    return decide(blueprint, resolved, Facts.open())
 
 
 def section(text: str, title: str) -> str:

@@ -8,6 +8,7 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -21,7 +22,7 @@ def plan_of(path: Path, *overrides: str) -> Plan:
     blueprint = load(path, overrides).blueprint
     resolved = resolve(blueprint, load_catalogue())
     assert isinstance(resolved, Resolved), resolved
-    return decide(blueprint, resolved, load_catalogue())
+    return decide(blueprint, resolved, Facts.open())
 
 
 @cache

@@ -20,14 +20,15 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.errors import InputError
 from clusterwright.plan.candidates.consider import training_job
-from clusterwright.plan.candidates.reliability import with_reliability
+from clusterwright.plan.candidates.reliability import reliability_of
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.training.search import search
 from clusterwright.sweep import run as sweep_run
 from clusterwright.sweep.costs import DESIGNED_NODES, NOT_DESIGNED
 from clusterwright.sweep.document import document, rows
-from clusterwright.sweep.fronts import _marked, answers, gathered, price_book
+from clusterwright.sweep.fronts import _marked, answers, facts, gathered
 from clusterwright.sweep.records import Question, Scenario, Sweep, SweptPoint
 from clusterwright.sweep.run import BATCH, batches, identity, processes, run
 from clusterwright.sweep.space import (
@@ -53,7 +54,7 @@ def scenario(*set_values: str) -> Scenario:
 
 def asked(*names: str, sizes: NodeRange | None = None, of: Scenario | None = None) -> list[Question]:
     """Return the questions about some node types, all of which can be asked."""
-    found, missing = questions(of or scenario(), CATALOGUE, names, sizes or NodeRange(most=64), price_book())
+    found, missing = questions(of or scenario(), CATALOGUE, names, sizes or NodeRange(most=64), facts().book)
     assert not missing
     return found
 
@@ -68,8 +69,9 @@ def test_a_front_is_that_of_the_search() -> None:
     shipped = scenario()
     job = training_job(shipped.blueprint, Resolved(model=shipped.model, targets=()))
     node = node_type_of_instance(CATALOGUE, "p5.48xlarge")
-    calibration = with_reliability(load_calibration(), shipped.blueprint, model=shipped.model, node=node, spot=False)
-    front = search(job=replace(job, max_nodes=64), node=node, calibration=calibration)
+    calibration = load_calibration()
+    reliability = reliability_of(shipped.blueprint, calibration, model=shipped.model, node=node, spot=False)
+    front = search(job=replace(job, max_nodes=64), node=node, calibration=calibration, reliability=reliability)
     points = made(asked("p5.48xlarge")).points
     assert [(point.nodes, point.calendar_days, point.layout) for point in points] == [
         (point.nodes, point.calendar_days, point.layout) for point in front.points
@@ -96,7 +98,7 @@ def test_a_plan_of_the_same_target_agrees() -> None:
     catalogue, shipped = CATALOGUE, scenario("targets.azure=null", "targets.gcp=null", "targets.onprem=null")
     resolved = resolve(shipped.blueprint, catalogue)
     assert isinstance(resolved, Resolved)
-    option = decide(shipped.blueprint, resolved, catalogue).options[0]
+    option = decide(shipped.blueprint, resolved, Facts.open()).options[0]
     swept = [point for point in made(asked("p5.48xlarge", of=shipped)).points if point.nodes == option.nodes]
     assert [point.calendar_days for point in swept] == [option.calendar_days]
     assert swept[0].run_usd == pytest.approx(option.run_usd, abs=0.01)
@@ -105,7 +107,7 @@ def test_a_plan_of_the_same_target_agrees() -> None:
 def test_on_demand_cost_is_the_price_times_the_hours() -> None:
     """The nodes of p5.48xlarge make up most of the run; of the rest, small services have no dated document."""
     for point in made(asked("p5.48xlarge")).points:
-        price = price_book().price("aws/p5.48xlarge", region="us-east-1", as_of=price_book().newest_day)
+        price = facts().book.price("aws/p5.48xlarge", region="us-east-1", as_of=facts().book.newest_day)
         assert price is not None
         nodes_usd = price.point.usd * point.nodes * 24 * point.calendar_days
         assert point.run_usd is not None
@@ -137,7 +139,7 @@ def test_what_is_bought_costs_what_a_plan_says() -> None:
     )  # fmt: skip
     resolved = resolve(bound.blueprint, CATALOGUE)
     assert isinstance(resolved, Resolved)
-    option = decide(bound.blueprint, resolved, CATALOGUE).options[0]
+    option = decide(bound.blueprint, resolved, Facts.open()).options[0]
     assert points[0].capex_usd == pytest.approx(option.capex_usd, abs=0.01)
     assert points[0].run_usd == pytest.approx(option.run_share_usd, abs=0.01)
     assert all(before.capex_usd < after.capex_usd for before, after in itertools.pairwise(points))
@@ -231,18 +233,18 @@ def test_a_range_bounds_the_search() -> None:
 
 def test_the_default_range_ends_at_16384_accelerators() -> None:
     """Without a range, clusters have up to 16,384 accelerators, or as many as one placement holds."""
-    found, _ = questions(scenario(), CATALOGUE, ["p5.48xlarge", "gb300-nvl72", "p5.4xlarge"], NodeRange(), price_book())
+    found, _ = questions(scenario(), CATALOGUE, ["p5.48xlarge", "gb300-nvl72", "p5.4xlarge"], NodeRange(), facts().book)
     assert [(question.bounds.most or 0) * question.place.node.gpus for question in found] == [
         MOST_GPUS, MOST_GPUS // 72 * 72, MOST_GPUS,
     ]  # fmt: skip
-    limited, _ = questions(scenario(), CATALOGUE, ["Standard_ND96isr_H100_v5"], NodeRange(), price_book())
+    limited, _ = questions(scenario(), CATALOGUE, ["Standard_ND96isr_H100_v5"], NodeRange(), facts().book)
     assert limited[0].bounds.most == CATALOGUE.instances["Standard_ND96isr_H100_v5"].placement_max_nodes
 
 
 def test_more_nodes_than_a_placement_holds_is_a_reason() -> None:
     """A range that starts beyond the limit of a node type is told with that limit."""
     found, missing = questions(
-        scenario(), CATALOGUE, ["Standard_ND96isr_H100_v5"], NodeRange(least=1000, most=2000), price_book()
+        scenario(), CATALOGUE, ["Standard_ND96isr_H100_v5"], NodeRange(least=1000, most=2000), facts().book
     )
     assert not found
     assert missing[0].reason == "1000 nodes are more than one placement holds"
@@ -268,7 +270,7 @@ def test_every_node_type_and_accelerator_is_sized_or_told() -> None:
     """Of the whole catalogue, each node type gives points or a reason, and so does each accelerator without one."""
     ids, lonely = chosen_ids(CATALOGUE)
     shipped = scenario()
-    found, missing = questions(shipped, CATALOGUE, ids, NodeRange(), price_book())
+    found, missing = questions(shipped, CATALOGUE, ids, NodeRange(), facts().book)
     result = gathered([shipped], run(found, jobs=1), [*missing, *without_node_type(shipped, lonely)], catalogue="test")
     sized = {point.node_type for point in result.points}
     told = {entry.node_type for entry in result.not_sized if entry.node_type}

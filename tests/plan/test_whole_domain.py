@@ -19,8 +19,9 @@ from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.explain.explanation import explanations
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
-from clusterwright.sweep.fronts import gathered, price_book
+from clusterwright.sweep.fronts import facts, gathered
 from clusterwright.sweep.run import run
 from clusterwright.sweep.space import NodeRange, questions, scenarios
 
@@ -110,7 +111,7 @@ def planned(folder: Path, values: dict[str, Any]) -> Plan | None:
         if not isinstance(resolved, Resolved):
             check_words(BlueprintError(name="any", text="", problems=resolved))
             return None
-        return decide(blueprint, resolved, CATALOGUE)
+        return decide(blueprint, resolved, Facts.open())
     except ClusterwrightError as error:
         check_words(error)
         return None
@@ -206,7 +207,7 @@ def test_the_order_of_varied_values_and_node_types_changes_nothing(tmp_path: Pat
         asked = [
             question
             for scenario in found
-            for question in questions(scenario, CATALOGUE, names, NodeRange(most=8), price_book())[0]
+            for question in questions(scenario, CATALOGUE, names, NodeRange(most=8), facts().book)[0]
         ]
         return set(gathered(found, run(asked, jobs=1), [], catalogue="test").points)
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.sizing.columns import Layouts, take
-from clusterwright.sizing.hardware.calibration import Calibration, load_calibration
+from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.devices import device_of
 from clusterwright.sizing.hardware.software import stacks_of
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import TrainingJob
+from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.training import elastic, layouts, points
 from clusterwright.sizing.training.search import search
 
@@ -49,11 +50,9 @@ def test_one_replica_cannot_shrink() -> None:
     assert smaller_data_parallel(layout(dp=1), global_batch_sequences=1536, gpus_per_node=8) is None
 
 
-def elastic_calibration() -> Calibration:
+def elastic_reliability() -> Reliability:
     """Return the shipped numbers for a job that shrinks while a node is in repair for two days."""
-    return replace(
-        load_calibration(), job=replace(load_calibration().reliability(), elastic=True, repair_s=2 * 86400.0)
-    )
+    return replace(load_calibration().reliability(), elastic=True, repair_s=2 * 86400.0)
 
 
 @pytest.mark.parametrize("size", [1.0, 0.55])
@@ -68,19 +67,19 @@ def test_the_search_ranks_by_the_days_that_are_printed(gpt3: Model, h100: NodeTy
         model=model, tokens=1e12, sequence_length=2048, global_batch_sequences=24, precision="bf16",
         finish_within_s=None, max_nodes=6,
     )  # fmt: skip
-    calibration = elastic_calibration()
+    calibration, reliability = load_calibration(), elastic_reliability()
     shape, device = shape_of(model, sequence_length=2048), device_of(node, precision="bf16")
     found = layouts.enumerate_layouts(job, node, max_nodes=6)
     assert found is not None
     described = points.describe(
-        job, node, shape, device, found, stacks=stacks_of(calibration, node, job), calibration=calibration
+        job, node, shape, device, found, stacks=stacks_of(calibration, node, job), reliability=reliability
     )
     fitting = [point for point in described if point.memory.total <= node.hbm_bytes_per_gpu]
     least: dict[int, float] = {}
     for point in fitting:
         least[point.nodes] = min(point.calendar_days, least.get(point.nodes, float("inf")))
     expected = {n: day for n, day in least.items() if all(day < other for m, other in least.items() if m < n)}
-    front = search(job=job, node=node, calibration=calibration).points
+    front = search(job=job, node=node, calibration=calibration, reliability=reliability).points
     assert {point.nodes: point.calendar_days for point in front} == pytest.approx(expected, rel=1e-12)
     assert any(point.goodput.elastic_nodes for point in front)
 
@@ -89,12 +88,13 @@ def test_the_search_ranks_by_the_days_that_are_printed(gpt3: Model, h100: NodeTy
 def test_shrinking_is_never_worse_than_stopping(job: TrainingJob, h100: NodeType, recompute: str | None) -> None:
     """On every size the elastic job takes at most the days of one that waits for the node."""
     limited = replace(job, max_nodes=64, recompute=recompute)
-    calibration = elastic_calibration()
-    stopping = replace(calibration, job=replace(calibration.reliability(), elastic=False))
+    shrinking, calibration = elastic_reliability(), load_calibration()
+    stopping = replace(shrinking, elastic=False)
     shrinks = {
-        point.nodes: point.calendar_days for point in search(job=limited, node=h100, calibration=calibration).points
+        point.nodes: point.calendar_days
+        for point in search(job=limited, node=h100, calibration=calibration, reliability=shrinking).points
     }
-    for point in search(job=limited, node=h100, calibration=stopping).points:
+    for point in search(job=limited, node=h100, calibration=calibration, reliability=stopping).points:
         reachable = [day for nodes, day in shrinks.items() if nodes <= point.nodes]
         assert min(reachable) <= point.calendar_days * (1 + 1e-12)
 
@@ -125,12 +125,13 @@ def test_columns_agree_with_trying_every_size(job: TrainingJob, h100: NodeType) 
 def test_a_job_that_would_not_fit_stops(gpt3: Model, h100: NodeType) -> None:
     """With weights sharded over all GPUs, fewer replicas hold more each: the job shrinks only while it fits."""
     reliability = replace(load_calibration().reliability(), elastic=True)
-    calibration = replace(load_calibration(), job=reliability)
+    calibration = load_calibration()
     job = TrainingJob(
         model=gpt3, tokens=1e9, sequence_length=2048, global_batch_sequences=512, precision="bf16",
         finish_within_s=None, max_nodes=64, tensor_parallel=1, pipeline_parallel=1, micro_batch=1, recompute="full",
     )  # fmt: skip
-    points = {point.nodes: point for point in search(job=job, node=h100, calibration=calibration).points}
+    front = search(job=job, node=h100, calibration=calibration, reliability=reliability)
+    points = {point.nodes: point for point in front.points}
     assert points[64].goodput.elastic_nodes == 32
     assert points[min(points)].goodput.elastic_nodes is None
 

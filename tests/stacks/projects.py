@@ -29,6 +29,7 @@ from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins
 from clusterwright.outputs.project.stack import declared_keys, stack_files
 from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
 
 from .rules import CANARY
@@ -155,7 +156,7 @@ def plan_for(cloud: str, instance: str) -> Plan:
     )
     resolved = resolve(blueprint, catalogue)
     assert isinstance(resolved, Resolved), resolved
-    return decide(blueprint, resolved, catalogue)
+    return decide(blueprint, resolved, Facts.open())
 
 
 def has_stack(cloud: str, scheduler: str) -> bool:

@@ -8,9 +8,9 @@ from clusterwright.blueprint.clouds import OFFERED_BY, RESERVED, CloudTarget
 from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget, is_choice
 from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Choice, Considered, consider, key_of
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.sizing.records.job import TrainingJob
@@ -39,7 +39,7 @@ class OtherCapacity:
 
 
 def other_capacities(
-    blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, considered: dict[str, Sequence[Considered]]
+    blueprint: Blueprint, facts: Facts, job: TrainingJob, considered: dict[str, Sequence[Considered]]
 ) -> list[OtherCapacity]:
     """Return the clouds under each capacity and commitment that the blueprint does not ask for.
 
@@ -47,7 +47,7 @@ def other_capacities(
 
     Args:
         blueprint: with the clouds' sections.
-        catalogue: the facts.
+        facts: catalogue, prices and calibrated constants.
         job: the training run.
         considered: of each target as the blueprint asks for it.
     """
@@ -62,7 +62,7 @@ def other_capacities(
         for kind in _KINDS:
             if OFFERED_BY.get(kind, name) != name or TERM_OF_CAPACITY[kind] == base_term:
                 continue
-            other = _under(blueprint, catalogue, job, name=name, kind=kind, held=held)
+            other = _under(blueprint, facts, job, name=name, kind=kind, held=held)
             found.append(other)
             if kind == "on-demand":
                 listed = other
@@ -78,9 +78,7 @@ def other_capacities(
     return found
 
 
-def _under(
-    blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, *, name: str, kind: str, held: str
-) -> OtherCapacity:
+def _under(blueprint: Blueprint, facts: Facts, job: TrainingJob, *, name: str, kind: str, held: str) -> OtherCapacity:
     """Return what a cloud has under a kind of capacity, or why it has nothing."""
     asked: CloudTarget = getattr(blueprint.targets, name)
     reservation = RESERVATION_IDS[name][1] if kind in RESERVED else None
@@ -90,7 +88,7 @@ def _under(
     if (asked.reservation, reservation) != (None, None):
         set_values.append(f"targets.{name}.reservation={reservation or 'null'}")
     several: list[Considered] = []
-    resolved = resolve(changed, catalogue)
+    resolved = resolve(changed, facts.catalogue)
     reasons: list[str] = []
     if isinstance(resolved, tuple):
         reasons = [problem.message for problem in resolved]
@@ -99,7 +97,7 @@ def _under(
             if target.target != name:
                 continue
             try:
-                several.append(consider(changed, catalogue, job, target))
+                several.append(consider(changed, facts, job, target))
             except RuleError as error:
                 reasons += [finding.message for finding in error.findings]
             except ClusterwrightError as error:

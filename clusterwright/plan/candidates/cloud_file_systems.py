@@ -16,15 +16,11 @@ def asked_of(asked: CloudTarget) -> AskedFileSystem:
     )
 
 
-def usd_per_month(blueprint: Blueprint, target: str, system: FileSystem) -> float | None:
+def usd_per_month(blueprint: Blueprint, book: PriceBook, target: str, system: FileSystem) -> float | None:
     """Return the documented price of a file system for a month in a target's region; None where there is none."""
     region = getattr(blueprint.targets, target).region
-    book = PriceBook.open()
-    try:
-        request = PriceRequest(sku=system.tier.sku, region=region, term="on_demand")
-        found = book.in_force([request], blueprint.economics.as_of or book.newest_day)[0]
-    finally:
-        book.close()
+    request = PriceRequest(sku=system.tier.sku, region=region, term="on_demand")
+    found = book.in_force([request], blueprint.economics.as_of or book.newest_day)[0]
     if found is None or found.point.charge != "monthly":
         return None
     per_gib = found.point.usd * (_GB_PER_GIB if found.point.unit == "GB" else 1.0)

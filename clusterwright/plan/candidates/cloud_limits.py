@@ -7,11 +7,12 @@ from clusterwright.facility.storage.file_system import asked_problem
 from clusterwright.plan.candidates.cloud_addresses import overlap_findings
 from clusterwright.plan.candidates.cloud_file_systems import asked_of, usd_per_month
 from clusterwright.plan.candidates.fronts import hardware_limits, node_counts
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import days_text, time_text
 
 
-def cloud_findings(blueprint: Blueprint, target: ResolvedTarget) -> list[Finding]:
+def cloud_findings(blueprint: Blueprint, facts: Facts, target: ResolvedTarget) -> list[Finding]:
     """Return why what a cloud target asks for cannot be had, before anything is sized; nothing on premises.
 
     Beside those of `size_findings` and `overlap_findings`, `STO002` and `STO003`: a file system that is not sold.
@@ -22,7 +23,7 @@ def cloud_findings(blueprint: Blueprint, target: ResolvedTarget) -> list[Finding
     file_system = asked_problem(
         cloud=target.target,
         asked=asked_of(asked),
-        usd_per_month=lambda system: usd_per_month(blueprint, target.target, system),
+        usd_per_month=lambda system: usd_per_month(blueprint, facts.book, target.target, system),
     )
     return [
         *size_findings(blueprint, target),

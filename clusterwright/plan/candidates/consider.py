@@ -19,6 +19,7 @@ from clusterwright.plan.candidates.cloud_file_systems import asked_of
 from clusterwright.plan.candidates.cloud_limits import cloud_findings
 from clusterwright.plan.candidates.fronts import front_of_target
 from clusterwright.plan.candidates.loading import loading_of
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.design import HallLimit, hall_limit, owned_design
 from clusterwright.plan.target_network import with_levels
 from clusterwright.plan.work import owned_hours_suffice
@@ -110,7 +111,7 @@ def _offload(workload: Train) -> Offload | None:
     return Offload(**dict.fromkeys(moved, True), nvme=workload.memory.offload_to == "nvme")
 
 
-def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget) -> Considered:
+def consider(blueprint: Blueprint, facts: Facts, job: TrainingJob, target: ResolvedTarget) -> Considered:
     """Return the sizes of a target that meet the goal, or the fastest one where none does, and the bills.
 
     Renting is billed for every size. Owning is billed for the sizes that can cost least over the horizon: all sizes do
@@ -122,11 +123,11 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
         RuleError: the job does not fit, or every size is refused.
     """
     asked = getattr(blueprint.targets, target.target)
-    wrong = cloud_findings(blueprint, target)
+    wrong = cloud_findings(blueprint, facts, target)
     if wrong:
         raise RuleError(tuple(wrong))
-    target = replace(target, node=with_levels(blueprint, target.node, catalogue))
-    front, target = _front_in_hall(blueprint, catalogue, job, target)
+    target = replace(target, node=with_levels(blueprint, target.node, facts.catalogue))
+    front, target = _front_in_hall(blueprint, facts, job, target)
     goal_days = days(blueprint.goals.finish_within)
     meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
     meeting = _fast_enough(blueprint, target, _within_capacity(target, meeting))
@@ -148,7 +149,7 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
             left.append(point)
             continue
         try:
-            bill, design, file_system = _bill(blueprint, catalogue, target, point)
+            bill, design, file_system = _bill(blueprint, facts.catalogue, target, point)
         except RuleError as error:
             refused += error.findings
             continue
@@ -177,21 +178,21 @@ def consider(blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, targe
 
 
 def _front_in_hall(
-    blueprint: Blueprint, catalogue: Catalogue, job: TrainingJob, target: ResolvedTarget
+    blueprint: Blueprint, facts: Facts, job: TrainingJob, target: ResolvedTarget
 ) -> tuple[tuple[SizedPoint, ...], ResolvedTarget]:
     """Return the sizes that the hall holds, and the target with that limit; rented hardware has none.
 
     Raises:
         RuleError: not even one node fits, or the job needs more nodes than fit (`HAL005`), or as `front_of_target`.
     """
-    limit = None if target.system is None else hall_limit(blueprint, catalogue, target.system, target.node)
+    limit = None if target.system is None else hall_limit(blueprint, facts.catalogue, target.system, target.node)
     if limit is None:
-        return front_of_target(blueprint, job, target), target
+        return front_of_target(blueprint, facts, job, target), target
     within = replace(target, hall_nodes=limit.nodes, hall_keys=limit.words)
     try:
-        return front_of_target(blueprint, job, within), within
+        return front_of_target(blueprint, facts, job, within), within
     except RuleError:
-        needed = min(point.nodes for point in front_of_target(blueprint, job, target))
+        needed = min(point.nodes for point in front_of_target(blueprint, facts, job, target))
         if needed <= limit.nodes:
             raise
         raise RuleError((_hall_too_small(limit, needed, target, blueprint),)) from None

@@ -8,8 +8,9 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.candidates.reliability import with_reliability
-from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.plan.candidates.reliability import reliability_of
+from clusterwright.plan.facts import Facts
+from clusterwright.sizing.hardware.calibration import Calibration
 from clusterwright.sizing.records.job import Front, SizedPoint, TrainingJob
 from clusterwright.sizing.training.constraints import THIS_TARGET
 from clusterwright.sizing.training.parallel_sizes import node_limit
@@ -43,7 +44,9 @@ def bounds_of(asked: Sizes | None, *, most: int | None, counts: tuple[int, ...] 
     return NodeBounds(least=asked.min_nodes, most=most, must_be=asked.nodes_must_be, counts=counts)
 
 
-def front_of_target(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarget) -> tuple[SizedPoint, ...]:
+def front_of_target(
+    blueprint: Blueprint, facts: Facts, job: TrainingJob, target: ResolvedTarget
+) -> tuple[SizedPoint, ...]:
     """Return the sizes of a target's hardware that no size beats.
 
     Raises:
@@ -54,7 +57,7 @@ def front_of_target(blueprint: Blueprint, job: TrainingJob, target: ResolvedTarg
     spot = target.system is None and asked.capacity == "spot"
     try:
         bounds = bounds_of(asked, most=most, counts=node_counts(target))
-        return front_of(blueprint, job, target.node, bounds=bounds, spot=spot).points
+        return front_of(blueprint, facts.calibration, job, target.node, bounds=bounds, spot=spot).points
     except RuleError as error:
         raise RuleError(tuple(_in_target(finding, target.target) for finding in error.findings)) from None
 
@@ -64,11 +67,14 @@ def _in_target(finding: Finding, target: str) -> Finding:
     return replace(finding, path=path, help=finding.help.replace(f"targets.{THIS_TARGET}", f"targets.{target}"))
 
 
-def front_of(blueprint: Blueprint, job: TrainingJob, node: NodeType, *, bounds: NodeBounds, spot: bool) -> Front:
+def front_of(
+    blueprint: Blueprint, calibration: Calibration, job: TrainingJob, node: NodeType, *, bounds: NodeBounds, spot: bool
+) -> Front:
     """Return the sizes of a node type that no size beats, with the spare nodes in their counts: they are paid for too.
 
     Args:
         blueprint: for failures, checkpoints and spares.
+        calibration: calibrated constants.
         job: the training run.
         node: the node type.
         bounds: sizes to look at; of these, a size that one with fewer nodes outside of them beats is kept.
@@ -90,7 +96,7 @@ def front_of(blueprint: Blueprint, job: TrainingJob, node: NodeType, *, bounds: 
                 ),
             )
         )
-    calibration = with_reliability(load_calibration(), blueprint, model=job.model, node=node, spot=spot)
+    reliability = reliability_of(blueprint, calibration, model=job.model, node=node, spot=spot)
     bounded = replace(
         job,
         min_nodes=None if bounds.least is None else max(1, bounds.least - spare),
@@ -99,7 +105,7 @@ def front_of(blueprint: Blueprint, job: TrainingJob, node: NodeType, *, bounds: 
         node_counts=bounds.counts,
         spare_nodes=spare,
     )
-    found = search(job=bounded, node=node, calibration=calibration)
+    found = search(job=bounded, node=node, calibration=calibration, reliability=reliability)
     if not spare:
         return found
     return replace(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing.hardware.calibration import Calibration, load_calibration
+from clusterwright.sizing.hardware.calibration import Calibration
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import SizedPoint
 from clusterwright.sizing.records.reliability import Reliability, ReliabilityNumbers
@@ -17,14 +17,14 @@ from clusterwright.workload.transformer import parameters
 _PER_1000_NODE_DAYS = 1000.0
 
 
-def with_reliability(
-    calibration: Calibration, blueprint: Blueprint, *, model: Model, node: NodeType, spot: bool
-) -> Calibration:
-    """Return the calibration whose failures and checkpoints are those of one target of the blueprint.
+def reliability_of(
+    blueprint: Blueprint, calibration: Calibration, *, model: Model, node: NodeType, spot: bool
+) -> Reliability:
+    """Return failures and checkpoints of one target of the blueprint.
 
     Args:
-        calibration: with the numbers that the blueprint leaves out.
         blueprint: its section `reliability`.
+        calibration: with the numbers that the blueprint leaves out.
         model: sizes the checkpoint.
         node: whose accelerators copy it.
         spot: the target's nodes come from the spot market.
@@ -42,7 +42,7 @@ def with_reliability(
     }
     numbers = replace(given.numbers, **{name: value for name, value in replaced.items() if value is not None})
     numbers = replace(numbers, checkpoint_bytes_per_parameter=_checkpoint_bytes(blueprint, model, numbers=numbers))
-    job = Reliability(
+    return Reliability(
         numbers=numbers,
         strategy=checkpoint.strategy,
         checkpoint_bytes=parameters(model) * numbers.checkpoint_bytes_per_parameter,
@@ -54,10 +54,11 @@ def with_reliability(
         repair_s=asked.repair,
         spot=spot,
     )
-    return replace(calibration, job=job)
 
 
-def goodputs_by_capacity(blueprint: Blueprint, *, model: Model, point: SizedPoint) -> tuple[float, float]:
+def goodputs_by_capacity(
+    blueprint: Blueprint, calibration: Calibration, *, model: Model, point: SizedPoint
+) -> tuple[float, float]:
     """Return the goodput of a rented size on nodes that are kept, and on ones that the cloud takes back.
 
     Calendar time is training time over goodput, so that the same size takes `kept / spot` times as long on spot nodes:
@@ -65,14 +66,13 @@ def goodputs_by_capacity(blueprint: Blueprint, *, model: Model, point: SizedPoin
 
     Args:
         blueprint: its section `reliability`.
+        calibration: with the numbers that the blueprint leaves out.
         model: sizes the checkpoint.
         point: the size, as it was planned for either capacity.
     """
 
     def of(*, spot: bool) -> float:
-        reliability = with_reliability(
-            load_calibration(), blueprint, model=model, node=point.node, spot=spot
-        ).reliability()
+        reliability = reliability_of(blueprint, calibration, model=model, node=point.node, spot=spot)
         return goodput(
             reliability.with_restart(point.data.restart_s),
             nodes=point.nodes - point.goodput.spare_nodes,

@@ -107,16 +107,11 @@ class StackCalibration:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """Every calibrated number by (generation, stack, name), and effects by (kind of effect, level).
-
-    Attributes:
-        job: failures and checkpoints of the job that is sized, where its blueprint says more than the file.
-    """
+    """Every calibrated number by (generation, stack, name), and effects by (kind of effect, level)."""
 
     values: dict[tuple[str, str, str], float]
     row_counts: dict[tuple[str, str], int]
     effects: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    job: Reliability | None = None
 
     def number(self, name: str, *, generation: str, stack: str, accelerator: str = "") -> float:
         """Return the most specific value of a number.
@@ -188,9 +183,7 @@ class Calibration:
         return sum(self.effects.get(level, 0.0) for level in levels)
 
     def reliability(self) -> Reliability:
-        """Return what is known of failures, checkpoints and spares: the job's, else the file's with default choices."""
-        if self.job is not None:
-            return self.job
+        """Return the measured rates of failures and times of checkpoints, with default choices."""
         names = (entry.name for entry in fields(ReliabilityNumbers))
         return Reliability(
             numbers=ReliabilityNumbers(**{name: self.number(name, generation="default", stack="any") for name in names})

@@ -7,7 +7,7 @@ import numpy as np
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
 from clusterwright.sizing.feeding import feed as data_feed
-from clusterwright.sizing.hardware.calibration import Calibration, Residuals, StackCalibration
+from clusterwright.sizing.hardware.calibration import Residuals, StackCalibration
 from clusterwright.sizing.records.job import Front, Layout, MemoryPerGpu, OffloadNeed, SizedPoint, StepTime, TrainingJob
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.reliability import Reliability
@@ -44,7 +44,7 @@ def describe(
     chosen: Layouts,
     *,
     stacks: tuple[StackCalibration, StackCalibration],
-    calibration: Calibration,
+    reliability: Reliability,
 ) -> tuple[SizedPoint, ...]:
     """Return the record of each chosen layout, in their order; time and memory are computed for all at once."""
     fsdp = np.asarray(np.asarray(chosen.zero_stage) >= 2, dtype=np.intp)  # noqa: PLR2004 - ZeRO stage
@@ -56,7 +56,6 @@ def describe(
     away = None
     if upkeep.offload is not None:
         away = away_of(shape, chosen, upkeep, layer=times.kept(), node=node)
-    reliability = calibration.reliability()
     parameters = float(transformer.parameters(job.model))
     flops = transformer.training_flops_per_token(job.model, sequence_length=job.sequence_length)
     nodes = (layouts.gpu_counts(chosen) / node.gpus).astype(int).tolist()

@@ -19,6 +19,7 @@ from clusterwright.sizing.hardware.software import stacks_of
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.model.shapes import shape_of_job
 from clusterwright.sizing.records.job import Front, Layout, MemoryPerGpu, TrainingJob
+from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.training import host_memory, layouts, memory, parallel_sizes, points
 from clusterwright.sizing.training.constraints import constraints_of, fixed_parallelism, to_blame
 from clusterwright.sizing.training.layer_tables import first_level, needed_bytes
@@ -109,17 +110,20 @@ def no_room(node: NodeType, *, least_bytes: float, local_bytes: float) -> Findin
     )
 
 
-def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Front:
+def search(
+    *, job: TrainingJob, node: NodeType, calibration: Calibration, reliability: Reliability | None = None
+) -> Front:
     """Return the front of one node type: the points that no other beats in both nodes and calendar days.
 
     Where offloading is optional, that is the front of both ways together. Arguments and errors are those of `front_of`.
     """
     if job.offload is None or not job.offload_optional:
-        return front_of(job=job, node=node, calibration=calibration)
+        return front_of(job=job, node=node, calibration=calibration, reliability=reliability)
     fronts, refused = [], None
     for offload in (job.offload, None):
         try:
-            fronts.append(front_of(job=replace(job, offload=offload), node=node, calibration=calibration))
+            offloading = replace(job, offload=offload)
+            fronts.append(front_of(job=offloading, node=node, calibration=calibration, reliability=reliability))
         except RuleError as error:
             refused = refused or error
     if refused is not None and not fronts:
@@ -127,7 +131,9 @@ def search(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Fro
     return points.joined(fronts)
 
 
-def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> Front:
+def front_of(
+    *, job: TrainingJob, node: NodeType, calibration: Calibration, reliability: Reliability | None = None
+) -> Front:
     """Return the front of one node type, with what the job says is offloaded.
 
     Every layout of `layouts.enumerate_space` is looked at, on all cluster sizes up to the limit that layouts make
@@ -138,6 +144,7 @@ def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> F
         job: the training run.
         node: the node type.
         calibration: calibrated numbers.
+        reliability: failures and checkpoints of the job; the calibrated ones with default choices if None.
 
     Raises:
         InputError: the model or precision cannot be sized on this accelerator.
@@ -154,7 +161,8 @@ def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> F
         raise RuleError((no_layout(job, node, limit=limit),))
     space = _with_room(job, node, space)
     stacks = stacks_of(calibration, node, job)
-    timed = time_all(job, node, shape, device, space, stacks=stacks, calibration=calibration)
+    reliability = reliability or calibration.reliability()
+    timed = time_all(job, node, shape, device, space, stacks=stacks, reliability=reliability)
     if not timed.row.size and timed.outside is not None:
         raise RuleError((host_memory.too_small(job, node, timed.outside),))
     if not timed.row.size:
@@ -166,7 +174,7 @@ def front_of(*, job: TrainingJob, node: NodeType, calibration: Calibration) -> F
     found = replace(found, recompute_layers=timed.recompute_layers[chosen])
     return Front(
         node=node,
-        points=points.describe(job, node, shape, device, found, stacks=stacks, calibration=calibration),
+        points=points.describe(job, node, shape, device, found, stacks=stacks, reliability=reliability),
         layouts_evaluated=space.count,
         layouts_rejected_by_memory=space.count - timed.fitting,
     )

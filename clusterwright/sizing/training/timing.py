@@ -10,7 +10,7 @@ from clusterwright.sizing.columns import FULL, Array, Device, Index, Layouts, Sh
 from clusterwright.sizing.feeding import feed as data_feed
 from clusterwright.sizing.feeding import loading as data_loading
 from clusterwright.sizing.feeding.starts import Starts
-from clusterwright.sizing.hardware.calibration import Calibration, StackCalibration
+from clusterwright.sizing.hardware.calibration import StackCalibration
 from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.records.job import TrainingJob
@@ -98,7 +98,7 @@ def time_all(
     space: Space,
     *,
     stacks: tuple[StackCalibration, StackCalibration],
-    calibration: Calibration,
+    reliability: Reliability,
 ) -> Timed:
     """Return calendar days of the layouts that can be on the front.
 
@@ -107,7 +107,6 @@ def time_all(
     that (`data_overlap` is at most 1), so that they are proven slower. Of an elastic job every mode is timed, the last
     one twice: one that recomputes more leaves memory with which the job may go on where it would stop.
     """
-    reliability = calibration.reliability()
     # Without a time for repairs a job that shrinks loses as much as one that stops: nothing.
     elastic = reliability.elastic and reliability.repair_s is not None
     fsdp = np.broadcast_to(np.asarray(space.rows.zero_stage) >= FSDP_FROM_STAGE, np.shape(space.rows.dp))
