@@ -4,10 +4,12 @@ Method. Cosmic Ray's operators (`+` to `-`, `<` to `<=`, `and` to `or`, a number
 applied to the five packages that size, design and price; 500 places are drawn with a seed, one mutant each.
 
 - `sample` draws them and writes `benchmarks/mutants.csv`, a row each (needs Cosmic Ray).
-- `index` runs each test file in a process of its own and notes which test runs which line, and how long it takes.
-- `run` takes the rows without an outcome in their order: the module is replaced in memory, and the tests that run the
-  changed statement are run until one fails, those of the mutant's own package and the quick ones first. A mutant is
-  killed by a test that fails or by the processor time; it has survived if none of them noticed.
+- `index` notes which test runs which line, and how long it takes, each test file in a process of its own.
+- `run` takes the rows without an outcome in their order, twice. First all tests are collected once, and each mutant
+  gets a process forked from that one: its functions get the changed code, caches are emptied, and the nearest and
+  quickest tests that run the changed statement are run until one fails. What none of them noticed, and what is not in
+  a function, is run in a process that loads the changed module from the start, against all tests that run it. A mutant
+  is killed by a test that fails or by the processor time; it has survived if none of them noticed.
 - `report` counts them and lists the survivors with their reasons, which are written into the table by hand.
 
 Not drawn: annotations, arguments of decorators, and the decorators of caches, which change no result.
@@ -17,12 +19,14 @@ import argparse
 import ast
 import csv
 import difflib
+import functools
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import json
 import os
-import pkgutil
 import random
 import resource
 import shutil
@@ -34,20 +38,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
-from types import CodeType
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, TextIO
 
 from forked_process import EXCEPTION, Ended, finished, forked
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION = ROOT / "benchmarks" / "mutants.csv"
 INDEX = ROOT / "build" / "mutants"
-PACKAGES = ("sizing", "tco", "facility", "pricing", "plan")
-#: The folders of tests that are indexed: those of the five packages first.
-TESTS = (*PACKAGES, "workload", "evidence", "blueprint", "catalog", "cli", "outputs")
+#: What sizes, designs and prices, and what was one package with it when the mutants were drawn.
+PACKAGES = ("sizing", "tco", "facility", "pricing", "plan", "finance", "explain", "sweep", "diff", "actual")
+#: The folders of tests that are indexed: those of the packages first.
+TESTS = (
+    *("facility", "pricing", "tco", "sizing", "plan", "workload", "evidence", "cli", "blueprint", "catalog", "outputs"),
+)
 SEED, MUTANTS = 20_261_122, 500
-#: Of the tests that run a statement, as many as these take: seconds by the index, and a number.
-MOST_TESTS_S, MOST_TESTS = 40.0, 150
+#: Of the tests that run a statement, at first the nearest: their number, and their seconds by the index.
+NEAREST, NEAREST_S = 40, 15.0
+#: Then all, in the same order, as far as these seconds go.
+ALL_S = 120.0
 MOST_BYTES = 12 * 2**30
 #: Exit code of pytest where a test that was asked for is not there.
 NO_SUCH_TEST = 4
@@ -62,7 +71,8 @@ class Mutant:
     Attributes:
         number: in the order of the draw; module: its path; line: of the first changed line; operator: Cosmic Ray's.
         before, after: the changed lines.
-        outcome: empty until it has been run, `killed`, `timed out`, `survived`, or `not run` by any test.
+        outcome: empty until it has been run, `killed`, `timed out`, `survived`, or `not run` by any test; `passed` by
+            the nearest tests while the others are outstanding.
         tests: how many were chosen, which run the line; seconds: of processor time until one failed.
         reason: of a survivor, by hand.
     """
@@ -80,6 +90,17 @@ class Mutant:
 
 
 _NUMBERS = {"number": int, "line": int, "tests": int, "seconds": float}
+
+
+@cache
+def standard_output() -> TextIO:
+    """Return standard output as it was at the start: pytest and forked processes have another."""
+    return os.fdopen(os.dup(1), "w")
+
+
+def say(line: str) -> None:
+    """Print a line of progress."""
+    print(line, file=standard_output(), flush=True)
 
 
 def read_session() -> list[Mutant]:
@@ -196,7 +217,8 @@ def in_a_process(work: Callable[[Path], int], *, processor_s: int) -> Ended:
         os.environ |= {"HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "CI": "1"}
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
         tempfile.tempdir = None
-        signal.alarm(processor_s * 10)
+        # Of waiting; a busy machine gives a process of low priority little.
+        signal.alarm(processor_s * 30)
         with (folder / "errors").open("wb") as errors:
             os.dup2(errors.fileno(), 2)
         return work(folder)
@@ -204,7 +226,7 @@ def in_a_process(work: Callable[[Path], int], *, processor_s: int) -> Ended:
     try:
         ended = finished(forked(bounded))
         if ended.code == EXCEPTION:
-            print((folder / "errors").read_text(errors="replace"), file=sys.stderr)
+            say((folder / "errors").read_text(errors="replace"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return ended
@@ -214,68 +236,121 @@ def pytest_run(arguments: Sequence[str], folder: Path, *plugins: object) -> int:
     """Run pytest in this process."""
     import pytest
 
-    quiet = ("-q", "-p", "no:cacheprovider", "-p", "no:cov", "--basetemp", str(folder / "pytest"))
+    quiet = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "--basetemp", str(folder / "pytest"))
     return int(pytest.main([*quiet, *arguments], plugins=plugins))
 
 
+class Collected:
+    """Plugin of pytest that does other work with the collected tests than to run them one after the other."""
+
+    def __init__(self, work: Callable[[Any], None]) -> None:
+        self.work = work
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Do the work."""
+        gc.collect()
+        gc.freeze()
+        self.work(session)
+        return True
+
+
+def with_collected(folders: Sequence[str], work: Callable[[Any], None]) -> None:
+    """Do work in a process that has the tests of some folders collected, and all that they need loaded."""
+    paths = [str(ROOT / "tests" / one) for one in folders]
+    ended = in_a_process(lambda home: pytest_run(paths, home, Collected(work)), processor_s=24 * 3600)
+    # 5: no test ran, in that process itself.
+    if ended.code not in (0, 5):
+        say(f"pytest ended with {ended.code}")
+
+
+def quick(session: Any) -> list[Any]:
+    """Return the collected tests without those that need an engine of others."""
+    return [
+        one
+        for one in session.items
+        if one.get_closest_marker("engine") is None and "require_engine" not in one.fixturenames
+    ]
+
+
+def run_items(session: Any, items: Sequence[Any]) -> int:
+    """Run tests until one fails; return 1 if one did."""
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
+
+
 class Contexts:
-    """Plugin of pytest that measures the lines of each test, and its time."""
+    """Plugin of pytest that measures the lines of each test, and its processor time."""
 
     def __init__(self) -> None:
         import coverage
 
-        self.coverage = coverage.Coverage(data_file=None, source=["clusterwright"], config_file=False)
+        include = [str(ROOT / "clusterwright" / one / "*") for one in PACKAGES]
+        self.coverage = coverage.Coverage(data_file=None, include=include, config_file=False)
+        self.coverage.set_option("run:disable_warnings", ["no-data-collected"])
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Begin a test."""
         self.coverage.switch_context(nodeid)
+        self.seconds[nodeid] = -sum(os.times()[:4])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note a test's time, and whether it passed without a mutant."""
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        """Note whether a test passed without a mutant."""
         if not report.passed:
             self.failed.add(report.nodeid)
+            say(f"{report.nodeid} {report.outcome}: {report.longreprtext.strip().rpartition(chr(10))[2]}")
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Note a test's time."""
+        self.seconds[nodeid] += sum(os.times()[:4])
 
     def write(self, path: Path) -> None:
         """Write tests and lines of one test file."""
         data, tests = self.coverage.get_data(), [one for one in self.seconds if one not in self.failed]
         number = {one: index for index, one in enumerate(tests)}
-        lines: dict[str, dict[int, list[int]]] = {}
-        for file in data.measured_files():
-            module = str(Path(file).relative_to(ROOT))
-            if module.split("/")[1] in PACKAGES:
-                lines[module] = {
-                    line: sorted(number[one] for one in contexts if one in number)
-                    for line, contexts in data.contexts_by_lineno(file).items()
-                }
+        lines = {
+            str(Path(file).relative_to(ROOT)): {
+                line: sorted(number[one] for one in contexts if one in number)
+                for line, contexts in data.contexts_by_lineno(file).items()
+            }
+            for file in data.measured_files()
+        }
         path.write_text(json.dumps({"tests": [[one, round(self.seconds[one], 3)] for one in tests], "lines": lines}))
 
 
-def measure(path: Path, target: Path, home: Path) -> int:
-    """Run a test file in this process, and write which of its tests run which lines."""
+def measure(session: Any, items: Sequence[Any], target: Path, _: Path) -> int:
+    """Run the tests of a file, and write which of them runs which lines."""
     contexts = Contexts()
+    session.config.pluginmanager.register(contexts)
+    replace_functions(())
     contexts.coverage.start()
-    code = pytest_run([str(path)], home, contexts)
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
     contexts.coverage.stop()
     contexts.write(target.with_suffix(".partial"))
     target.with_suffix(".partial").rename(target)
-    return code
+    return min(len(contexts.failed), 90)
 
 
 def index(folders: Sequence[str]) -> None:
     """Run the test files that are not indexed yet."""
     INDEX.mkdir(parents=True, exist_ok=True)
-    for folder in folders:
-        for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")):
-            name = str(path.relative_to(ROOT / "tests"))
-            target = INDEX / (name.replace("/", "--") + ".json")
-            if target.exists():
-                continue
 
-            ended = in_a_process(partial(measure, path, target), processor_s=1200)
-            print(f"{name}: exit {ended.code}, {ended.processor_s:.0f} s", flush=True)
+    def work(session: Any) -> None:
+        files: dict[str, list[Any]] = {}
+        for item in quick(session):
+            files.setdefault(str(item.path.relative_to(ROOT / "tests")), []).append(item)
+        for name, items in files.items():
+            target = INDEX / (name.replace("/", "--") + ".json")
+            if not target.exists():
+                ended = in_a_process(partial(measure, session, items, target), processor_s=1200)
+                say(f"{name}: {len(items)} tests, {ended.code} left out, {ended.processor_s:.0f} s")
+
+    with_collected(folders, work)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -314,31 +389,36 @@ def statement(source: str, line: int) -> range:
     return found
 
 
-def tests_of(mutant: Mutant) -> tuple[list[str], float]:
-    """Return the tests that run a mutant's statement, the promising ones first, with the seconds that they take.
+def tests_of(mutant: Mutant) -> list[tuple[str, float]]:
+    """Return the tests that run a mutant's statement with their seconds, the nearest and quickest first.
 
     A statement of the module itself, run while it is imported, is noticed by whoever uses the module.
     """
     lines = statement((ROOT / mutant.module).read_text(encoding="utf-8"), mutant.line)
-    package = mutant.module.split("/")[1]
+    package, stem = mutant.module.split("/")[1], Path(mutant.module).stem
     for used in (lines, None):
-        chosen: list[tuple[bool, float, list[tuple[float, str]]]] = []
+        chosen: list[tuple[int, float, str]] = []
         for file in indexed():
             found = file.lines.get(mutant.module, {})
+            away = 0 if file.name.endswith(f"test_{stem}.py") else 1 if file.name.startswith(f"{package}--") else 2
             numbers = frozenset[int]().union(*(found.get(one, frozenset()) for one in used or found))
-            timed = sorted((file.tests[number][1], file.tests[number][0]) for number in numbers)
-            if timed:
-                chosen.append((not file.name.startswith(f"{package}--"), sum(time for time, _ in timed), timed))
+            chosen.extend((away, file.tests[number][1], file.tests[number][0]) for number in numbers)
         if chosen:
             break
-    tests: list[str] = []
+    return [(name, seconds) for _, seconds, name in sorted(chosen)]
+
+
+def within(tests: Sequence[tuple[str, float]], *, most: int, most_s: float) -> tuple[list[str], float]:
+    """Return the first tests that keep to a number and to seconds, those of a file together, and their seconds."""
+    names: list[str] = []
     seconds = 0.0
-    for _, _, timed in sorted(chosen):
-        for took, name in timed:
-            if len(tests) < MOST_TESTS and seconds + took <= MOST_TESTS_S:
-                tests.append(name)
-                seconds += took
-    return tests, seconds
+    for name, took in tests[:most]:
+        if not names or seconds + took <= most_s:
+            names.append(name)
+            seconds += took
+    # What the tests of a file share is set up once.
+    files = list(dict.fromkeys(one.partition("::")[0] for one in names))
+    return sorted(names, key=lambda one: files.index(one.partition("::")[0])), seconds
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -375,26 +455,112 @@ def planted(mutant: Mutant) -> str:
     return "\n".join([*lines[:start], *mutant.after.splitlines(), *lines[start + len(before) :]]) + "\n"
 
 
-def tried(mutant: Mutant) -> Mutant:
-    """Return a mutant with its outcome."""
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code and all codes in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from codes(one)
+
+
+def changed_functions(mutant: Mutant, source: str) -> list[tuple[CodeType, CodeType]] | None:
+    """Return the codes of functions before and after, None where what runs while the module is loaded has changed."""
+    path = ROOT / mutant.module
+    pair = [
+        list(codes(compile(text, str(path), "exec", dont_inherit=True)))
+        for text in (path.read_text(encoding="utf-8"), source)
+    ]
+    if [one.co_qualname for one in pair[0]] != [one.co_qualname for one in pair[1]]:
+        return None
+    found = []
+    for old, new in zip(*pair, strict=True):
+        in_function = old.co_flags & inspect.CO_OPTIMIZED
+        if in_function:
+            if old != new:
+                found.append((old, new))
+        elif own(old) != own(new):
+            return None
+    return found
+
+
+def own(code: CodeType) -> tuple[object, ...]:
+    """Return what a code does by itself, without the codes in it."""
+    constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    return code.co_code, constants, code.co_names, code.co_varnames
+
+
+def replace_functions(changed: Sequence[tuple[CodeType, CodeType]]) -> bool:
+    """Give the functions that are loaded the changed code, and empty the caches; return whether there was one."""
+    found = False
+    gc.unfreeze()
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper):  # noqa: SLF001 - the only name of its class
+            if one.__module__.partition(".")[0] in ("clusterwright", "tests"):
+                one.cache_clear()
+        elif isinstance(one, FunctionType):
+            for old, new in changed:
+                if one.__code__.co_filename == old.co_filename and one.__code__ == old:
+                    one.__code__ = new
+                    found = True
+    return found
+
+
+def outcome_of(ended: Ended) -> str:
+    """Return what became of a mutant by how the process with its tests ended."""
+    return {0: "survived", -signal.SIGXCPU: "timed out", -signal.SIGALRM: "timed out"}.get(ended.code, "killed")
+
+
+def limit_s(expected_s: float) -> int:
+    """Return the processor seconds after which tests of so many seconds are broken off."""
+    return int(30 + 4 * expected_s)
+
+
+def tried_by_nearest(session: Any, items: dict[str, Any], mutant: Mutant) -> Mutant:
+    """Return a mutant with its outcome by the nearest tests, with what is loaded already."""
     source = planted(mutant)
     if not source:
         return replace(mutant, outcome="stale")
-    tests, expected_s = tests_of(mutant)
+    tests = tests_of(mutant)
     if not tests:
         return replace(mutant, outcome="not run")
+    changed = changed_functions(mutant, source)
+    if not changed:
+        return replace(mutant, outcome="passed")
+    names, expected_s = within([one for one in tests if one[0] in items], most=NEAREST, most_s=NEAREST_S)
+
+    def work(_: Path) -> int:
+        return run_items(session, [items[one] for one in names]) if replace_functions(changed) else 0
+
+    ended = in_a_process(work, processor_s=limit_s(expected_s))
+    outcome = outcome_of(ended)
+    return replace(
+        mutant,
+        outcome="passed" if outcome == "survived" else outcome,
+        tests=len(names),
+        seconds=round(ended.processor_s, 1),
+    )
+
+
+def tried(mutant: Mutant) -> Mutant:
+    """Return a mutant with its outcome by all tests that run it, its module loaded from the changed source."""
+    source, tests = planted(mutant), tests_of(mutant)
 
     def work(arguments: Sequence[str], home: Path) -> int:
         sys.meta_path.insert(0, Replaced(mutant.module, source))
-        return pytest_run(["-x", *arguments], home)
+        return pytest_run(arguments, home)
 
-    ended = in_a_process(partial(work, tests), processor_s=int(60 + 4 * expected_s))
-    if ended.code == NO_SUCH_TEST:
-        # Names of tests that are made from data can change with the mutant: that alone is no failure.
-        files = dict.fromkeys(one.partition("::")[0] for one in tests)
-        ended = in_a_process(partial(work, list(files)), processor_s=300)
-    outcome = {0: "survived", -signal.SIGXCPU: "timed out", -signal.SIGALRM: "timed out"}.get(ended.code, "killed")
-    return replace(mutant, outcome=outcome, tests=len(tests), seconds=round(ended.processor_s, 1))
+    # The nearest alone at first: to collect many files takes longer than to run a few tests.
+    for most, most_s in ((NEAREST // 4, NEAREST_S), (len(tests), ALL_S)):
+        names, expected_s = within(tests, most=most, most_s=most_s)
+        ended = in_a_process(partial(work, names), processor_s=limit_s(expected_s))
+        if ended.code == NO_SUCH_TEST:
+            # Names of tests that are made from data can change with the mutant: that alone is no failure.
+            files = dict.fromkeys(one.partition("::")[0] for one in names)
+            ended = in_a_process(partial(work, list(files)), processor_s=300)
+        outcome = outcome_of(ended)
+        if outcome != "survived":
+            break
+    return replace(mutant, outcome=outcome, tests=len(names), seconds=round(ended.processor_s, 1))
 
 
 def load_libraries() -> None:
@@ -403,21 +569,28 @@ def load_libraries() -> None:
         importlib.import_module(name)
 
 
-def load_packages() -> None:
-    """Load the modules that are measured: what runs while they are imported is of no test."""
-    for package in PACKAGES:
-        for module in pkgutil.walk_packages([str(ROOT / "clusterwright" / package)], f"clusterwright.{package}."):
-            importlib.import_module(module.name)
+def keep(result: Mutant) -> None:
+    """Write an outcome into the table; reasons may have been written there meanwhile."""
+    rows = read_session()
+    write_session([replace(result, reason=row.reason) if row.number == result.number else row for row in rows])
+    say(f"{result.number} {result.module}:{result.line} {result.outcome} {result.seconds} s")
 
 
 def run(wanted: Callable[[Mutant], bool], most: int) -> None:
     """Run the mutants that are wanted, in their order, and keep each outcome at once."""
-    for one in [one for one in read_session() if wanted(one)][:most]:
-        result = tried(one)
-        # Reasons may have been written meanwhile.
-        rows = read_session()
-        write_session([replace(result, reason=row.reason) if row.number == one.number else row for row in rows])
-        print(f"{one.number} {one.module}:{one.line} {result.outcome} {result.seconds} s", flush=True)
+    chosen = [one for one in read_session() if wanted(one)][:most]
+
+    def nearest(session: Any) -> None:
+        items = {one.nodeid: one for one in quick(session)}
+        for one in chosen:
+            if one.outcome != "passed":
+                keep(tried_by_nearest(session, items, one))
+
+    with_collected([one for one in TESTS if any(file.name.startswith(f"{one}--") for file in indexed())], nearest)
+    numbers = {one.number for one in chosen}
+    for one in read_session():
+        if one.number in numbers and one.outcome == "passed":
+            keep(tried(one))
 
 
 def report() -> None:
@@ -447,19 +620,19 @@ def main() -> None:
     parser.add_argument("--package", choices=PACKAGES, help="run those of one package only")
     given = parser.parse_args()
     os.chdir(ROOT)
+    standard_output()
     match given.what:
         case "sample":
             write_session(draw())
         case "index":
             load_libraries()
-            load_packages()
             index(TESTS if given.package is None else (given.package,))
         case "run":
             load_libraries()
             again = frozenset((given.again or "").split(","))
             run(
                 lambda one: (
-                    (str(one.number) in again or one.outcome in again)
+                    (str(one.number) in again or one.outcome in again or one.outcome == "passed")
                     and given.package in (None, one.module.split("/")[1])
                 ),
                 given.most,

@@ -19,10 +19,15 @@ from clusterwright.sizing.columns import Layouts
 from clusterwright.sizing.feeding import feed as data_feed
 from clusterwright.sizing.feeding import loading as data_loading
 from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software import stacks_of
+from clusterwright.sizing.model.shapes import shape_of_job
 from clusterwright.sizing.records.job import StepTime, TrainingJob
 from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.sizing.records.reliability import Reliability
+from clusterwright.sizing.training import layouts
 from clusterwright.sizing.training.search import search
+from clusterwright.sizing.training.timing import Timed, time_all
 
 NUMBERS = load_calibration().reliability()
 
@@ -163,6 +168,8 @@ def test_staging_copies_each_part_once(job: TrainingJob, h100: NodeType) -> None
     assert slow.staging_s == pytest.approx(200e9 / 0.1e9)
     assert feed.shared_s is None
     assert feed.node_s is None
+    assert feed.shared_bytes_per_s_needed == 0
+    assert fed(loaded(job), h100).shared_bytes_per_s_needed > 0
 
 
 def test_all_of_the_data_is_the_most_that_is_staged(job: TrainingJob, h100: NodeType) -> None:
@@ -267,6 +274,34 @@ def test_a_search_with_slow_loading_takes_the_layout_that_loads_faster(job: Trai
     assert both
     assert all(point.calendar_days >= other.calendar_days * (1 - 1e-9) for point, other in both)
     assert any(point.layout.dp > other.layout.dp for point, other in both)
+
+
+def timed_of(job: TrainingJob, node: NodeType) -> Timed:
+    """Return all layouts that the search times for up to 48 nodes."""
+    calibration = load_calibration()
+    space = layouts.enumerate_space(job, node, max_nodes=48)
+    assert space is not None
+    return time_all(
+        job, node, shape_of_job(job), device_of(node, precision=job.precision), space,
+        stacks=stacks_of(calibration, node, job), calibration=calibration,
+    )  # fmt: skip
+
+
+def test_the_days_that_the_search_compares_are_those_of_its_points(job: TrainingJob, h100: NodeType) -> None:
+    """Waiting, failures and starts count in the comparison of layouts as in the record of the fastest one."""
+    narrow = replace(job, max_nodes=48)
+    for asked in (narrow, loaded(narrow, bytes_per_token=20e3, workers=4)):
+        timed = timed_of(asked, h100)
+        for point in search(job=asked, node=h100, calibration=load_calibration()).points:
+            days = timed.days[timed.nodes == point.nodes]
+            assert point.calendar_days == pytest.approx(float(days.min()), rel=1e-9)
+
+
+def test_where_training_can_wait_every_way_of_recomputing_is_timed(job: TrainingJob, h100: NodeType) -> None:
+    """More to compute can hide more of the gradient exchange, in whose pause loading stops; else the least is timed."""
+    plain, slow = timed_of(job, h100), timed_of(loaded(job, bytes_per_token=20e3, workers=4), h100)
+    assert np.unique(plain.row).size == plain.row.size
+    assert np.unique(slow.row).size < slow.row.size
 
 
 SECONDS = st.floats(min_value=1e-3, max_value=1e4)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.network import NodeNetwork
+from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Device, Tuning
 from clusterwright.sizing.hardware import groups, topology
 from clusterwright.sizing.hardware.calibration import MEGATRON, load_calibration
@@ -135,6 +136,14 @@ def test_links_that_a_group_uses_in_a_torus(accelerator: str, ranks: int, stride
     torus = device(accelerator)
     share = float(topology.ring_share(torus, ranks=float(ranks), stride=float(stride)))
     assert share * 2 * torus.torus_axes == pytest.approx(links)
+
+
+def test_an_unknown_topology_is_refused_whatever_else_is_known_of_it() -> None:
+    """Of links that are neither behind a switch nor a mesh nor a torus no time is known, axes or not."""
+    chip = load().accelerators["tpu-v5e"]
+    for unknown in ("dragonfly", "tree", "vines"):
+        with pytest.raises(ClusterwrightError, match=unknown):
+            scale_up_columns(replace(chip, scale_up_topology=unknown))
 
 
 def test_an_all_gather_on_one_closed_axis() -> None:

@@ -224,6 +224,10 @@ def test_charges_and_support(book: PriceBook) -> None:
     least = dataclasses.replace(node, support=dataclasses.replace(support, minimum_usd=5_000.0), charges=())
     found = _cost(Ledger([least], _economics(2.0), book))
     assert found.horizon_usd == pytest.approx(2 * (7_300.0 + 5_000.0))
+    free = dataclasses.replace(
+        node, support=SupportPlan(item="plan", tiers=(Tier(from_usd=0, fraction=0.0),)), charges=()
+    )
+    assert _cost(Ledger([free], _economics(2.0), book)).horizon_usd == pytest.approx(2 * 7_300.0), "no least amount"
 
 
 @given(

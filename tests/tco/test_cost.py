@@ -261,7 +261,7 @@ def test_gb_and_gib_are_told_apart(book: PriceBook) -> None:
     in_gb = dataclasses.replace(in_gib, unit="GB")
     first, second = cost((candidate("aws/gib", in_gib), candidate("aws/gb", in_gb)), bare(), book)
     assert first.run_usd is not None
-    assert second.run_usd == pytest.approx(first.run_usd * 1e9 / 2**30)
+    assert second.run_usd == pytest.approx(first.run_usd * 1e9 / 2**30, rel=1e-12)
 
 
 def test_hourly_price_of_a_monthly_line(book: PriceBook) -> None:

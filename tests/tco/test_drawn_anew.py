@@ -131,6 +131,7 @@ def test_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None
     band = next(
         pair for pair in found.breakevens if (pair.owned_key, pair.rented_key) == ("onprem/one", "aws/committed")
     )
+    assert {(pair.owned_key, pair.rented_key) for pair in found.breakevens} == set(breakeven), "owned against rented"
     never = [month for month in months if month is None]
     assert band.probability_never == len(never) / DRAWS
     reached = sorted(month for month in months if month is not None)

@@ -208,6 +208,8 @@ def test_what_is_bought_leaves(  # noqa: PLR0917 - one per dimension
     assert sum(event.added for event in events) == pytest.approx(months[-1].capacity)
     assert [month.capacity for month in months] == sorted(month.capacity for month in months)
     assert all(month.work * busy <= month.capacity + 1e-6 for month in months)
+    assert all(event.removed >= 0 for event in events)
+    assert events[0].removed == 0, "nothing leaves when the first is bought"
     assert months[-1].month_end == horizon
 
 
