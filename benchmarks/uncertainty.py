@@ -13,7 +13,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.tco.chance.drawing import drawn
-from clusterwright.tco.chance.price_paths import PathDraws, PathRule, market_history
+from clusterwright.tco.chance.price_paths import PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Candidate, Economics
@@ -22,6 +22,7 @@ from clusterwright.tco.taxes import Taxes
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 OPTIONS = 6
 OWNED = 3
+ACCELERATOR = "h100-sxm-80gb"
 PRICES = (("dgx-h100", 350e3), ("aws/p5.48xlarge", 55.04))
 
 
@@ -55,11 +56,15 @@ economics = Economics(horizon_months=60.0, overrides=PRICES)
 ledger = Ledger([_candidate(number) for number in range(OPTIONS)], economics, book)
 months = {row.month for row in ledger.cash_flow_rows()}
 inputs = uncertain_inputs(ledger.parameters, utilisation=0.8)
-history = market_history(book, gpu_products(load()), ("h100-sxm-80gb",), ledger.as_of)
-if history is None:
+markets = market_histories(book, gpu_products(load()), (ACCELERATOR,), ledger.as_of)
+if not markets:
     raise SystemExit("the shipped price history is too short")
-paths = PathDraws(history=history, rule=PathRule(), months=60, draws=DRAWS, seed=1)
-columns = latin_hypercube(inputs, DRAWS, rent_levels=paths.end_levels())
+keys = [candidate.key for candidate in ledger.candidates]
+paths = PathDraws(
+    markets=markets, accelerators=dict.fromkeys(keys, ACCELERATOR), rule=PathRule(), months=60, draws=DRAWS, seed=1
+)
+ends = paths.end_levels()[ACCELERATOR]
+columns = latin_hypercube(inputs, DRAWS, rent_levels=dict.fromkeys(keys[:OWNED], ends))
 found = drawn(ledger, columns, taxes=Taxes(tax_rate=0.21, depreciation=(0.2,) * 5), paths=paths, breakevens=True)
 taken, at_work = time.perf_counter() - started, time.process_time() - at_work
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

@@ -1,5 +1,6 @@
 """What was drawn, in sentences: for the terminal and for the report."""
 
+from clusterwright.finance.drawn_plan import MarketPath, PricePaths
 from clusterwright.finance.finances import Finances
 from clusterwright.plan.text.words import term_text
 from clusterwright.units import percent
@@ -49,18 +50,23 @@ def _price_paths(found: Finances) -> list[str]:
     paths = found.price_paths
     if paths.source == "band":
         return [f"Rental prices stay on one drawn level for the whole horizon: {paths.reason}."]
-    several = len(paths.accelerators) > _FEW
-    whose = f"{len(paths.accelerators)} accelerators" if several else ", ".join(paths.accelerators)
-    drift = (
-        "without drift"
-        if paths.drift == "none"
-        else f"with its drift of {percent(paths.drift_per_year or 0.0, signed=True)} a year"
-    )
-    mean = f"{percent(paths.mean_level_p10)} to {percent(paths.mean_level_p90)} of today's price"
-    blocks = f"{paths.block_months}-month blocks of the price history of {whose}"
-    years = f"{paths.first_month} to {paths.last_month}, {drift}, {percent(paths.volatility_per_year)} volatility"
     return [
-        f"Rental prices follow paths made of {blocks}, {years}; mean of the horizon {mean} (P10 to P90).",
+        *(_market(paths, market, alone=len(paths.markets) == 1) for market in paths.markets),
         "Commitments keep their price until they are renewed.",
         *([f"{paths.reason}: others stand in."] if paths.reason else []),
     ]
+
+
+def _market(paths: PricePaths, market: MarketPath, *, alone: bool) -> str:
+    several = len(market.histories) > _FEW
+    whose = f"{len(market.histories)} accelerators" if several else ", ".join(market.histories)
+    drift = (
+        "without drift"
+        if paths.drift == "none"
+        else f"with its drift of {percent(market.drift_per_year, signed=True)} a year"
+    )
+    mean = f"{percent(market.mean_level_p10)} to {percent(market.mean_level_p90)} of today's price"
+    blocks = f"{paths.block_months}-month blocks of the price history of {whose}"
+    years = f"{market.first_month} to {market.last_month}, {drift}, {percent(market.volatility_per_year)} volatility"
+    rented = "Rental prices" if alone else f"Rental prices of {market.accelerator}"
+    return f"{rented} follow paths made of {blocks}, {years}; mean of the horizon {mean} (P10 to P90)."

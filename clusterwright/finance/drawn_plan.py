@@ -13,7 +13,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.tco.chance.distributions import OptionBand, UncertainInput
 from clusterwright.tco.chance.drawing import Drawn, drawn
-from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule, drawn_paths, market_history
+from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
@@ -37,6 +37,32 @@ _PATHS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MarketPath:
+    """Where the rental price of one accelerator goes in the draws.
+
+    Attributes:
+        accelerator: whose price it is.
+        stands_in: whether the history is that of others, for want of its own.
+        histories: accelerators, or price keys of their indices, whose monthly changes were drawn from.
+        first_month, last_month, months: of these changes.
+        volatility_per_year, drift_per_year: of ln(price) in that history.
+        mean_level_p10, mean_level_p50, mean_level_p90: price over the horizon over today's, discounted mean.
+    """
+
+    accelerator: str
+    stands_in: bool
+    histories: tuple[str, ...]
+    first_month: str
+    last_month: str
+    months: int
+    volatility_per_year: float
+    drift_per_year: float
+    mean_level_p10: float
+    mean_level_p50: float
+    mean_level_p90: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PricePaths:
     """Where rental prices go in the draws.
 
@@ -46,6 +72,8 @@ class PricePaths:
         volatility_per_year, drift_per_year: of ln(price) in that history.
         block_months, drift, resale_correlation: how they were drawn, see `tco.price_paths.PathRule`.
         mean_level_p10, mean_level_p50, mean_level_p90: price over the horizon over today's, discounted mean.
+            These and volatility and drift are None where accelerators differ: see `markets`.
+        markets: the same of each accelerator.
     """
 
     source: str
@@ -62,6 +90,7 @@ class PricePaths:
     mean_level_p10: float | None = None
     mean_level_p50: float | None = None
     mean_level_p90: float | None = None
+    markets: tuple[MarketPath, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,23 +131,31 @@ def drawn_plan(
     inputs = plan_inputs(plan, ledger, costs, accelerators)
     rule = plan.tco.price_path
     resale = rule.resale_correlation
-    history, reason = _history(plan, ledger, book)
-    if history is None:
+    markets, reason = _markets(plan, ledger, book, set(accelerators.values()))
+    if not markets:
         columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale)
         used = PricePaths(source="band", reason=reason, resale_correlation=resale)
         return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes, breakevens=True))
     path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
     paths = PathDraws(
-        history=history, rule=path, months=math.ceil(ledger.economics.horizon_months), draws=draws, seed=seed
+        markets=markets,
+        accelerators=accelerators,
+        rule=path,
+        months=math.ceil(ledger.economics.horizon_months),
+        draws=draws,
+        seed=seed,
     )
-    mean = _mean_levels(history, path, ledger, seed)
-    inputs = tuple(_as_drawn(entry, mean) if entry.key == _CLOUD_PRICE else entry for entry in inputs)
-    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=paths.end_levels())
-    # The price itself is in the paths.
-    columns[_CLOUD_PRICE] = columns["number"] * 0.0 + 1.0
+    mean = _mean_levels(paths, ledger)
+    rented = {entry.key: accelerators[entry.key] for entry in ledger.candidates if not entry.owned}
+    inputs = tuple(_as_drawn(entry, mean, rented) if entry.key == _CLOUD_PRICE else entry for entry in inputs)
+    ends = paths.end_levels()
+    levels = {entry.key: ends[accelerators[entry.key]] for entry in ledger.candidates if entry.owned}
+    columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale, rent_levels=levels)
+    # The price itself is in the paths: its columns, of all options or of one each, stay at the base.
+    columns = {name: column for name, column in columns.items() if name.partition("/")[0] != _CLOUD_PRICE}
     return DrawnPlan(
         inputs=inputs,
-        price_paths=_told(history, path, reason, mean),
+        price_paths=_told(markets, path, mean),
         drawn=drawn(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
     )
 
@@ -171,62 +208,102 @@ def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> I
         yield OptionBand(name=target, keys=tuple(of_target), low=low, high=high)
 
 
-def _history(plan: Plan, ledger: Ledger, book: PriceBook) -> tuple[MarketHistory | None, str]:
-    """Return the price history to draw from, None where prices stay on one level, and why."""
+def _markets(
+    plan: Plan, ledger: Ledger, book: PriceBook, accelerators: set[str]
+) -> tuple[dict[str, MarketHistory], str]:
+    """Return the price histories to draw from, by accelerator; none where prices stay on one level, and why."""
     if plan.tco.price_path.source == "band":
-        return None, "the blueprint says so"
+        return {}, "the blueprint says so"
     if _CLOUD_PRICE in plan.tco.uncertainty:
-        return None, "the blueprint gives a band of cloud_price"
-    rented = {option.accelerator for option in plan.options if option.facility is None}
-    if not rented:
-        return None, "nothing is rented"
-    found = market_history(book, gpu_products(load()), rented, ledger.as_of)
-    if found is None:
-        return None, "no accelerator has two years of price history"
-    return found, "" if found.named else f"{', '.join(sorted(rented))} has no two years of price history"
+        return {}, "the blueprint gives a band of cloud_price"
+    found = market_histories(book, gpu_products(load()), accelerators, ledger.as_of)
+    return found, "" if found else "no accelerator has two years of price history"
 
 
-def _mean_levels(history: MarketHistory, path: PathRule, ledger: Ledger, seed: int) -> "Column":
+def _mean_levels(paths: PathDraws, ledger: Ledger) -> "dict[str, Column]":
     """Return the mean price of the horizon, discounted, over today's, of as many paths as are usually drawn."""
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
-    months = math.ceil(ledger.economics.horizon_months)
-    even = (1.0 + ledger.economics.discount_rate) ** (-np.arange(1, months + 1) / 12.0)
-    return drawn_paths(history, path, np.append(even, 0.0)[:, np.newaxis], draws=_PATHS, seed=seed).levels[:, 0]
+    even = (1.0 + ledger.economics.discount_rate) ** (-np.arange(1, paths.months + 1) / 12.0)
+    return replace(paths, draws=_PATHS).levels(np.append(even, 0.0))
 
 
-def _as_drawn(entry: UncertainInput, mean: "Column") -> UncertainInput:
-    """Return the rental price as an input that is what the paths make of it, for one input at a time."""
+def _as_drawn(entry: UncertainInput, mean: "Mapping[str, Column]", rented: Mapping[str, str]) -> UncertainInput:
+    """Return the rental price as an input that is what the paths make of it, for one input at a time.
+
+    Options with several accelerators have a band each.
+    """
     import numpy as np  # noqa: PLC0415
 
-    points = tuple(float(value) for value in np.quantile(mean, np.linspace(0.0, 1.0, _POINTS)))
+    names = sorted(set(rented.values()))
+    if not names:
+        return entry
+    points = {
+        name: tuple(float(value) for value in np.quantile(mean[name], np.linspace(0.0, 1.0, _POINTS))) for name in names
+    }
+    bands = tuple(
+        OptionBand(
+            name=name,
+            keys=tuple(key for key, accelerator in rented.items() if accelerator == name),
+            low=points[name][0],
+            high=points[name][-1],
+            values=points[name],
+        )
+        for name in names
+    )
     return replace(
         entry,
-        low=points[0],
-        high=points[-1],
+        low=min(band.low for band in bands),
+        high=max(band.high for band in bands),
         distribution="empirical",
-        values=points,
+        values=bands[0].values,
+        bands=bands if len(bands) > 1 else (),
         reason="mean over the horizon of paths from the price history",
         source="price history",
     )
 
 
-def _told(history: MarketHistory, path: PathRule, reason: str, mean: "Column") -> PricePaths:
+def _told(markets: Mapping[str, MarketHistory], path: PathRule, mean: "Mapping[str, Column]") -> PricePaths:
+    """Return where prices go: what all markets share, and of each its own."""
+    told = tuple(_of_market(name, history, mean[name]) for name, history in markets.items())
+    without = [entry.accelerator for entry in told if entry.stands_in and entry.accelerator]
+    shared = PricePaths(
+        source="history",
+        reason=f"{', '.join(without)} has no two years of price history" if without else "",
+        accelerators=tuple(dict.fromkeys(name for entry in told for name in entry.histories)),
+        first_month=min(entry.first_month for entry in told),
+        last_month=max(entry.last_month for entry in told),
+        months=sum(history.months for history in dict.fromkeys(markets.values())),
+        block_months=path.block_months,
+        drift=path.drift,
+        resale_correlation=path.resale_correlation,
+        markets=told,
+    )
+    if len(told) > 1:
+        return shared
+    return replace(
+        shared,
+        volatility_per_year=told[0].volatility_per_year,
+        drift_per_year=told[0].drift_per_year,
+        mean_level_p10=told[0].mean_level_p10,
+        mean_level_p50=told[0].mean_level_p50,
+        mean_level_p90=told[0].mean_level_p90,
+    )
+
+
+def _of_market(name: str, history: MarketHistory, mean: "Column") -> MarketPath:
     import numpy as np  # noqa: PLC0415
 
     low, middle, high = (float(value) for value in np.quantile(mean, (0.1, 0.5, 0.9)))
-    return PricePaths(
-        source="history",
-        reason=reason,
-        accelerators=history.accelerators,
+    return MarketPath(
+        accelerator=name,
+        stands_in=not history.named,
+        histories=history.accelerators,
         first_month=history.first_month.isoformat()[:7],
         last_month=history.last_month.isoformat()[:7],
         months=history.months,
         volatility_per_year=history.volatility_per_year,
         drift_per_year=history.drift_per_year,
-        block_months=path.block_months,
-        drift=path.drift,
-        resale_correlation=path.resale_correlation,
         mean_level_p10=low,
         mean_level_p50=middle,
         mean_level_p90=high,

@@ -89,7 +89,14 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     accelerators = {offer.candidate.key: offer.accelerator for offer in found}
     carbon = emissions(plan, ledger, costs, accelerators)
     chance = drawn_plan(
-        plan, ledger, costs, book, taxes_of(plan.tco, ledger), accelerators=accelerators, draws=draws, seed=seed
+        plan,
+        ledger,
+        costs,
+        book,
+        taxes_of(plan.tco, ledger),
+        accelerators=accelerators | {offer.candidate.key: offer.accelerator for offer in mixes.bases},
+        draws=draws,
+        seed=seed,
     )
     known = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]

@@ -17,7 +17,7 @@ priced as (
     from chosen_price
     where
         chosen_price.charge = 'hourly'
-        and list_contains($skus, chosen_price.sku)
+        and (len($skus) = 0 or list_contains($skus, chosen_price.sku))
         and chosen_price.term in ('on_demand', 'spot')
         and chosen_price.usd > 0
         and chosen_price.effective_from <= cast($as_of as date)

@@ -3,6 +3,7 @@
 select
     of_what,
     key,
+    part_key,
     month_end,
     fixed_or_variable,
     price_set_month,
@@ -10,5 +11,5 @@ select
     sum(usd) as usd
 from drawn_term
 where of_what <> 'flow'
-group by of_what, key, month_end, fixed_or_variable, price_set_month, moves
-order by of_what, key, month_end, fixed_or_variable, price_set_month, moves
+group by of_what, key, part_key, month_end, fixed_or_variable, price_set_month, moves
+order by of_what, key, part_key, month_end, fixed_or_variable, price_set_month, moves

@@ -6,7 +6,11 @@ with
 with_path as (
     select
         *,
-        if(price_set_month is null, '', 'price_path/' || key || '/' || array_to_string(moves, ' ')) as price_path
+        if(
+            price_set_month is null,
+            '',
+            'price_path/' || key || '/' || part_key || '/' || array_to_string(moves, ' ')
+        ) as price_path
     from drawn_term
     where of_what = 'flow'
 ),
@@ -21,6 +25,7 @@ bill as (
 
 select
     key,
+    part_key,
     month_end,
     category,
     capex_or_opex,
@@ -33,6 +38,7 @@ from with_path
 union all
 select
     key,
+    key as part_key,
     0.0 as month_end,
     'bill' as category,
     'opex' as capex_or_opex,

@@ -2,6 +2,7 @@
 -- without what was paid in advance for later work.
 select
     key,
+    part_key,
     month_end,
     price_set_month,
     moves,
@@ -11,5 +12,5 @@ where
     of_what = 'flow'
     and category <> 'unused_term'
     and (category <> 'resale' or month_end < $horizon_months)
-group by key, month_end, price_set_month, moves
-order by key, month_end, price_set_month, moves
+group by key, part_key, month_end, price_set_month, moves
+order by key, part_key, month_end, price_set_month, moves

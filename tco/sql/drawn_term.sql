@@ -1,8 +1,8 @@
 -- One row is one dated part of an amount in the base, with the columns of a draw that it is proportional to (`moves`):
 -- of a cash flow (`flow`), of what a plan of support is charged on (`support`), or of what counts towards the committed
--- spend of a year (`commitment`). The time of a run is that of the
--- candidate it is done on; `usd` is for one unit of a quantity that follows the work by steps (`scaled_by`). What is
--- held at a price that is agreed later than today follows the price, as what is rented by use does.
+-- spend of a year (`commitment`). The time of a run, the rental price and the resale are those of the candidate that
+-- a row comes from (`part_key`); `usd` is for one unit of a quantity that follows the work by steps (`scaled_by`). What
+-- is held at a price that is agreed later than today follows the price, as what is rented by use does.
 with
 charged as (
     select
@@ -77,6 +77,7 @@ term as (
 select
     of_what,
     key,
+    part_key,
     month_end,
     category,
     capex_or_opex,
@@ -84,10 +85,13 @@ select
     price_set_month,
     usd,
     list_filter(
-        list_transform(inputs, lambda name: if(name = 'run_time', 'run_time/' || part_key, name))
+        list_transform(
+            inputs,
+            lambda name: if(name in ('run_time', 'cloud_price', 'resale_fraction'), name || '/' || part_key, name)
+        )
         || [
             scaled_by,
-            if(price_set_month > 0 and held, 'cloud_price', null)
+            if(price_set_month > 0 and held, 'cloud_price/' || part_key, null)
         ],
         lambda name: name is not null
     ) as moves

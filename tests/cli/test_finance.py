@@ -1,6 +1,7 @@
 """compare --finance, as a user runs it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from clusterwright.finance.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
+
+from .conftest import SMALL
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 
@@ -40,6 +43,40 @@ def test_finance_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["uncertainty"]["base_saving_usd"] == pytest.approx(
         saved[told["uncertainty"]["compared_with"]]["npv_usd"]
     )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "azure={instance: Standard_ND96amsr_A100_v4, region: eastus}",
+        "gcp={instance: ct5p-hightpu-4t, region: us-east5}",
+    ],
+)
+def test_another_accelerator_moves_no_figure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, other: str
+) -> None:
+    """An option with another accelerator leaves costs, quantiles and returns of the others as they were.
+
+    It may be the cheapest of some draws: regret and shares are against it.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(SMALL)
+
+    def figures(*values: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        asked = ["economics.runs=10", *values]
+        assert finance.compare(Path("small.yaml"), asked, draws=200, seed=1, as_json=True) == 0
+        told = json.loads(capsys.readouterr().out)
+        quantiles = {
+            entry["key"]: {name: value for name, value in entry.items() if name.startswith("npv")}
+            for entry in told["uncertainty"]["options"]
+        }
+        returns = {(entry["owned_key"], entry["rented_key"]): entry for entry in told["returns"]}
+        return {entry["key"]: entry for entry in told["options"]}, quantiles, returns
+
+    before, after = figures(), figures(f"targets.{other}")
+    for alone, among in zip(before, after, strict=True):
+        assert alone.items() <= among.items()
+    assert len(after[1]) > len(before[1])
 
 
 def test_finance_text_of_clouds_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,7 @@ ANSWERS = (
     ("plan", "{}"),
     ("plan", "{}", "--details"),
     ("compare", "{}"),
+    ("compare", "{}", "--details"),
     ("compare", "{}", "--finance", "--draws", "200"),
     ("sweep", "{}", "--instances", "p5.48xlarge,dgx-h100", "--jobs", "1"),
     ("explain", "{}"),

@@ -14,7 +14,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import statement
 from clusterwright.tco.chance.drawing import Drawn, drawn
 from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule
-from clusterwright.tco.chance.uncertainty import uncertain_inputs
+from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.mixes import Mix, owned_and_rented
 from clusterwright.tco.records import Candidate, Economics, Surcharge
@@ -200,7 +200,10 @@ def _doubling(book: PriceBook) -> tuple[Ledger, Mapping[str, float]]:
         accelerators=("h100",), named=True, first_month=ledger.as_of, last_month=ledger.as_of,
         log_changes=((math.log(1.1),),),
     )  # fmt: skip
-    paths = PathDraws(history=growth, rule=PathRule(drift="historic"), months=40, draws=1, seed=1)
+    paths = PathDraws(
+        markets={"h100": growth}, accelerators=dict.fromkeys(("aws/rented", "aws/reserved"), "h100"),
+        rule=PathRule(drift="historic"), months=40, draws=1, seed=1,
+    )  # fmt: skip
     return ledger, _npv(drawn(ledger, _draw(), paths=paths))
 
 
@@ -218,6 +221,54 @@ def test_path_by_hand(book: PriceBook) -> None:
     base = {entry.key: entry.npv_usd or 0.0 for entry in ledger.costs()}
     assert found["aws/reserved"] == pytest.approx(base["aws/reserved"] / 40 * (36 + 4 * 1.1**36), rel=1e-9)
     assert found["onprem/one"] == pytest.approx(base["onprem/one"])
+
+
+def _drawn_with(book: PriceBook, others: tuple[str, ...], *, backwards: bool = False) -> Drawn:
+    """Return the options over 300 draws along paths, with rented ones of other accelerators that are not ranked."""
+    accelerators = {"onprem/one": "h100", "aws/rented": "h100", "aws/reserved": "h100"} | {
+        f"aws/{name}": name for name in others
+    }
+    rented = (dataclasses.replace(_candidates()[1], key=f"aws/{name}", competes=False) for name in others)
+    candidates = (*_candidates(), *rented)
+    ledger = Ledger(
+        candidates[::-1] if backwards else candidates,
+        with_overrides(PLAIN, dgx__h100=SERVER_USD, **{"aws/p5.48xlarge": P5_USD}),
+        book,
+    )
+    day = ledger.as_of
+    markets = {
+        name: MarketHistory(
+            accelerators=(name,), named=True, first_month=day, last_month=day,
+            log_changes=(tuple(np.sin(np.arange(30) * len(name)) / 9),),
+        )
+        for name in set(accelerators.values())
+    }  # fmt: skip
+    paths = PathDraws(markets=markets, accelerators=accelerators, rule=PathRule(), months=40, draws=300, seed=1)
+    ends = paths.end_levels()["h100"]
+    columns = latin_hypercube(
+        uncertain_inputs(ledger.parameters, utilisation=0.5), 300, rent_levels={"onprem/one": ends}
+    )
+    columns["cloud_price"] = columns["number"] * 0.0 + 1.0
+    return drawn(ledger, columns, taxes=_taxes(), paths=paths, breakevens=True)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("others", [(), ("a100",), ("tpu", "h200", "a100")], ids=len)
+def test_other_accelerators_move_no_figure(book: PriceBook, others: tuple[str, ...], *, backwards: bool) -> None:
+    """Rented options of another accelerator, and the order of options, leave all figures as they were to the last bit.
+
+    They are not ranked here: what ranks changes what regret is measured against.
+    """
+    before, after = _drawn_with(book, ()), _drawn_with(book, others, backwards=backwards)
+    keys = {entry.key for entry in before.options}
+    costs = {(entry.number, entry.key): entry for entry in after.costs}
+    assert {(entry.number, entry.key): entry for entry in before.costs} == {
+        place: entry for place, entry in costs.items() if place[1] in keys
+    }
+    assert sorted(before.options, key=str) == sorted((entry for entry in after.options if entry.key in keys), key=str)
+    assert set(before.breakevens) == {entry for entry in after.breakevens if entry.rented_key in keys}
+    for name in others:
+        assert any(costs[number, f"aws/{name}"].npv_usd != costs[number, "aws/rented"].npv_usd for number in range(300))
 
 
 def _spared(**of_key: bool) -> tuple[Candidate, ...]:

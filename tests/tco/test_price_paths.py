@@ -6,11 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from clusterwright.catalog.load import load
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.gpu_products import GpuProduct
-from clusterwright.tco.chance.price_paths import MarketHistory, PathRule, drawn_paths, market_history, price_paths
+from clusterwright.pricing.gpu_products import GpuProduct, gpu_products
+from clusterwright.tco.chance.price_paths import (
+    MarketHistory,
+    PathDraws,
+    PathRule,
+    market_histories,
+    price_paths,
+)
 
 COLUMNS = "sku,region,term,charge,unit,usd,effective_from,last_seen,source,locator,confidence,status,note"
 HISTORIC = PathRule(block_months=3, drift="historic")
@@ -54,16 +63,14 @@ def test_history_by_hand(tmp_path: Path) -> None:
         ("c/z", "", "on_demand", 7, "2026-03-01", "2026-03-31"),
     )
     products = [_product("a/x"), _product("b/y"), _product("c/z")]
-    history = market_history(book, products, ["h100"], dt.date(2026, 12, 31))
-    assert history is not None
+    history = market_histories(book, products, ["h100"], dt.date(2026, 12, 31))["h100"]
     assert (history.first_month, history.last_month) == (dt.date(2024, 1, 1), dt.date(2026, 2, 1))
     (changes,) = history.log_changes
     assert len(changes) == 26
     assert changes[2] == pytest.approx((math.log(0.5) / 2 + math.log(1.5)) / 2)
     assert [change for place, change in enumerate(changes) if place != 2] == [0.0] * 25
     assert history.drift_per_year == pytest.approx(changes[2] * 12 / 26)
-    earlier = market_history(book, products, ["h100"], dt.date(2026, 1, 5))
-    assert earlier is not None
+    earlier = market_histories(book, products, ["h100"], dt.date(2026, 1, 5))["h100"]
     assert earlier.log_changes[0] == changes[:24]
 
 
@@ -72,16 +79,23 @@ def test_too_short_a_history_is_none(tmp_path: Path) -> None:
     old = ("a/x", "", "on_demand", 10, "2020-01-01", "2026-01-01")
     new = ("b/y", "", "on_demand", 10, "2025-01-01", "2026-01-01")
     products = [_product("a/x", "a100"), _product("b/y", "b200")]
-    found = market_history(_book(tmp_path, old, new), products, ["b200"], dt.date(2026, 2, 1))
-    assert found is not None
+    found = market_histories(_book(tmp_path, old, new), products, ["b200"], dt.date(2026, 2, 1))["b200"]
     assert (found.accelerators, found.named) == (("a100",), False)
-    assert market_history(_book(tmp_path, new), products, ["b200"], dt.date(2026, 2, 1)) is None
+    assert market_histories(_book(tmp_path, new), products, ["b200"], dt.date(2026, 2, 1)) == {}
+
+
+def test_shipped_histories_stand_in(book: PriceBook) -> None:
+    """What has no history in the shipped prices has those of all accelerators that have one, the index among them."""
+    found = market_histories(book, gpu_products(load()), ["tpu-v5p", "h100-sxm-80gb"], dt.date(2026, 11, 20))
+    assert found["h100-sxm-80gb"].named
+    assert not found["tpu-v5p"].named
+    assert {"index/gix-h100-sxm-80gb", "a100-sxm-80gb"} < set(found["tpu-v5p"].accelerators)
+    assert "h100-sxm-80gb" not in found["tpu-v5p"].accelerators
 
 
 def test_shipped_history_is_long_enough(book: PriceBook) -> None:
     """The shipped prices of H100 hold more than three years of changes."""
-    found = market_history(book, [_product("aws/p5.48xlarge")], ["h100"], dt.date(2026, 10, 16))
-    assert found is not None
+    found = market_histories(book, [_product("aws/p5.48xlarge")], ["h100"], dt.date(2026, 10, 16))["h100"]
     assert found.months >= 36
     assert 0.05 < found.volatility_per_year < 1.0
 
@@ -95,8 +109,7 @@ def test_an_index_is_the_market(tmp_path: Path) -> None:
         if (year, month) != (2024, 2)
     ]
     book = _book(tmp_path, *points, ("a/x", "", "on_demand", 10, "2020-01-01", "2026-12-01"))
-    found = market_history(book, [_product("a/x")], ["h100"], dt.date(2026, 6, 15))
-    assert found is not None
+    found = market_histories(book, [_product("a/x")], ["h100"], dt.date(2026, 6, 15))["h100"]
     assert (found.accelerators, found.named) == (("index/gix-h100",), True)
     assert (found.first_month, found.last_month) == (dt.date(2024, 3, 1), dt.date(2026, 5, 1))
     assert found.log_changes[0][:2] == (pytest.approx(math.log(1.5)), pytest.approx(-math.log(1.5)))
@@ -162,23 +175,47 @@ def _history(*changes: float) -> MarketHistory:
     )
 
 
-def test_weights_of_months() -> None:
+def _paths(
+    *names: str, draws: int, months: int, seed: int = 1, rule: PathRule = HISTORIC, changes: tuple[float, ...]
+) -> PathDraws:
+    return PathDraws(
+        markets={name: _history(*changes) for name in names}, accelerators={}, rule=rule, months=months, draws=draws,
+        seed=seed,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("weights", "level"), [((1, 0, 3, 0), 3.25), ((1, 0, 0, 0), 1.0), ((0, 0, 0, 0), 1.0)])
+def test_weights_of_months(weights: tuple[int, ...], level: float) -> None:
     """What is paid at the first month's price does not move; what is agreed later moves with the price of that month.
 
     A price that doubles every month, and amounts of 1 and 3 at the prices of month 0 and 2: (1 + 3 x 4) / 4.
     """
-    weights = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
-    drawn = drawn_paths(_history(math.log(2.0)), HISTORIC, weights, draws=3, seed=1)
-    assert drawn.levels.tolist() == [[1.0, pytest.approx(3.25), 1.0]] * 3
-    assert drawn.end_levels == pytest.approx([8.0] * 3)
+    paths = _paths("h100", draws=3, months=3, changes=(math.log(2.0),))
+    assert paths.levels(np.array(weights, dtype=float))["h100"].tolist() == [pytest.approx(level)] * 3
+    assert paths.end_levels()["h100"] == pytest.approx([8.0] * 3)
+
+
+CHANGES = tuple(np.linspace(-0.1, 0.1, 25).tolist())
 
 
 def test_same_seed_same_paths() -> None:
-    """The same seed gives the same paths, also where they are made in parts."""
-    history, weights = _history(*np.linspace(-0.1, 0.1, 25)), np.ones((13, 1))
-    one, two, other = (drawn_paths(history, PathRule(), weights, draws=20_050, seed=seed) for seed in (1, 1, 2))
-    assert (one.levels == two.levels).all()
-    assert (one.levels != other.levels).any()
+    """The same seed gives the same paths, also where they are made in parts; another one gives others."""
+    one, two, other = (
+        _paths("h100", draws=20_050, months=12, seed=seed, changes=CHANGES).end_levels()["h100"] for seed in (1, 1, 2)
+    )
+    assert len(one) == 20_050
+    assert (one == two).all()
+    assert (one != other).any()
+
+
+@given(names=st.lists(st.sampled_from(("a100", "b200", "h200", "tpu")), unique=True), place=st.integers(0, 4))
+def test_other_accelerators_move_no_path(names: list[str], place: int) -> None:
+    """The path of an accelerator is the same to the last bit, whatever others there are, in whatever order."""
+    every = [*names[:place], "h100", *names[place:]]
+    alone = _paths("h100", draws=30, months=12, changes=CHANGES).end_levels()["h100"]
+    among = _paths(*every, draws=30, months=12, changes=CHANGES).end_levels()
+    assert (among["h100"] == alone).all()
+    assert all((among[name] != alone).any() for name in names)
 
 
 @pytest.mark.parametrize(

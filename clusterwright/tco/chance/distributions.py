@@ -29,13 +29,14 @@ class OptionBand:
     Attributes:
         name: of the band; its draws depend on it, whatever other bands there are.
         keys: of the options.
-        low, high: as of the input.
+        low, high, values: as of the input; without values, those of the input.
     """
 
     name: str
     keys: tuple[str, ...]
     low: float
     high: float
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -112,7 +112,7 @@ def drawn(
         ledger: the cash flow.
         draws: a column of factors (1 is the base) per input, and `number`; inputs without a column stay at 1.
         taxes: None counts before tax alone.
-        paths: of the rental price, one per draw; None keeps it.
+        paths: of the rental price of every accelerator, one per draw; None keeps it.
         breakevens: whether to count the months to breakeven of each draw too.
 
     Raises:
@@ -123,18 +123,20 @@ def drawn(
         tax_terms(ledger, taxes)
     ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
     products = {row["place"]: row["inputs"] for row in ledger.query("tco/sql/drawn_product.sql", {})}
-    names, shares = price_shares(ledger)
+    shares = price_shares(ledger)
     bills = Bills(ledger)
     months = Breakevens(ledger, bills) if breakevens else None
     blocks = repeat(None) if paths is None else paths.blocks()
-    for first, path in zip(range(0, len(draws["number"]), AT_ONCE), blocks, strict=False):
+    for first, markets in zip(range(0, len(draws["number"]), AT_ONCE), blocks, strict=False):
         block = {name: column[first : first + AT_ONCE] for name, column in draws.items()}
         works = Works(ledger, block)
+        path = None if paths is None or markets is None else paths.of_candidates(markets)
         factors = Factors(block | derived(ledger, works), path)
         fits = owners_fit(ledger, works)
         if months is not None:
             months.add(factors, fits)
-        levels = {} if path is None else dict(zip(names, (path @ shares).T, strict=True))
+        # One product each: the digits of one option do not hang on how many others there are.
+        levels = {} if path is None else {name: path[key] @ share for (name, key), share in shares.items()}
         factors.add(levels | bills.columns(factors))
         with (
             ledger.holding(
@@ -160,21 +162,22 @@ def drawn(
     )
 
 
-def price_shares(ledger: Ledger) -> "tuple[tuple[str, ...], Column]":
+def price_shares(ledger: Ledger) -> "dict[tuple[str, str], Column]":
     """Return which share of the present value that each option pays is at prices agreed at the start of each month.
 
     Returns:
-        Names of columns of a draw (one per term whose price is agreed anew), and for each a column of shares with one
-        row per month (row 0 is paid at today's price) and one more for the end of the horizon.
+        Shares by name of the column of a draw (one per term whose price is agreed anew) and candidate whose nodes are
+        paid: one per month (the first is paid at today's price) and one more for the end of the horizon.
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
 
     rows: list[dict[str, Any]] = ledger.query("tco/sql/price_weight.sql", {})
-    names = tuple(sorted({row["price_path"] for row in rows}))
-    weights = np.zeros((math.ceil(ledger.economics.horizon_months) + 1, len(names)))
+    months = math.ceil(ledger.economics.horizon_months) + 1
+    weights: dict[tuple[str, str], Column] = {}
     for row in rows:
-        weights[row["agreed_month"], names.index(row["price_path"])] += row["usd"]
-    return names, shares_of(weights)
+        of_term = weights.setdefault((row["price_path"], row["part_key"]), np.zeros(months))
+        of_term[row["agreed_month"]] += row["usd"]
+    return {name: shares_of(of_term) for name, of_term in weights.items()}
 
 
 def _as_table(number: "Column", columns: "Mapping[Any, NDArray[Any]]") -> "dict[str, NDArray[Any]]":

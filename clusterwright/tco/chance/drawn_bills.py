@@ -22,12 +22,16 @@ class Factors:
 
     Attributes:
         columns: of a draw, by name.
-        paths: prices at the start of each month over today's, a row per draw, or none.
+        paths: prices at the start of each month over today's, a row per draw, by candidate; or none.
         every_price: the price over today's in all months, whenever it is agreed, where there is no path.
     """
 
     def __init__(
-        self, columns: "Mapping[str, Column]", paths: "Column | None", *, every_price: "Column | float" = 1.0
+        self,
+        columns: "Mapping[str, Column]",
+        paths: "Mapping[str, Column] | None",
+        *,
+        every_price: "Column | float" = 1.0,
     ) -> None:
         self.columns = columns
         self.paths = paths
@@ -47,17 +51,18 @@ class Factors:
             self._known[names] = rest if first is None else rest * first
         return self._known[names]
 
-    def price(self, month: float | None) -> "Column | float":
-        """Return the price agreed at the start of a month over today's; 1 for what has no such price."""
+    def price(self, key: str, month: float | None) -> "Column | float":
+        """Return what a candidate agrees at the start of a month over today's price; 1 for what has no such price."""
         if month is None:
             return 1.0
-        return self.every_price if self.paths is None else self.paths[:, int(month)]
+        return self.every_price if self.paths is None else self.paths[key][:, int(month)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Part:
-    """One part of a bill: what it comes to in the base, and what it moves with."""
+    """One part of a bill: whose it is, what it comes to in the base, and what it moves with."""
 
+    key: str
     usd: float
     fixed: bool
     price_set_month: float | None
@@ -102,6 +107,7 @@ class Bills:
         found: dict[tuple[str, str, float], list[_Part]] = {}
         for row in ledger.query("tco/sql/drawn_bill.sql", {}):
             part = _Part(
+                key=row["part_key"],
                 usd=row["usd"],
                 fixed=row["fixed_or_variable"] == "fixed",
                 price_set_month=row["price_set_month"],
@@ -151,7 +157,7 @@ class Bills:
 
 
 def _amount(part: _Part, factors: Factors) -> "Column":
-    return part.usd * factors.of(part.moves) * factors.price(part.price_set_month)
+    return part.usd * factors.of(part.moves) * factors.price(part.key, part.price_set_month)
 
 
 def _part_of(

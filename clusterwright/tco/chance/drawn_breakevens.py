@@ -95,7 +95,7 @@ class Breakevens:
             factor = factors.of(moves)
             even = np.zeros(len(self._ends))
             for row in rows:
-                price = factors.price(row["price_set_month"])
+                price = factors.price(row["part_key"], row["price_set_month"])
                 if isinstance(price, float):
                     even[self._place[row["month_end"]]] += row["usd"]
                 else:

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 #: Slack for shares that are 1 but for rounding.
 ROUNDING = 1e-9
-#: How long a run takes, of all options or, with a key behind the stroke, of one.
+#: How long a run takes.
 RUN_TIME = "run_time"
+#: Inputs whose column in a draw is of all options or, with a key behind the stroke, of one.
+BY_OPTION = (RUN_TIME, "cloud_price", "resale_fraction")
 
 
 class Works:
     """The work of each draw on every candidate.
 
     Attributes:
+        by_option: factors of the inputs that options have of their own, by name of the column.
         run_times: time of a run over that of the base, by key.
         over_base: hours worked over those of the base, by key.
         busy: share of the hours that the work of the first year takes, by key; above 1 is too much for an owner.
@@ -32,9 +35,12 @@ class Works:
 
     def __init__(self, ledger: Ledger, draws: "Mapping[str, Column]") -> None:
         one = draws["number"] * 0.0 + 1.0
-        every, utilisation = draws.get(RUN_TIME, one), draws.get("utilisation", one)
+        utilisation = draws.get("utilisation", one)
         keys = [candidate.key for candidate in ledger.candidates]
-        self.run_times = {key: draws.get(f"{RUN_TIME}/{key}", every) for key in keys}
+        self.by_option = {
+            f"{name}/{key}": draws.get(f"{name}/{key}", draws.get(name, one)) for name in BY_OPTION for key in keys
+        }
+        self.run_times = {key: self.by_option[f"{RUN_TIME}/{key}"] for key in keys}
         self.over_base = {key: utilisation * time for key, time in self.run_times.items()}
         self.busy = {key: share * self.over_base[key] for key, share in ledger.busy_fractions.items()}
 
@@ -57,11 +63,12 @@ def owners_fit(ledger: Ledger, works: Works) -> "dict[str, NDArray[np.bool_]]":
 def derived(ledger: Ledger, works: Works) -> "dict[str, Column]":
     """Return the columns of a draw that its inputs make, by name as in `drawn_flow`.
 
-    `run_time/KEY`: factor of the option. `commitment/KEY/MONTH`: nodes that are committed from that month on, over
-    those of the base's first month. `lot/KEY/MONTH`: capacity that is bought in that month to grow, over the first
-    purchase. `share/MIX/KEY/MONTH`: share of the work from that month on that a mix does on that candidate.
+    `run_time/KEY`, and so for each of `BY_OPTION`: factor of the option. `commitment/KEY/MONTH`: nodes that are
+    committed from that month on, over those of the base's first month. `lot/KEY/MONTH`: capacity that is bought in that
+    month to grow, over the first purchase. `share/MIX/KEY/MONTH`: share of the work from that month on that a mix does
+    on that candidate.
     """
-    found = {f"{RUN_TIME}/{key}": time for key, time in works.run_times.items()}
+    found = dict(works.by_option)
     for candidate in ledger.candidates:
         found |= _lots(ledger, candidate, works) if candidate.owned else _commitments(ledger, candidate, works)
     for mix in ledger.mixes:

@@ -3,13 +3,14 @@
 import datetime as dt
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import GpuProduct
+from clusterwright.tco.chance.uncertainty import stream
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +27,8 @@ DRIFTS = ("none", "historic")
 _MONTHS_A_YEAR = 12
 #: Draws whose paths are in memory at once.
 AT_ONCE = 20_000
+#: Change of ln(price) over each month.
+_Changes = Sequence[tuple[dt.date, float]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,56 +81,62 @@ class PathRule:
     resale_correlation: float = 0.7
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DrawnPaths:
-    """Paths of the rental price, as what they make of given amounts.
-
-    Attributes:
-        levels: one row per draw and one column per series of weights: the mean of the path over its months, weighted;
-            1 is today's price.
-        end_levels: price at the end of the horizon over today's, per draw.
-    """
-
-    levels: "Column"
-    end_levels: "Column"
-
-
-def market_history(
+def market_histories(
     book: PriceBook, products: Sequence[GpuProduct], accelerators: Collection[str], as_of: dt.date
-) -> MarketHistory | None:
-    """Return the history of the accelerators; of all whose history is long enough if theirs is not; None if none is.
+) -> dict[str, MarketHistory]:
+    """Return the history of each accelerator, whatever others are asked for; empty where no price has one.
 
     The monthly index of an accelerator's rental prices (price points `index/gix-…`) is its market, where there is one
-    of two years; else the mean change of the prices of its products (`pricing/sql/market_change.sql`).
+    of two years; else the mean change of the prices of its products (`pricing/sql/market_change.sql`); else the
+    markets of all products that have one stand in.
 
     Args:
         book: prices.
         products: everything that is rented with accelerators.
-        accelerators: ids of those that the comparison rents.
+        accelerators: ids of those that are asked for.
         as_of: later prices are not looked at.
     """
-    indexed = {
-        f"{_INDEX}{accelerator}": _index_changes(book, accelerator, as_of) for accelerator in sorted(accelerators)
-    }
-    long_enough = {sku: run for sku, run in indexed.items() if len(run) >= LEAST_MONTHS}
-    if long_enough:
-        return _history(long_enough, named=True)
-    named = [entry for entry in products if entry.accelerator in accelerators]
-    for chosen in (named, list(products)):
-        if not chosen:
-            continue
-        rows = book.query("pricing/sql/market_change.sql", {"as_of": as_of}, products=chosen)
-        months: dict[str, list[tuple[dt.date, float]]] = {}
-        for row in rows:
-            months.setdefault(row["accelerator"], []).append((row["month_start"], row["log_change"]))
-        runs = {accelerator: _without_gap(found) for accelerator, found in months.items()}
-        long_enough = {accelerator: run for accelerator, run in runs.items() if len(run) >= LEAST_MONTHS}
-        if long_enough:
-            return _history(long_enough, named=chosen == named)
-    return None
+    found: dict[str, MarketHistory] = {}
+    without: list[str] = []
+    for accelerator in sorted(set(accelerators)):
+        named = [entry for entry in products if entry.accelerator == accelerator]
+        own = _indexed(book, [accelerator], as_of) or _averaged(book, named, as_of)
+        if own:
+            found[accelerator] = _history(own, named=True)
+        else:
+            without.append(accelerator)
+    if without:
+        every = sorted({entry.accelerator for entry in products})
+        indexed = _indexed(book, every, as_of)
+        runs = indexed | {
+            accelerator: run
+            for accelerator, run in _averaged(book, products, as_of).items()
+            if f"{_INDEX}{accelerator}" not in indexed
+        }
+        if runs:
+            stand_in = _history(runs, named=False)
+            found |= dict.fromkeys(without, stand_in)
+    return found
 
 
-def _history(runs: Mapping[str, Sequence[tuple[dt.date, float]]], *, named: bool) -> MarketHistory:
+def _indexed(book: PriceBook, accelerators: Sequence[str], as_of: dt.date) -> dict[str, _Changes]:
+    """Return the changes of the indices that are long enough, by price key."""
+    runs = {f"{_INDEX}{accelerator}": _index_changes(book, accelerator, as_of) for accelerator in accelerators}
+    return {sku: run for sku, run in runs.items() if len(run) >= LEAST_MONTHS}
+
+
+def _averaged(book: PriceBook, products: Sequence[GpuProduct], as_of: dt.date) -> dict[str, _Changes]:
+    """Return the mean changes of products' prices that are long enough, by accelerator."""
+    if not products:
+        return {}
+    months: dict[str, list[tuple[dt.date, float]]] = {}
+    for row in book.query("pricing/sql/market_change.sql", {"as_of": as_of}, products=products):
+        months.setdefault(row["accelerator"], []).append((row["month_start"], row["log_change"]))
+    runs = {accelerator: _without_gap(found) for accelerator, found in months.items()}
+    return {accelerator: run for accelerator, run in runs.items() if len(run) >= LEAST_MONTHS}
+
+
+def _history(runs: Mapping[str, _Changes], *, named: bool) -> MarketHistory:
     return MarketHistory(
         accelerators=tuple(runs),
         named=named,
@@ -210,66 +219,68 @@ def price_paths(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathDraws:
-    """Paths of the rental price, one per draw; the same seed gives the same paths.
+    """Paths of the rental price of every accelerator, one per draw; the same seed gives the same paths.
+
+    The path of an accelerator follows from the seed, its name and its history alone.
 
     Attributes:
-        history: of the market.
+        markets: history by accelerator.
+        accelerators: of every candidate, by its key.
         rule: how paths are drawn.
         months: of each path.
-        draws: number of paths.
+        draws: number of paths of each accelerator.
         seed: of chance.
     """
 
-    history: MarketHistory
+    markets: Mapping[str, MarketHistory]
+    accelerators: Mapping[str, str]
     rule: PathRule
     months: int
     draws: int
     seed: int
 
-    def blocks(self) -> "Iterator[Column]":
-        """Yield the paths of `AT_ONCE` draws after the other, a row per draw: prices over today's, as `price_paths`."""
-        import numpy as np  # noqa: PLC0415
-
-        rng = np.random.default_rng([self.seed, 1])
+    def blocks(self) -> "Iterator[dict[str, Column]]":
+        """Yield the paths of `AT_ONCE` draws after the other, by accelerator: prices over today's, as `price_paths`."""
+        streams = {accelerator: stream(f"price_path/{accelerator}", self.seed) for accelerator in self.markets}
         for first in range(0, self.draws, AT_ONCE):
             number = min(AT_ONCE, self.draws - first)
-            yield price_paths(self.history.log_changes, self.rule, months=self.months, draws=number, rng=rng)
+            yield {
+                accelerator: price_paths(
+                    history.log_changes, self.rule, months=self.months, draws=number, rng=streams[accelerator]
+                )
+                for accelerator, history in self.markets.items()
+            }
 
-    def end_levels(self) -> "Column":
-        """Return the price at the end of the horizon over today's, of every draw."""
+    def of_candidates(self, markets: "Mapping[str, Column]") -> "dict[str, Column]":
+        """Return by candidate what is known by accelerator."""
+        return {key: markets[accelerator] for key, accelerator in self.accelerators.items()}
+
+    def end_levels(self) -> "dict[str, Column]":
+        """Return the price at the end of the horizon over today's of every draw, by accelerator."""
+        return self._joined(lambda path: path[:, -1])
+
+    def levels(self, weights: "Column") -> "dict[str, Column]":
+        """Return the weighted mean of the path over its months, of every draw, by accelerator; 1 is today's price.
+
+        Args:
+            weights: one per month (0 is the price of today, n that at the start of month n + 1; the last one that of
+                the end).
+        """
+        shares = shares_of(weights)
+        return self._joined(lambda path: path @ shares)
+
+    def _joined(self, of_path: "Callable[[Column], Column]") -> "dict[str, Column]":
         import numpy as np  # noqa: PLC0415
 
-        return np.concatenate([paths[:, -1] for paths in self.blocks()])
-
-
-def drawn_paths(
-    history: MarketHistory, rule: PathRule, weights: "Column", *, draws: int, seed: int
-) -> DrawnPaths:  # fmt: skip
-    """Return what the paths make of amounts by month; draws never meet months and amounts in one table.
-
-    Args:
-        history: of the market.
-        rule: how paths are drawn.
-        weights: one row per month (0 is the price of today, row n that at the start of month n + 1; the last row that
-            of the end) and one column per series of amounts, such as the present value of an option's rent.
-        draws: number of paths.
-        seed: the same seed gives the same paths.
-    """
-    import numpy as np  # noqa: PLC0415
-
-    found = PathDraws(history=history, rule=rule, months=len(weights) - 1, draws=draws, seed=seed)
-    shares = shares_of(weights)
-    blocks = [(paths @ shares, paths[:, -1]) for paths in found.blocks()]
-    return DrawnPaths(
-        levels=np.concatenate([levels for levels, _ in blocks]), end_levels=np.concatenate([end for _, end in blocks])
-    )
+        blocks = [{accelerator: of_path(path) for accelerator, path in block.items()} for block in self.blocks()]
+        return {accelerator: np.concatenate([block[accelerator] for block in blocks]) for accelerator in self.markets}
 
 
 def shares_of(weights: "Column") -> "Column":
-    """Return weights over their sum, column by column; where they sum to nothing, today's price alone."""
+    """Return weights over their sum; where they sum to nothing, today's price alone."""
     import numpy as np  # noqa: PLC0415
 
-    total = weights.sum(axis=0)
-    shares: Column = np.divide(weights, total, out=np.zeros_like(weights), where=total != 0)
-    shares[0, total == 0] = 1.0
+    total = weights.sum()
+    shares: Column = weights / total if total else np.zeros_like(weights)
+    shares[0] = shares[0] if total else 1.0
     return shares

@@ -27,6 +27,7 @@ RESALE_WITH_RENT = 0.7
 _COMMON_ERROR = 0.8
 _MOST_DRAWS = 1_000_000
 _ROUNDING = 1e-9
+_RESALE = "resale_fraction"
 #: What decides how much work there is to pay for.
 _OF_TIME = ("run_time", "utilisation")
 SEED = 20261121
@@ -175,7 +176,7 @@ def latin_hypercube(
     *,
     seed: int = SEED,
     resale_correlation: float = RESALE_WITH_RENT,
-    rent_levels: "Column | None" = None,
+    rent_levels: "Mapping[str, Column] | None" = None,
 ) -> dict[str, "Column"]:
     """Return draws of every input as columns of factors; the same seed gives the same draws.
 
@@ -190,8 +191,9 @@ def latin_hypercube(
         draws: how many, 1 to a million.
         seed: of chance.
         resale_correlation: correlation of the normal scores of resale and rental price, 0 to 1.
-        rent_levels: rental price of each draw that resale follows, for example at the end of a path; that of the input
-            `cloud_price` if there is none. A price that is the same in all draws is not followed.
+        rent_levels: rental price of each draw that the resale of an option follows, for example at the end of a path,
+            by its key; without, all resale follows the input `cloud_price`. A price that is the same in all draws is
+            not followed.
 
     Raises:
         InputError: fewer than 1 or more than a million draws.
@@ -202,17 +204,24 @@ def latin_hypercube(
     from scipy import special  # noqa: PLC0415 - not scipy.stats, which takes 0.6 s to load
 
     shares = {entry.key: slices(draws, entry.key, seed) for entry in inputs}
-    followed = shares.get("cloud_price")
-    if rent_levels is not None:
-        constant = float(np.ptp(rent_levels)) == 0.0
-        followed = None if constant else (ranks(rent_levels) - 0.5) / draws
-    if "resale_fraction" in shares and followed is not None:
-        own, rent = special.ndtri(shares["resale_fraction"]), special.ndtri(followed)
-        shares["resale_fraction"] = special.ndtr(resale_correlation * rent + (1 - resale_correlation**2) ** 0.5 * own)
+
+    def following(rent: "Column") -> "Column":
+        mine = special.ndtri(shares[_RESALE])
+        scores = resale_correlation * special.ndtri(rent) + (1 - resale_correlation**2) ** 0.5 * mine
+        followed: Column = special.ndtr(scores)
+        return followed
+
     columns = {"number": np.arange(draws, dtype=float)}
     for entry in inputs:
         own = {band.name: slices(draws, f"{entry.key}/{band.name}", seed) for band in entry.bands}
-        columns |= _factors(entry, shares[entry.key], own)
+        share = shares[entry.key]
+        if entry.key == _RESALE and rent_levels is not None:
+            for key, levels in rent_levels.items():
+                rent = None if float(np.ptp(levels)) == 0.0 else (ranks(levels) - 0.5) / draws
+                columns[f"{_RESALE}/{key}"] = quantiles(entry, share if rent is None else following(rent))
+        elif entry.key == _RESALE and "cloud_price" in shares:
+            share = following(shares["cloud_price"])
+        columns |= _factors(entry, share, own)
     return columns
 
 
@@ -237,7 +246,7 @@ def _factors(entry: UncertainInput, share: "Column", own: "Mapping[str, Column] 
                 entry.correlation**0.5 * special.ndtri(share)
                 + (1.0 - entry.correlation) ** 0.5 * special.ndtri(own[band.name])
             )
-        column = quantiles(replace(entry, low=band.low, high=band.high), drawn)
+        column = quantiles(replace(entry, low=band.low, high=band.high, values=band.values or entry.values), drawn)
         found |= {f"{entry.key}/{key}": column for key in band.keys}
     return found
 
