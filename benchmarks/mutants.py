@@ -445,14 +445,20 @@ class Replaced(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, self.path, loader=Loader(fullname, str(self.path)))
 
 
+def located(mutant: Mutant) -> Mutant | None:
+    """Return a mutant at the nearest line where its statement stands today, None where it no longer stands."""
+    path = ROOT / mutant.module
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    before = mutant.before.splitlines()
+    found = [place + 1 for place in range(len(lines)) if lines[place : place + len(before)] == before]
+    return replace(mutant, line=min(found, key=lambda line: abs(line - mutant.line))) if found else None
+
+
 def planted(mutant: Mutant) -> str:
-    """Return the module's source with the mutant, the empty string where the lines are no longer those."""
-    source = (ROOT / mutant.module).read_text(encoding="utf-8")
-    lines, before = source.splitlines(), mutant.before.splitlines()
-    start = mutant.line - 1
-    if lines[start : start + len(before)] != before:
-        return ""
-    return "\n".join([*lines[:start], *mutant.after.splitlines(), *lines[start + len(before) :]]) + "\n"
+    """Return the module's source with the mutant."""
+    lines = (ROOT / mutant.module).read_text(encoding="utf-8").splitlines()
+    start, end = mutant.line - 1, mutant.line - 1 + len(mutant.before.splitlines())
+    return "\n".join([*lines[:start], *mutant.after.splitlines(), *lines[end:]]) + "\n"
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -517,10 +523,7 @@ def limit_s(expected_s: float) -> int:
 
 def tried_by_nearest(session: Any, items: dict[str, Any], mutant: Mutant) -> Mutant:
     """Return a mutant with its outcome by the nearest tests, with what is loaded already."""
-    source = planted(mutant)
-    if not source:
-        return replace(mutant, outcome="stale")
-    tests = tests_of(mutant)
+    source, tests = planted(mutant), tests_of(mutant)
     if not tests:
         return replace(mutant, outcome="not run")
     changed = changed_functions(mutant, source)
@@ -578,7 +581,10 @@ def keep(result: Mutant) -> None:
 
 def run(wanted: Callable[[Mutant], bool], most: int) -> None:
     """Run the mutants that are wanted, in their order, and keep each outcome at once."""
-    chosen = [one for one in read_session() if wanted(one)][:most]
+    rows = read_session()
+    today = {row.number: found for row in rows if (found := located(row))}
+    write_session([today.get(row.number, row if row.outcome else replace(row, outcome="stale")) for row in rows])
+    chosen = [one for one in today.values() if wanted(one)][:most]
 
     def nearest(session: Any) -> None:
         items = {one.nodeid: one for one in quick(session)}
