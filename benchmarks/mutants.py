@@ -579,7 +579,7 @@ def keep(result: Mutant) -> None:
     say(f"{result.number} {result.module}:{result.line} {result.outcome} {result.seconds} s")
 
 
-def run(wanted: Callable[[Mutant], bool], most: int) -> None:
+def run(wanted: Callable[[Mutant], bool], most: int, *, nearest_only: bool) -> None:
     """Run the mutants that are wanted, in their order, and keep each outcome at once."""
     rows = read_session()
     today = {row.number: found for row in rows if (found := located(row))}
@@ -593,7 +593,7 @@ def run(wanted: Callable[[Mutant], bool], most: int) -> None:
                 keep(tried_by_nearest(session, items, one))
 
     with_collected([one for one in TESTS if any(file.name.startswith(f"{one}--") for file in indexed())], nearest)
-    numbers = {one.number for one in chosen}
+    numbers = set() if nearest_only else {one.number for one in chosen}
     for one in read_session():
         if one.number in numbers and one.outcome == "passed":
             keep(tried(one))
@@ -624,6 +624,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MUTANTS, help="run as many")
     parser.add_argument("--again", help="run these again: numbers, or an outcome")
     parser.add_argument("--package", choices=PACKAGES, help="run those of one package only")
+    parser.add_argument("--nearest", action="store_true", help="run the nearest tests only, the others another time")
     given = parser.parse_args()
     os.chdir(ROOT)
     standard_output()
@@ -642,6 +643,7 @@ def main() -> None:
                     and given.package in (None, one.module.split("/")[1])
                 ),
                 given.most,
+                nearest_only=given.nearest,
             )
         case "report":
             report()
