@@ -283,7 +283,7 @@ def timed_of(job: TrainingJob, node: NodeType) -> Timed:
     assert space is not None
     return time_all(
         job, node, shape_of_job(job), device_of(node, precision=job.precision), space,
-        stacks=stacks_of(calibration, node, job), calibration=calibration,
+        stacks=stacks_of(calibration, node, job), reliability=NUMBERS,
     )  # fmt: skip
 
 
