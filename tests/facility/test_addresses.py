@@ -72,6 +72,30 @@ def test_every_port_has_an_address_of_its_own(nodes: int, kind: str, system: str
     assert {device for device, _ in found} >= {*inventory.servers(), *inventory.boxes(), *inventory.oob_names()}
 
 
+def test_fabrics_of_ethernet_are_routed_and_those_of_infiniband_are_not() -> None:
+    """Leaves of RoCE have gateways; IP over InfiniBand stays among the hosts, without VLAN and gateway."""
+
+    def of(kind: str) -> dict[str, tuple[bool, bool]]:
+        found = subnets(design_of(32, kind).inventory, SiteNetwork(), managed=200)
+        return {net.name: (net.gateway is not None, net.vlan is not None) for net in found}
+
+    plain = {"out-of-band": (True, True), "in-band": (True, True)}
+    infiniband, ethernet = of("infiniband"), of("roce")
+    assert plain.items() <= infiniband.items()
+    assert plain.items() <= ethernet.items()
+    assert {ways for name, ways in infiniband.items() if name.startswith(("compute", "storage"))} == {(False, False)}
+    assert {ways for name, ways in ethernet.items() if name.startswith(("compute", "storage"))} == {(True, True)}
+
+
+def test_the_out_of_band_network_has_room_for_every_host_and_device() -> None:
+    """Hosts have addresses of their own there, beside a quarter more devices than are managed."""
+    inventory = design_of(32).inventory
+    for managed in range(100, 2000, 7):
+        network = subnets(inventory, SiteNetwork(), managed=managed)[0]
+        devices = int((managed + inventory.oob_switches) * 1.25)
+        assert network.prefix.num_addresses >= len(inventory.hosts()) + devices
+
+
 def test_addresses_stay_when_nodes_are_added() -> None:
     """Within the units that are bought more nodes change no address of a node that is there."""
     few, more = planned(33), planned(48)

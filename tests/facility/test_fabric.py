@@ -78,6 +78,8 @@ def test_as_needed_single_switch() -> None:
     """Eight nodes with eight ports fill one 64-port switch, and nothing else is bought as needed."""
     fabric = size_fabric(nodes=8, rails=8, radix=64, purchase=AS_NEEDED)
     assert (fabric.levels, fabric.leaf, fabric.spine, fabric.ports_free) == (1, 1, 0, 0)
+    managed = size_fabric(nodes=4, rails=8, radix=64, management_ports=4, purchase=AS_NEEDED)
+    assert (managed.leaf, managed.down_ports(0)) == (1, 4 * 8 + 4)
 
 
 def test_as_needed_trims_uplinks() -> None:
@@ -111,6 +113,8 @@ def test_identities(*, nodes: int, rails: int, radix: int, management_ports: int
     )
     down = [fabric.down_ports(leaf) for leaf in range(fabric.leaf)]
     assert sum(down) == fabric.node_leaf_cables == nodes * rails + management_ports
+    between = fabric.leaf_spine_cables + fabric.spine_core_cables
+    assert fabric.switch_optics == fabric.node_leaf_cables + 2 * between, "one in each cabled port of a switch"
     if fabric.levels == 1:
         assert fabric.node_leaf_cables <= radix
         return

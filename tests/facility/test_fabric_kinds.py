@@ -1,5 +1,6 @@
 """Fabrics beyond one port per rail: plain trees, planes, Ethernet, several links per leaf, growth, and their limits."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from math import ceil
@@ -13,6 +14,7 @@ from clusterwright.catalog.load import load
 from clusterwright.errors import EXIT_RULE_FAILED, InputError, MissingFactError
 from clusterwright.facility.cabling.links import Link, compute_links
 from clusterwright.facility.fabric.limits import FabricLimitError
+from clusterwright.facility.fabric.node_ports import radix_of
 from clusterwright.facility.fabric.size import size_fabric
 from clusterwright.facility.fabric.switch_choice import FabricChoice, compute_switch, family_of, switch_for
 from clusterwright.facility.fabric.system import SystemFabric, fabric_of_system
@@ -40,6 +42,31 @@ def links_of(fabric: SystemFabric) -> list[Link]:
             fabric=fabric.fabric, family="", hosts=hosts, managers=["ufm-1", "ufm-2"], plane=plane
         )
     ]
+
+
+def test_only_ethernet_ports_are_split() -> None:
+    """Spectrum-4 makes two ports of 400 Gb/s or four of 200 of each; Quantum-2 keeps its 64 at any rate."""
+    spectrum, quantum = CATALOGUE.switches["sn5600"], CATALOGUE.switches["qm9700"]
+    assert [radix_of(spectrum, rate) for rate in (100e9, 50e9, 25e9)] == [64, 128, 256]
+    assert [radix_of(quantum, rate) for rate in (50e9, 25e9)] == [64, 64]
+
+
+def test_subnet_managers_that_open_a_unit_start_at_its_first_port() -> None:
+    """31 nodes leave one port of each leaf; two managers per rail take ports 0 and 1 of a second set of leaves."""
+    fabric = sized("dgx-h100", "qm9700", nodes=31, management_ports=16)
+    places = Counter((link.b.device, link.b.port) for link in links_of(fabric) if link.tier == "manager-leaf")
+    assert len(places) == 16
+    assert {port for _, port in places} == {0, 1}
+
+
+def test_the_planes_that_are_offered_work_and_have_as_many_switches() -> None:
+    """Where a fabric is too large, its help names the fewest planes that work, and what they take."""
+    with pytest.raises(FabricLimitError) as error:
+        sized("dgx-h100", "qm9700", nodes=6000)
+    found = re.search(r"(\d+) planes work, with ([\d,]+) switches", error.value.help or "")
+    assert found is not None
+    counts = sized("dgx-h100", "qm9700", nodes=6000, planes=int(found[1])).counts()
+    assert int(found[2].replace(",", "")) == counts["leaf"] + counts["spine"] + counts["core"]
 
 
 def test_two_to_one_buys_eleven_spines() -> None:

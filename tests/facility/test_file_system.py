@@ -118,5 +118,8 @@ def test_what_is_asked_for_must_suffice() -> None:
         choose_file_system(cloud="aws", need=need, asked=_asked(2400))
     assert caught.value.findings[0].id == "STO004"
     assert "2,400 GiB" in caught.value.findings[0].message
+    assert "5,000 GiB" in caught.value.findings[0].message
+    exact = storage_need(capacity_bytes=4800 * GIB, bytes_per_s=1e6)
+    assert choose_file_system(cloud="aws", need=exact, asked=_asked(4800)).capacity_gib == 4800
     with pytest.raises(RuleError):
         choose_file_system(cloud="aws", need=need, asked=_asked(7200, 125))

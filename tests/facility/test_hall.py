@@ -11,7 +11,8 @@ from clusterwright.blueprint import site as section
 from clusterwright.catalog.load import load
 from clusterwright.errors import RuleError
 from clusterwright.facility.design import OnPremDesign, design_onprem, most_nodes
-from clusterwright.facility.hall.rack_limits import compute_limits, other_limits
+from clusterwright.facility.hall.rack_limits import Bound, compute_limits, other_limits
+from clusterwright.facility.hall.racks import Device, fill
 from clusterwright.facility.hall.room import room_findings
 from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, Site
 
@@ -113,6 +114,27 @@ def test_direct_current_has_no_power_factor_and_no_root() -> None:
     """400 V DC at 100 A carry 32 kW all the time; 400 V AC carry 55.4 kVA."""
     assert Feed(current="direct", line_v=400, breaker_a=100).watts(0.95) == pytest.approx(32e3)
     assert Feed(line_v=400, breaker_a=100).va == pytest.approx(55.4e3, rel=1e-3)
+
+
+def test_no_rack_has_more_than_three_pdus() -> None:
+    """A DGX B200 needs five of six supplies: six PDUs would let it live when one fails, and do not fit a rack."""
+    system, site = load().systems["dgx-b200"], Site(rack_power_w=57.2e3, rack_height_u=52)
+    assert compute_limits(system=system, node_w=14_300.0, site=site, rules=DesignRules()).pdus == 3
+
+
+def test_height_of_a_rack_outside() -> None:
+    """48 units of 44.45 mm with top and base; the frame's own height where it is known."""
+    assert Site(rack_height_u=48).rack_outside_height_m == pytest.approx(48 * 0.04445 + 0.2)
+    assert Site(rack_height_u=48, rack_frame_height_m=2.27).rack_outside_height_m == 2.27
+
+
+def test_devices_of_unknown_weight_take_no_weight_off_a_rack() -> None:
+    """Of two devices of 100 kg one fits a rack that may hold 199, however many of unknown weight stand below."""
+    limits = replace(other_limits(Site(), DesignRules()), weight_kg=Bound(value=199.0, key=("site",), words="{} kg"))
+    unknown = Device(name="a", sku="a", role="network", height_u=1, power_w=100.0, weight_kg=None)
+    heavy = replace(unknown, weight_kg=100.0)
+    racks = fill([unknown, unknown, unknown, heavy, heavy], limits, Site())
+    assert [len(rack) for rack in racks] == [4, 1]
 
 
 @pytest.mark.parametrize(

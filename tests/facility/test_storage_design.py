@@ -155,6 +155,15 @@ def test_each_rule_can_decide(asked: AskedStorage, boxes: int, binding: str) -> 
     assert storage.binding == (binding,)
 
 
+def test_throughput_is_that_of_the_boxes_it_goes_through() -> None:
+    """Front boxes that only serve protocols leave the data boxes' throughput; where all goes through them, theirs."""
+    storage = _storage(AskedStorage(system="weka", box=BOX, level="none"))
+    both = replace(storage, front=replace(storage.data, read_bytes_per_s=1e9), front_boxes=2)
+    assert replace(both, throughput_box="front").gives_read_bytes_per_s == 2e9
+    assert replace(both, throughput_box="data").gives_read_bytes_per_s == storage.gives_read_bytes_per_s
+    assert storage.gives_read_bytes_per_s == storage.data_boxes * (BOX.read_bytes_per_s or 0)
+
+
 def test_checkpoints_decide_where_they_are_large() -> None:
     """The job's 20 GB/s of checkpoints take two servers of 10 GB/s, more than its capacity does."""
     storage = _storage(AskedStorage(system="minio", box=BOX, level="none"), capacity_bytes=90e12)
