@@ -20,6 +20,7 @@ from clusterwright.plan.candidates.cloud_addresses import RULES, address_finding
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, cloud_findings, time_findings
 from clusterwright.plan.candidates.cloud_warnings import place_warnings
 from clusterwright.plan.candidates.fronts import most_nodes, node_counts
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.without_effect import without_effect
 
 from .examples import plan_of
@@ -70,6 +71,11 @@ def option(cloud: str, *, nodes: int = 8, days: Sequence[float] = (1, 1, 1), **m
     return SimpleNamespace(**(stands | more))
 
 
+def findings_of(blueprint: Blueprint) -> list[Finding]:
+    """Return why what the blueprint's one cloud asks for cannot be had, by the shipped facts."""
+    return cloud_findings(blueprint, Facts.open(), target_of(blueprint))
+
+
 def ids(findings: Sequence[Finding]) -> list[str]:
     """Return the ids of findings."""
     return [finding.id for finding in findings]
@@ -100,7 +106,7 @@ def test_sizes_beyond_a_limit(
 ) -> None:
     """The limit is named with the largest that fits; what is at the limit is fine."""
     blueprint = blueprint_of(tmp_path, cloud, *overrides)
-    findings = cloud_findings(blueprint, target_of(blueprint))
+    findings = findings_of(blueprint)
     assert ids(findings) == found
     assert all(said in f"{finding.message}; {finding.help}" for finding in findings)
 
@@ -197,26 +203,26 @@ def test_file_systems_that_are_not_sold(tmp_path: Path) -> None:
     """The nearest sizes are named with what they cost in a month where a price is documented."""
     asked = ("file_system.capacity=20000 GiB", "file_system.mb_per_s_per_tib=500")
     blueprint = blueprint_of(tmp_path, "aws", *asked)
-    (found,) = cloud_findings(blueprint, target_of(blueprint))
+    (found,) = findings_of(blueprint)
     assert found.id == "STO003"
     # 19,200 and 21,600 GiB at 0.34 USD for a GiB and month.
     assert "19,200 GiB at 500 MB/s per TiB (6,528 USD per month)" in found.help
     assert "21,600 GiB at 500 MB/s per TiB (7,344 USD per month)" in found.help
     blueprint = blueprint_of(tmp_path, "gcp", "file_system.capacity=20000 GiB")
-    (found,) = cloud_findings(blueprint, target_of(blueprint))
+    (found,) = findings_of(blueprint)
     assert "18,000 GiB at 500 MB/s per TiB (no price is known)" in found.help
     blueprint = blueprint_of(tmp_path, "azure", "file_system.mb_per_s_per_tib=200")
-    assert ids(cloud_findings(blueprint, target_of(blueprint))) == ["STO002"]
+    assert ids(findings_of(blueprint)) == ["STO002"]
 
 
 def test_networks_that_overlap_infiniband(tmp_path: Path) -> None:
     """172.16.0.0/16 belongs to InfiniBand on Azure; sizes without it, and other clouds, may use it."""
     blueprint = blueprint_of(tmp_path, "azure", "network.cidr=172.16.0.0/12")
-    assert ids(cloud_findings(blueprint, target_of(blueprint))) == ["ADR002"]
+    assert ids(findings_of(blueprint)) == ["ADR002"]
     blueprint = blueprint_of(tmp_path, "azure", "network.cidr=172.17.0.0/16")
-    assert cloud_findings(blueprint, target_of(blueprint)) == []
+    assert findings_of(blueprint) == []
     blueprint = blueprint_of(tmp_path, "aws", "network.cidr=172.16.0.0/16")
-    assert cloud_findings(blueprint, target_of(blueprint)) == []
+    assert findings_of(blueprint) == []
 
 
 @pytest.mark.parametrize(
@@ -235,14 +241,14 @@ def test_networks_that_overlap_infiniband(tmp_path: Path) -> None:
 def test_ranges_of_aks_that_overlap(tmp_path: Path, overrides: tuple[str, ...], key: str, said: str) -> None:
     """Every range of the blueprint or of the stack is held against every other, at the one that the user gave."""
     blueprint = blueprint_of(tmp_path, "azure", "scheduler=kubernetes", *overrides)
-    findings = [one for one in cloud_findings(blueprint, target_of(blueprint)) if one.id == "ADR002"]
+    findings = [one for one in findings_of(blueprint) if one.id == "ADR002"]
     assert [one.path[-1] for one in findings] == ([key] if key else [])
     assert all(said in one.message for one in findings)
     for one in findings:
         fixed = one.help.rpartition(" ")[2]
         kept = [entry for entry in overrides if not entry.startswith(f"network.{key}=")]
         again = blueprint_of(tmp_path, "azure", "scheduler=kubernetes", *kept, f"network.{key}={fixed}")
-        assert not [each for each in cloud_findings(again, target_of(again)) if each.id == "ADR002"]
+        assert not [each for each in findings_of(again) if each.id == "ADR002"]
 
 
 def test_services_need_kubernetes(tmp_path: Path) -> None:
@@ -410,7 +416,7 @@ def test_a_cluster_is_chosen_that_ends_while_its_capacity_lasts(tmp_path: Path) 
 def test_a_network_leaves_the_addresses_of_pods_free(tmp_path: Path, overrides: tuple[str, ...], found: str) -> None:
     """On AKS pods and services have ranges of their own."""
     blueprint = blueprint_of(tmp_path, "azure", *overrides)
-    findings = cloud_findings(blueprint, target_of(blueprint))
+    findings = findings_of(blueprint)
     assert ids(findings) == (["ADR002"] if found else [])
     assert all(found in finding.message for finding in findings)
 
