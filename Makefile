@@ -80,6 +80,7 @@ check-python: .venv/installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 	$(BIN)/shellcheck --external-sources --source-path=SCRIPTDIR templates/node/*.sh templates/launch/*.sh
 

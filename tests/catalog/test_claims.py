@@ -130,10 +130,10 @@ def test_every_number_of_an_accelerator_has_a_claim() -> None:
     catalogue = load()
     claimed = {(claim.entity, claim.attribute) for claim in catalogue.claims if claim.status == "chosen"}
     named = {"id", "name", "vendor", "generation", "form", "gres_type", "accelerator"}
-    for record in (*catalogue.accelerators.values(), *catalogue.systems.values()):
+    for entity, record in (*catalogue.accelerators.items(), *catalogue.systems.items()):
         for field in types_of(type(record)).keys() - named:
             if getattr(record, field) is not None:
-                assert (record.id, field) in claimed
+                assert (entity, field) in claimed
 
 
 def test_facts_from_memory_are_marked_as_low() -> None:

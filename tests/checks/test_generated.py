@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from clusterwright import assets
 from clusterwright.blueprint.clouds import AwsExisting, AzureExisting, GcpExisting
@@ -82,7 +83,7 @@ EXISTING: dict[str, dict[str, str | list[str]]] = {
         "bucket_name": "team-data",
     },
 }
-_SECTIONS = {"aws": AwsExisting, "azure": AzureExisting, "gcp": GcpExisting}
+_SECTIONS: dict[str, type[BaseModel]] = {"aws": AwsExisting, "azure": AzureExisting, "gcp": GcpExisting}
 
 
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])

@@ -148,7 +148,8 @@ def test_attention_has_the_gradients_of_its_output() -> None:
     gradient = random.standard_normal((1, 2, 5, 4))
     weights, output = attention(*inputs)
     assert np.triu(weights[0, 0], 1).max() == 0
-    found = attention_gradients(*inputs, weights, gradient)
+    query, key, value = inputs
+    found = attention_gradients(query, key, value, weights, gradient)
     for place, own in enumerate(found):
         moved = [one.copy() for one in inputs]
         moved[place][0, 1, 2, 3] += 1e-6

@@ -113,8 +113,8 @@ def line_charts(draw: st.DrawFn) -> str:
     ]
     limits = [Limit(y=draw(values), label=draw(WORDS))] if draw(st.booleans()) else []
     xs = [x for entry in series for x, _ in entry.points] + [mark.x for mark in marks]
-    ys = [y for entry in series for _, y in entry.points] + [entry.y for entry in (*marks, *limits)]
-    ys += [low for entry in series for _, low, _ in entry.band]
+    ys = [y for entry in series for _, y in entry.points] + [mark.y for mark in marks]
+    ys += [limit.y for limit in limits] + [low for entry in series for _, low, _ in entry.band]
     ticks = logarithmic_ticks if logarithmic else nice_ticks
     x, y = (
         Axis(title=title, ticks=labelled(found), low=found[0], high=found[-1], logarithmic=logarithmic)
