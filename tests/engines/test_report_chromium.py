@@ -63,10 +63,11 @@ window.addEventListener("load", () => {
     const scrolls = element => element.closest(".scroll, .drawing");
     const wide = [...page.body.querySelectorAll("*")].filter(
       element => !scrolls(element) && box(element).right > width + 1 && box(element).width > 0);
-    const hidden = [...page.querySelectorAll("td")].filter(cell => /[$][0-9]/.test(cell.textContent)).filter(cell => {
+    const clipped = cell => {
       const clip = scrolls(cell).getBoundingClientRect(), own = box(cell);
       return own.width < 1 || own.height < 1 || own.left < clip.left - 1 || own.right > Math.min(clip.right, width) + 1;
-    });
+    };
+    const hidden = [...page.querySelectorAll("td")].filter(cell => /[$][0-9]/.test(cell.textContent)).filter(clipped);
     const light = colour => {
       const [r, g, b] = colour.match(/[0-9.]+/g).map(part => part / 255).map(
         part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
@@ -86,6 +87,7 @@ window.addEventListener("load", () => {
     found[width] = {
       scroll: page.documentElement.scrollWidth, wide: wide.map(e => e.tagName + " " + e.textContent.slice(0, 40)),
       hidden: hidden.map(cell => cell.textContent.trim().slice(0, 40)), money: page.querySelectorAll("td").length,
+      compared: [...page.querySelector("table").querySelectorAll("td")].filter(clipped).map(cell => cell.dataset.title),
       answer: box(page.querySelector(".answer")).bottom, tile: box(page.querySelector(".figures li")).bottom,
       tiles: box(page.querySelector(".figures")).bottom, contrast: contrast[0], ground: light(ground(page.body)),
     };
@@ -96,6 +98,8 @@ window.addEventListener("load", () => {
 """
 #: Least contrast of small text (WCAG 2.1, 1.4.3), and the height of a window or phone.
 CONTRAST, WINDOW, PHONE = 4.5, 900, 900
+#: Columns of the comparison that the ways are told apart by.
+DECIDING = {"Ranked", "This run", "Share of a run", "Present value", "Days"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +237,10 @@ def test_labels_are_apart_in_the_browsers_own_fonts(
 def test_it_is_read_on_a_phone_a_tablet_and_a_desk_by_day_and_night(
     browser: Callable[..., tuple[str, str]], report: Path, tmp_path: Path, scheme: str
 ) -> None:
-    """Nothing is wider than the window, the first page answers, a phone shows all money, and text can be told apart."""
+    """Nothing is wider than the window, the first page answers, a phone shows all money, and text can be told apart.
+
+    The window shows the columns that decide without scrolling a table sideways.
+    """
     widths = (400, 800, 1400)
     source = html.escape(report.read_text(encoding="utf-8"), quote=True)
     frames = "".join(f'<iframe width="{width}" height="{WINDOW}" srcdoc="{source}"></iframe>' for width in widths)
@@ -246,6 +253,7 @@ def test_it_is_read_on_a_phone_a_tablet_and_a_desk_by_day_and_night(
     for width, found in seen.items():
         assert found["scroll"] <= int(width), width
         assert found["wide"] == [], width
+        assert not DECIDING & set(found["compared"]), width
         assert found["answer"] <= WINDOW, width
         assert found["contrast"][0] >= CONTRAST, (width, found["contrast"])
         assert (found["ground"] < 0.1) == (scheme == "dark"), width

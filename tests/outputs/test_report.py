@@ -415,9 +415,9 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
     assert mine.run_share_usd is not None
     assert mine.horizon_usd is not None
     compared = next(row for row in rows if row and row[0].startswith("On premises cheapest"))
-    assert compared[4] == "–"
-    assert compared[5] == f"€{round(mine.run_share_usd / 1.25e3):,.0f},000"
-    assert compared[6].startswith(f"€{mine.horizon_usd / 1.25e6:,.1f} M")
+    assert compared[1] == "–"
+    assert compared[2] == f"€{round(mine.run_share_usd / 1.25e3):,.0f},000"
+    assert compared[3].startswith(f"€{mine.horizon_usd / 1.25e6:,.1f} M")
     yearly = next(row for row in rows if row and row[0] == "resale")
     assert yearly[-1] == f"{sum(r.usd for r in found.rows['onprem'] if r.category == 'resale') / 1.25:,.0f}"
 
@@ -480,6 +480,23 @@ def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Pl
     pair = next(entry for entry in shipped_plan.breakevens if entry.rented_key.partition("/")[0] == run.target)
     assert pair.months is not None
     assert f"month {pair.months:.0f}" in tiles
+
+
+def test_the_chart_leads_to_the_total_of_the_figures(shipped_plan: Plan, html: str) -> None:
+    """The lines end before the sale of the equipment: the caption says how much it is, and what remains."""
+    kept = shipped_plan.alternative(shipped_plan.recommended_horizon_key)
+    assert kept is not None
+    assert kept.capex_usd
+    tiles = html.partition('class="figures"')[2].partition("</ul>")[0]
+    assert f"{money(kept.horizon_usd)} paid net of resale, {money(kept.capex_usd)} at the start" in tiles
+    flow = ledger(shipped_plan, PriceBook.open())
+    sale = -sum(row.usd for row in flow.cash_flow_rows(kept.target) if row.category == "resale")
+    paid = [point.usd for point in flow.cumulative() if point.key == kept.target][-1]
+    assert paid - sale == pytest.approx(kept.horizon_usd, rel=1e-9)
+    caption = html.partition("<figcaption>")[2].partition("</figcaption>")[0]
+    words = f"{money(paid)} paid, less {money(sale)} for the sale of the equipment, are the {money(kept.horizon_usd)}"
+    assert f"On premises: {words} of the totals." in caption
+    assert caption.count(" paid, less ") == 1
 
 
 def test_nothing_is_said_twice_at_no_tax(html: str) -> None:

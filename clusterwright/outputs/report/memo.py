@@ -49,7 +49,7 @@ def _run(plan: Plan, way: Alternative) -> Figure:
 
 
 def _horizon(plan: Plan, way: Alternative) -> Figure:
-    bought = f", {money(way.capex_usd)} at the start" if way.capex_usd else ""
+    bought = f" net of resale, {money(way.capex_usd)} at the start" if way.capex_usd else ""
     return Figure(
         title=f"{plan.economics.horizon_months:.0f} months, present value",
         value=money(way.npv_usd),

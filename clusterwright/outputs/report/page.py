@@ -3,6 +3,7 @@
 Every number is computed here or before; the template only loops and prints, and escapes every text.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Breakeven
+from clusterwright.tco.records import Breakeven, CumulativePoint
 from clusterwright.units import percent
 
 
@@ -149,6 +150,7 @@ def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
 
 def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Chart]:
     dated = f"Prices as of {plan.as_of}."
+    paid = money_of.cumulative()
     return {
         "run": Chart(
             svg=report_charts.cost_chart(plan, horizon=False),
@@ -159,10 +161,10 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
             caption=f"Cost of the same work by category: {work_text(plan)}. {_INCOME} {dated}",
         ),
         "breakeven": Chart(
-            svg=report_charts.breakeven_chart(plan, money_of.cumulative()),
+            svg=report_charts.breakeven_chart(plan, paid),
             caption=(
-                "Cash paid so far, before resale; at the right the sum at the end. Bands as "
-                "of the totals. Circles: from here on, owning has cost less. "
+                f"Cash paid so far, before resale; at the right the sum at the end. {_end_of_lines(plan, paid)}"
+                "Bands as of the totals. Circles: from here on, owning has cost less. "
                 f"{percent(plan.economics.utilisation)} utilisation. {dated}"
             ),
         ),
@@ -179,6 +181,24 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
 
 _SHARE = "of what is bought the share of the horizon's cost that falls on a run (no cash of this run)."
 _INCOME = "Resale is income, left of zero; the diamond and the figure are what remains."
+
+
+def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint]) -> str:
+    """Return how the ends of the lines lead to the totals, which count what comes back at the end; empty if they do."""
+    ends = {point.key: point.usd for point in paid}
+    sentences = []
+    for option in plan.options:
+        if option.horizon_usd is None or option.target not in ends:
+            continue
+        back = ends[option.target] - option.horizon_usd
+        if money(back) == money(0.0) or back <= 0:
+            continue
+        source = "the sale of the equipment" if option.facility else "the unused part of the last term"
+        sentences.append(
+            f"{heading(option)}: {money(ends[option.target])} paid, less {money(back)} for {source}, are the "
+            f"{money(option.horizon_usd)} of the totals. "
+        )
+    return "".join(sentences)
 
 
 def _held(option: Option) -> str:

@@ -39,13 +39,16 @@ def heading(option: Option) -> str:
 
 
 def comparison(plan: Plan, sources: Sources) -> Table:
-    """Return one row per ranked way that a run can be done on: cluster, days, price of a node, totals with bands."""
+    """Return one row per ranked way that a run can be done on: totals with bands, days, cluster, price of a node.
+
+    What decides stands first: narrow screens show the first columns.
+    """
     months = f"{plan.economics.horizon_months:.0f} months"
     ways = main_ways(plan)
     return Table(
         columns=(
-            RANKED, "Cluster", "Days", "Price of a node", "This run", "Share of a run", f"Same work, {months}",
-            "Present value", "Buy now", f"{told_code()} per GPU-hour", "Priced from documents",
+            RANKED, "This run", "Share of a run", f"Same work, {months}", "Present value", "Days", "Cluster", "Buy now",
+            f"{told_code()} per GPU-hour", "Price of a node", "Priced from documents",
         ),
         rows=tuple(
             _compared(plan, way, sources, totals)
@@ -58,7 +61,7 @@ def comparison(plan: Plan, sources: Sources) -> Table:
                 strict=True,
             )
         ),
-        numeric=frozenset({2, 3, 4, 5, 6, 7, 8, 9, 10}),
+        numeric=frozenset({1, 2, 3, 4, 5, 7, 8, 9, 10}),
     )  # fmt: skip
 
 
@@ -69,23 +72,23 @@ def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[s
     return (
         Cell(text=capital(term_text(way.key)), detail=_mark(plan, way)),
         Cell(
-            text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
-            detail=f"{way.gpus:,} {'GPUs' if option is None else option.accelerator_name}",
-        ),
-        Cell(
-            text=days_text(way.calendar_days),
-            detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "",
-        ),
-        Cell(text=_NONE) if option is None else _node_price(option, sources),
-        Cell(
             text=_NONE if way.run_usd is None else run,
             detail=_band(way.run_usd, way.run_usd_low, way.run_usd_high),
         ),
         Cell(text=_NONE if way.run_share_usd is None else share),
         Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high)),
         Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)),
+        Cell(
+            text=days_text(way.calendar_days),
+            detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "",
+        ),
+        Cell(
+            text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
+            detail=f"{way.gpus:,} {'GPUs' if option is None else option.accelerator_name}",
+        ),
         Cell(text=purchase_text(way)),
         Cell(text="unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):,.2f}"),
+        Cell(text=_NONE) if option is None else _node_price(option, sources),
         Cell(text=percent(way.priced_share)),
     )
 
