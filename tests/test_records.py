@@ -29,4 +29,6 @@ def test_the_answers_are_those_recorded(answers: ModuleType, name: str) -> None:
     """Plan, comparison, explanations and files of a blueprint have the figures and digests of `records.csv`."""
     known, made = answers.read()[name], answers.records(answers.FOLDER / f"{name}.yaml")
     changed = {key: (known.get(key), made.get(key)) for key in known | made if known.get(key) != made.get(key)}
-    assert not changed, f"as recorded, as answered; see: python benchmarks/answers.py tests/records/{name}.yaml --against COMMIT"
+    assert not changed, (
+        f"as recorded, as answered; see: python benchmarks/answers.py tests/records/{name}.yaml --against COMMIT"
+    )

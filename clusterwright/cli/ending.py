@@ -1,17 +1,22 @@
 """How the command line ends: errors as people read them, exit codes, and a reader of the output who has enough."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from typer.core import TyperGroup
 
+from clusterwright.cli.render.terminal import columns_of_text, line_width
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, RuleError
 
 #: How lines begin that are words of ours.
 _MESSAGES = ("error", "warning", "help:")
+#: A line of a file, and the line below it that marks the place.
+_SOURCE, _CARET = re.compile(r" *\d+ \| "), re.compile(r" +\|  *\^+")
 
 
 class ReaderGoneError(Exception):
@@ -50,10 +55,33 @@ def show_line(message: str) -> None:
 
 
 def _on_terminal(text: str) -> str:
-    """Return messages within the width of the terminal; in a log one line each, and lines of a file as they are."""
+    """Return messages and lines of a file within the width of the terminal; in a log one line each, as they are."""
     if not (sys.stderr.isatty() or os.environ.get("COLUMNS")):
         return text
-    return "\n".join(fitted(line) if line.lstrip().startswith(_MESSAGES) else line for line in text.split("\n"))
+    lines = text.split("\n")
+    for place, (source, caret) in enumerate(pairwise(lines)):
+        if _SOURCE.match(source) and _CARET.fullmatch(caret):
+            lines[place : place + 2] = _around_caret(source, caret)
+    return "\n".join(fitted(line) if line.lstrip().startswith(_MESSAGES) else line for line in lines)
+
+
+def _around_caret(source: str, caret: str) -> tuple[str, str]:
+    """Return a line of a file and the caret below it, cut to the part around the caret that the terminal has room for.
+
+    A quarter of the room is for what stands before the caret.
+    """
+    gutter = source.index("| ") + 2
+    text, first, marked = source[gutter:], caret.index("^") - gutter, caret.count("^")
+    room = width = line_width() - gutter
+    shown = text
+    while columns_of_text(shown) > width:
+        room -= 1
+        start = max(0, min(first - room // 4, len(text) - room))
+        before, after = "…" * (start > 0), "…" * (start + room < len(text))
+        shown = f"{before}{text[start : start + room]}{after}"
+        column = first - start + len(before)
+        caret = caret[:gutter] + " " * column + "^" * max(1, min(marked, len(shown) - len(after) - column))
+    return source[:gutter] + shown, caret
 
 
 def run_to_the_end(program: Callable[[], object], *, debug: bool) -> None:

@@ -102,6 +102,29 @@ def test_the_shipped_answer_is_a_screen(
     assert len(ended.err.splitlines()) <= (1 if width > 60 else 2)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("blanks", [(10, 200), (90, 90), (200, 0)])
+def test_a_long_line_of_the_blueprint_is_shown_around_the_caret(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int, blanks: tuple[int, int]
+) -> None:
+    """Of a line that is wider than the terminal the part that is meant is shown, with the caret below it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(width))
+    workload = SMALL.partition("workload:\n")[2].partition("goals:")[0]
+    before, after = blanks
+    entries = ", ".join(line.strip() for line in workload.splitlines())
+    given = f"workload: {{{' ' * before}colour: red,{' ' * after}{entries}}}\n"
+    Path("long.yaml").write_text(SMALL.replace(f"workload:\n{workload}", given))
+    ended = command("check", "long.yaml")
+    assert ended.code == 2
+    assert too_wide(ended.err, width) == []
+    lines = ended.err.splitlines()
+    caret = next(number for number, line in enumerate(lines) if line.strip(" |") and not line.strip(" |^"))
+    start = lines[caret].index("^")
+    assert lines[caret - 1][start : start + len("colour")] == "colour"
+    assert lines[caret].count("^") == len("colour")
+
+
 def test_an_error_in_a_log_is_one_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no terminal says how wide it is, a message is not broken: logs are searched."""
     monkeypatch.delenv("COLUMNS", raising=False)
