@@ -29,6 +29,7 @@ EXAMPLES = {
     "probe": "probe -o h100.csv --seconds 60",
     "calibrate": "calibrate runs.csv h100.csv -o calibrated",
     "schema": "schema blueprint",
+    "validate serving": "validate serving runs.csv --models models.csv",
     "validate training": "validate training runs.csv",
     "validate tco": "validate tco case.yaml --all",
     "prices show": "prices dgx-h100 --history",

@@ -1,0 +1,1 @@
+"""Serving measurements as evidence: predictions, errors and calibration. Start with `measurements`."""

@@ -1,0 +1,162 @@
+"""Fit the shipped factors of serving to measurements, judge them by leaving groups out, and write both.
+
+Run as `python -m clusterwright.evidence.serving.calibrate RUNS.csv [RUNS.csv ...] -o FOLDER`, with `--models`.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from clusterwright.catalog.load import load
+from clusterwright.evidence.serving import models, store
+from clusterwright.evidence.serving.fitting import Fitted, Fold, Problem, fit, left_out, problem_of
+from clusterwright.evidence.serving.measurements import METRICS, Measurement, read_measurements
+from clusterwright.sizing.columns import Array
+
+_CONFIGURATION_FOLDS = 5
+_PAIR_FOLDS = 6
+_MODEL_FOLDS = 3
+Flags = npt.NDArray[np.bool_]
+
+
+def read(paths: Sequence[Path], own: Path | None = None) -> list[Measurement]:
+    """Return the measurements of files, each once."""
+    catalogue = load()
+    known = models.catalogued(catalogue)
+    first = models.read_models(own) if own else {}
+    found: list[Measurement] = []
+    for path in paths:
+        found += read_measurements(path, catalogue, own=first, known=known).rows
+    return [row for row in found if row.measured and not row.repeated]
+
+
+def design_of(row: Measurement) -> str:
+    """Return what names of the same design share: dimensions and experts, whatever the vocabulary."""
+    shape = row.model.shape
+    return f"{shape.layers:g}/{shape.hidden:g}/{shape.experts:g}/{shape.experts_per_token:g}"
+
+
+def cross_validate(problem: Problem, fitted: Fitted) -> dict[str, dict[str, Array]]:
+    """Return ln(measured/predicted) by level and metric; NaN for rows that a level does not judge.
+
+    Args:
+        problem: measurements.
+        fitted: factors fitted to all of them, where the folds' equations are linearised.
+    """
+    rows = problem.rows
+    hardware = [row.accelerator.id for row in rows]
+    design = [design_of(row) for row in rows]
+    third = [str(_fold(one, _MODEL_FOLDS)) for one in design]
+    pair = [str(_fold(f"{one} {other}", _PAIR_FOLDS)) for one, other in zip(hardware, design, strict=True)]
+    curve = [str(_fold(_curve_of(row), _CONFIGURATION_FOLDS)) for row in rows]
+    both = [f"{one} {other}" for one, other in zip(hardware, third, strict=True)]
+    found = {
+        level: left_out(problem, fitted, cells, [Fold(predicted=one, unseen=one) for one in _apart(cells)])
+        for level, cells in (
+            (store.KNOWN_PAIR, curve),
+            (store.UNSEEN_PAIR, pair),
+            (store.UNSEEN_HARDWARE, hardware),
+            (store.UNSEEN_MODEL, design),
+        )
+    }
+    crossed = [
+        Fold(
+            predicted=frozenset({cell}),
+            unseen=frozenset(
+                f"{one} {other}"
+                for one, other in zip(hardware, third, strict=True)
+                if one == cell.split(" ")[0] or other == cell.split(" ")[1]
+            ),
+        )
+        for cell in sorted(set(both))
+    ]
+    found[store.BOTH_UNSEEN] = left_out(problem, fitted, both, crossed)
+    return found
+
+
+def _apart(cells: Sequence[str]) -> list[frozenset[str]]:
+    return [frozenset({cell}) for cell in sorted(set(cells))]
+
+
+def _fold(group: str, count: int) -> int:
+    return crc32(group.encode()) % count
+
+
+def _curve_of(row: Measurement) -> str:
+    """Return what measurements share that differ in their concurrency alone."""
+    parts = (
+        row.model.name, row.accelerator.id, row.named_framework, row.precision, row.gpus, row.attention_tp,
+        row.expert_parallel, row.workers, row.input_tokens, row.output_tokens, row.speculative, row.scenario,
+    )  # fmt: skip
+    return " ".join(str(part) for part in parts)
+
+
+def bands_of(residuals: Mapping[str, Mapping[str, Array]]) -> dict[tuple[str, str], tuple[float, float, int]]:
+    """Return P10, P90 and rows by level and metric; a level that knows less has no narrower band."""
+    parents = {
+        store.UNSEEN_PAIR: (store.KNOWN_PAIR,),
+        store.UNSEEN_HARDWARE: (store.UNSEEN_PAIR,),
+        store.UNSEEN_MODEL: (store.UNSEEN_PAIR,),
+        store.BOTH_UNSEEN: (store.UNSEEN_HARDWARE, store.UNSEEN_MODEL),
+    }
+    found: dict[tuple[str, str], tuple[float, float, int]] = {}
+    for level in store.LEVELS:
+        for metric in METRICS:
+            known = residuals[level][metric]
+            known = known[np.isfinite(known)]
+            low, high = (float(np.quantile(known, share)) for share in (0.1, 0.9))
+            for parent in parents.get(level, ()):
+                below = found[parent, metric]
+                low, high = min(low, below[0] - 0.01), max(high, below[1] + 0.01)
+            found[level, metric] = (low, high, len(known))
+    return found
+
+
+def table(residuals: Mapping[str, Mapping[str, Array]], chosen: Flags) -> list[str]:
+    """Return the errors of left-out rows as a table: medians by level and metric, rows behind them."""
+    lines = ["| level | " + " | ".join(METRICS) + " |", "|---" * (len(METRICS) + 1) + "|"]
+    for level, by_metric in residuals.items():
+        cells = []
+        for metric in METRICS:
+            left = by_metric[metric][chosen & np.isfinite(by_metric[metric])]
+            cells.append(f"{np.median(np.abs(np.expm1(-left))) * 100:.1f} % ({len(left)})" if len(left) else "-")
+        lines.append(f"| {level} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit, judge and write; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--models", type=Path, default=None)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    given = parser.parse_args(arguments)
+    problem = problem_of(read(given.runs, given.models))
+    fitted = fit(problem)
+    residuals = cross_validate(problem, fitted)
+    pairs: dict[tuple[str, str], int] = {}
+    for row in problem.rows:
+        key = (row.model.name, row.accelerator.id)
+        pairs[key] = pairs.get(key, 0) + 1
+    date = datetime.now(tz=UTC).date().isoformat()
+    source = " ".join(path.name for path in given.runs)
+    given.output.mkdir(parents=True, exist_ok=True)
+    written = store.write(
+        given.output, fitted, bands_of(residuals), pairs, source=source, date=date, rows=len(problem.rows)
+    )
+    kinds = np.array([row.kind for row in problem.rows])
+    parts = {"all": np.ones(len(kinds), dtype=bool)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
+    for name, chosen in parts.items():
+        print(f"\n### {name}\n", *table(residuals, chosen), sep="\n")  # noqa: T201 - the result
+    print(*(f"wrote {path}" for path in written), sep="\n")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

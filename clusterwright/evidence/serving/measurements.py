@@ -1,0 +1,451 @@
+"""Serving measurements of four kinds of CSV file, told apart by header, as rows of one kind.
+
+What a row measured is kept apart from what was configured: a prediction is made of the latter alone.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from clusterwright import assets
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError, shortened
+from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError
+from clusterwright.evidence.serving.models import NamedModel, find
+from clusterwright.input_files import read_text
+
+_MOST_BYTES = 50_000_000
+
+THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, TTFT_MEAN, TTFT_P99, ENERGY = METRICS = (
+    "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy",
+)  # fmt: skip
+#: What counts as throughput: of all tokens or of output alone, per accelerator or of all, in requests.
+TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT, REQUESTS = range(4)
+_MILLISECONDS = 1e-3
+#: Families of frameworks by a part of the name, the first that is found.
+_FRAMEWORKS = (
+    ("sglang", "sglang"), ("vllm", "vllm"), ("trt", "trt"), ("tensorrt", "trt"), ("nim", "trt"), ("neuron", "neuron"),
+    ("llm-d", "vllm"), ("mango", "vllm"), ("llmboost", "vllm"), ("tgi", "tgi"),
+)  # fmt: skip
+_PRECISIONS = (
+    ("mxfp4", "mxfp4"), ("nvfp4", "nvfp4"), ("fp4", "fp4"), ("fp8", "fp8"), ("int8", "int8"), ("int4", "int4"),
+    ("awq", "int4"), ("gptq", "int4"), ("bf16", "bf16"), ("fp16", "bf16"), ("16", "bf16"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measurement:
+    """One row: what was configured, and what was measured of it.
+
+    Attributes:
+        kind: of file; top: the metric that the row counts by; unit: what counts as throughput, one of the constants.
+        named_accelerator, named_model, named_framework: as the file writes them; framework: its family, empty if
+            unknown; precision, cache_precision: of weights and of keys and values, empty if not stated.
+        gpus_per_worker, workers, prefill_gpus_per_worker, prefill_workers: as `Deployment`.
+        concurrency: infinite for as many as fit.
+        scenario: of MLPerf, else empty; repeated: another table of measurements has the row too.
+        static: all sequences of a batch start together; waves: as `Deployment`.
+        measured: by metric, of those that the row states; in_scope: metrics that a row of this kind can have.
+    """
+
+    id: str
+    line: int
+    kind: str
+    top: str
+    unit: int
+    named_accelerator: str
+    named_model: str
+    named_framework: str
+    accelerator: Accelerator
+    model: NamedModel
+    framework: str
+    precision: str
+    cache_precision: str
+    gpus: float
+    gpus_per_worker: float
+    workers: float
+    attention_tp: float
+    expert_parallel: float
+    pipeline: float
+    prefill_gpus_per_worker: float
+    prefill_workers: float
+    prefill_attention_tp: float
+    prefill_expert_parallel: float
+    decode_gpus: float
+    speculative: str
+    input_tokens: float
+    output_tokens: float
+    reserved_tokens: float
+    shortest_share: float
+    concurrency: float
+    most_sequences: float
+    static: bool
+    waves: float
+    scenario: str = ""
+    repeated: bool = False
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def disaggregated(self) -> bool:
+        """Whether prefill has a pool of its own."""
+        return self.prefill_workers > 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workload:
+    """One of MLPerf's tasks: mean lengths and largest lengths in tokens."""
+
+    model: str
+    input_tokens: float
+    output_tokens: float
+    longest_tokens: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Read:
+    """A file's measurements, what is left out, and how many are excluded as unsound."""
+
+    rows: tuple[Measurement, ...]
+    skipped: tuple[NotExpressed, ...]
+    excluded: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    own: Mapping[str, NamedModel]
+    catalogue: Mapping[str, NamedModel]
+    accelerators: Mapping[str, Accelerator]
+    workloads: Mapping[str, Workload]
+
+
+def read_measurements(
+    path: Path, catalogue: Catalogue, *, own: Mapping[str, NamedModel], known: Mapping[str, NamedModel]
+) -> Read:
+    """Return the measurements of a CSV file.
+
+    Args:
+        path: of one of the four kinds.
+        catalogue: accelerators by name.
+        own: models of the user.
+        known: models of the catalogue, which come second.
+
+    Raises:
+        InputError: the file cannot be read, or its header is of no kind.
+    """
+    text = read_text(path, most_bytes=_MOST_BYTES, what="a table of measurements", advice="give a CSV file")
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    facts = _Known(own=own, catalogue=known, accelerators=_accelerators(catalogue), workloads=_workloads())
+    rows: list[Measurement] = []
+    skipped: list[NotExpressed] = []
+    excluded = 0
+    try:
+        columns = reader.fieldnames or ()
+        kind = next((name for name, needed in _KINDS.items() if all(column in columns for column in needed)), None)
+        if kind is None:
+            raise InputError(
+                f"{path.name}: the header is of no known kind of measurements",
+                help="docs/serving-accuracy.md names the columns of each kind",
+            )
+        for entry in reader:
+            cells = {name: cell for name, cell in entry.items() if name is not None and isinstance(cell, str)}
+            row = Cells(line=reader.line_num, cells=cells)
+            identity = shortened(row.text("id") or row.text("mlperf_id") or f"L{row.line}")
+            if None in entry or None in entry.values():
+                skipped.append(_left_out(row, identity, "the row has not as many cells as the header", wrong=True))
+                continue
+            if row.text("suspect") == "1" or row.text("errors") not in ("", "0", "0.0"):
+                excluded += 1
+                continue
+            try:
+                rows.append(_READERS[kind](row, identity, facts))
+            except NotPublishedError as error:
+                skipped.append(_left_out(row, identity, str(error), wrong=False))
+            except WrongCellError as error:
+                skipped.append(_left_out(row, identity, f"line {row.line}, {error}", wrong=True))
+    except csv.Error as error:
+        raise InputError(f"{path.name}:{reader.line_num}: {error}", help="save it as CSV UTF-8") from None
+    if not rows and not skipped and not excluded:
+        raise InputError(f"{path.name} holds no measurements", help="give one row per measurement")
+    return Read(rows=tuple(rows), skipped=tuple(skipped), excluded=excluded)
+
+
+def _left_out(row: Cells, identity: str, reason: str, *, wrong: bool) -> NotExpressed:
+    return NotExpressed(id=identity, reason=shortened(reason), line=row.line, wrong=wrong)
+
+
+def _accelerators(catalogue: Catalogue) -> dict[str, Accelerator]:
+    found = {_plain(one.name): one for one in catalogue.accelerators.values()}
+    found |= {_plain(identity): one for identity, one in catalogue.accelerators.items()}
+    found |= {
+        _plain(alias): catalogue.accelerators[identity]
+        for alias, identity in catalogue.aliases.items()
+        if identity in catalogue.accelerators
+    }
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", name.lower())
+
+
+def _workloads() -> dict[str, Workload]:
+    with (assets.root() / "catalog" / "serving_workloads.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["benchmark"]: Workload(
+                model=row["model"],
+                input_tokens=float(row["input_tokens"]),
+                output_tokens=float(row["output_tokens"]),
+                longest_tokens=float(row["longest_tokens"]),
+            )
+            for row in csv.DictReader(file)
+        }
+
+
+_SIZE = re.compile(r"\d+GB.*$", re.IGNORECASE)
+_MAKERS = re.compile(r"^(virtualized\s+)?(nvidia|amd|intel|google|aws)?\s*(instinct|corporation)?\s*", re.IGNORECASE)
+
+
+def _accelerator(name: str, facts: _Known) -> Accelerator:
+    """Return the accelerator behind a name, with or without its maker and memory.
+
+    Raises:
+        NotPublishedError: none has the name.
+    """
+    if not name:
+        raise NotPublishedError("the accelerator is not published")
+    if "," in name or " (x" in name:
+        raise NotPublishedError(f"more than one kind of accelerator: {name}")
+    bare = _MAKERS.sub("", name)
+    without = _SIZE.sub("", bare).strip(" -")
+    short = re.sub(r"-(SXM\d?|OAM)$", "", without, flags=re.IGNORECASE)
+    for spoken in (name, bare, without, short):
+        found = facts.accelerators.get(_plain(spoken))
+        if found is None:
+            continue
+        if not (
+            found.hbm_bytes and found.hbm_bytes_per_s and (found.dense_bf16_flop_per_s or found.dense_fp16_flop_per_s)
+        ):
+            raise NotPublishedError(f"the catalogue lacks memory or peak of {name}")
+        return found
+    raise NotPublishedError(f"no accelerator {name} in the catalogue")
+
+
+def _model(name: str, facts: _Known) -> NamedModel:
+    if not name:
+        raise NotPublishedError("the model is not published")
+    found = find(name, facts.own, facts.catalogue)
+    if found is None:
+        raise NotPublishedError(f"no model {name} in the table of models or the catalogue")
+    return found
+
+
+def framework_of(name: str) -> str:
+    """Return the family of a framework, empty for one that is not known."""
+    spoken = name.lower()
+    return next((family for part, family in _FRAMEWORKS if part in spoken), "")
+
+
+def precision_of(name: str) -> str:
+    """Return the format of weights behind its name, empty if it is not stated or unknown."""
+    spoken = name.lower()
+    return next((found for part, found in _PRECISIONS if part in spoken), "")
+
+
+def _concurrency(row: Cells, column: str) -> tuple[float, float]:
+    """Return the concurrency, infinite for as many as fit, and the framework's limit of sequences."""
+    text = row.text(column)
+    if text.startswith("max_num_seqs"):
+        try:
+            return math.inf, float(text.partition("=")[2])
+        except ValueError:
+            raise WrongCellError(f"column {column}: {text!r} has no number of sequences") from None
+    if not text or text.startswith("max"):
+        return math.inf, math.inf
+    return row.number(column, least=1.0), math.inf
+
+
+def _measured(row: Cells, columns: Mapping[str, tuple[str, float]]) -> dict[str, float]:
+    found = {}
+    for metric, (column, scale) in columns.items():
+        if row.text(column):
+            value = row.number(column)
+            if value > 0:
+                found[metric] = value * scale
+    return found
+
+
+_INFERENCEX = MappingProxyType(
+    {
+        THROUGHPUT: ("tput_per_gpu", 1.0),
+        TPOT_MEDIAN: ("tpot_median_s", 1.0),
+        TTFT_MEDIAN: ("ttft_median_s", 1.0),
+        TTFT_MEAN: ("ttft_mean_s", 1.0),
+        TTFT_P99: ("ttft_p99_s", 1.0),
+        ENERGY: ("joules_per_output_token", 1.0),
+    }
+)
+
+
+def _inferencex(row: Cells, identity: str, facts: _Known) -> Measurement:
+    accelerator, model = _accelerator(row.text("hardware"), facts), _model(row.text("model"), facts)
+    split = _flag(row, "disaggregated")
+    prefill_gpus, decode_gpus = row.number("prefill_gpus", 0.0), row.number("decode_gpus", 0.0)
+    tp = row.number("tp", 0.0)
+    gpus = row.number("n_gpus", 0.0) or (prefill_gpus + decode_gpus) or tp
+    if not gpus:
+        raise NotPublishedError("n_gpus is not published")
+    workers, prefill_workers, prefill_each = 1.0, 0.0, 0.0
+    attention_tp, ep, spread = tp or gpus, row.number("ep", 1.0), _flag(row, "dp_attention")
+    prefill_tp = prefill_ep = 1.0
+    if split:
+        prefill_workers = max(row.number("prefill_workers", 1.0), 1.0)
+        workers = max(row.number("decode_workers", 1.0), 1.0)
+        prefill_gpus = prefill_gpus or gpus / 2
+        decode_gpus = decode_gpus or max(gpus - prefill_gpus, 1.0)
+        prefill_each = max(prefill_gpus / prefill_workers, 1.0)
+        attention_tp, ep = row.number("decode_tp", 0.0) or decode_gpus / workers, row.number("decode_ep", 1.0)
+        spread = _flag(row, "decode_dp_attention")
+        prefill_tp, prefill_ep = row.number("prefill_tp", 0.0) or prefill_each, row.number("prefill_ep", 1.0)
+        prefill_tp = 1.0 if _flag(row, "prefill_dp_attention") else min(prefill_tp, prefill_each)
+    each = max(decode_gpus / workers, 1.0) if split else gpus / max(row.number("pp", 1.0), 1.0)
+    concurrency, most = _concurrency(row, "concurrency")
+    isl, osl = row.number("isl", least=1.0), row.number("osl", least=1.0)
+    return Measurement(
+        id=identity, line=row.line, kind="inferencex", top=THROUGHPUT, unit=TOTAL_PER_GPU,
+        named_accelerator=row.text("hardware"), named_model=row.text("model"), named_framework=row.text("framework"),
+        accelerator=accelerator, model=model, framework=framework_of(row.text("framework")),
+        precision=precision_of(row.text("precision")), cache_precision="", gpus=gpus, gpus_per_worker=each,
+        workers=workers, attention_tp=1.0 if spread else min(attention_tp, each), expert_parallel=min(ep or 1.0, each),
+        pipeline=max(row.number("pp", 1.0), 1.0), prefill_gpus_per_worker=prefill_each, prefill_workers=prefill_workers,
+        prefill_attention_tp=prefill_tp, prefill_expert_parallel=min(prefill_ep or 1.0, max(prefill_each, 1.0)),
+        decode_gpus=decode_gpus if split else gpus, speculative=_speculation(row.text("speculative")),
+        # Lengths are uniform between 0.8 and 1 of those stated.
+        input_tokens=0.9 * isl, output_tokens=0.9 * osl, reserved_tokens=isl + osl, shortest_share=0.8,
+        concurrency=concurrency, most_sequences=most, static=False, waves=10.0, measured=_measured(row, _INFERENCEX),
+        repeated=_flag(row, "overlap_serving_runs"),
+    )  # fmt: skip
+
+
+def _speculation(text: str) -> str:
+    return "" if text.lower() in ("", "none", "no", "0") else text.lower()
+
+
+def _flag(row: Cells, column: str) -> bool:
+    return row.text(column).lower() in ("1", "true", "yes", "1.0")
+
+
+_KINDS_OF_VALUES = MappingProxyType(
+    {
+        "output_tok_per_s_total": (THROUGHPUT, OUTPUT, 1.0),
+        "output_tok_per_s_per_gpu": (THROUGHPUT, OUTPUT_PER_GPU, 1.0),
+        "total_tok_per_s_per_gpu": (THROUGHPUT, TOTAL_PER_GPU, 1.0),
+        "ttft_ms": (TTFT_MEAN, OUTPUT, _MILLISECONDS),
+        "tpot_ms": (TPOT_MEDIAN, OUTPUT, _MILLISECONDS),
+    }
+)
+_ATTENTION_DATA_PARALLEL = re.compile(r"attention_dp=(\d+)")
+
+
+def _serving_run(row: Cells, identity: str, facts: _Known) -> Measurement:
+    accelerator, model = _accelerator(row.text("gpu"), facts), _model(row.text("model"), facts)
+    kind = row.text("measured_kind")
+    if kind not in _KINDS_OF_VALUES:
+        raise NotPublishedError(f"measured_kind {kind or 'is not published'}")
+    metric, unit, scale = _KINDS_OF_VALUES[kind]
+    notes = row.text("notes")
+    ranks = _ATTENTION_DATA_PARALLEL.search(notes)
+    spread = float(ranks.group(1)) if ranks else 1.0
+    gpus = row.number("n_gpus", 0.0) or row.number("tp", 1.0)
+    concurrency, most = _concurrency(row, "concurrency_or_batch")
+    tp = min(row.number("tp", 0.0) or gpus, gpus)
+    if spread > 1 and math.isfinite(concurrency):
+        # Counted per rank of data-parallel attention.
+        concurrency *= spread
+    parallel = spread > 1 or notes.startswith("attention DP")
+    isl, osl = row.number("isl", least=1.0), row.number("osl", least=1.0)
+    static = "static batch" in notes.lower() or "old engine" in notes or "batch 1 first" in notes
+    pipeline = max(row.number("pp", 1.0), 1.0)
+    return Measurement(
+        id=identity, line=row.line, kind="serving", top=metric, unit=unit, named_accelerator=row.text("gpu"),
+        named_model=row.text("model"), named_framework=row.text("engine"), accelerator=accelerator, model=model,
+        framework=framework_of(row.text("engine")), precision=precision_of(row.text("precision_weights")),
+        cache_precision=precision_of(row.text("precision_kv")), gpus=gpus, gpus_per_worker=gpus / pipeline, workers=1.0,
+        attention_tp=1.0 if parallel else tp, expert_parallel=min(max(row.number("ep", 1.0), 1.0), gpus),
+        pipeline=pipeline, prefill_gpus_per_worker=0.0, prefill_workers=0.0, prefill_attention_tp=1.0,
+        prefill_expert_parallel=1.0, decode_gpus=gpus, speculative="mtp" if "speculative" in notes.lower() else "",
+        input_tokens=isl, output_tokens=osl, reserved_tokens=isl + osl, shortest_share=1.0, concurrency=concurrency,
+        most_sequences=most, static=static, waves=10.0,
+        measured=_measured(row, {metric: ("measured_value", scale)}),
+    )  # fmt: skip
+
+
+_OTHER = MappingProxyType(
+    {
+        THROUGHPUT: ("output_tok_per_s_total", 1.0),
+        TPOT_MEDIAN: ("tpot_p50_ms", _MILLISECONDS),
+        TTFT_MEDIAN: ("ttft_p50_ms", _MILLISECONDS),
+        TTFT_MEAN: ("ttft_mean_ms", _MILLISECONDS),
+        TTFT_P99: ("ttft_p99_ms", _MILLISECONDS),
+    }
+)
+
+
+def _other(row: Cells, identity: str, facts: _Known) -> Measurement:
+    accelerator, model = _accelerator(row.text("hardware"), facts), _model(row.text("model"), facts)
+    gpus = row.number("n_chips", 0.0) or row.number("tp", 1.0)
+    concurrency, most = _concurrency(row, "concurrency_or_batch")
+    isl, osl = row.number("isl", least=1.0), row.number("osl", least=1.0)
+    return Measurement(
+        id=identity, line=row.line, kind="other", top=THROUGHPUT, unit=OUTPUT, named_accelerator=row.text("hardware"),
+        named_model=row.text("model"), named_framework=row.text("engine"), accelerator=accelerator, model=model,
+        framework=framework_of(row.text("engine")), precision=precision_of(row.text("weights")), cache_precision="",
+        gpus=gpus, gpus_per_worker=gpus, workers=1.0, attention_tp=gpus, expert_parallel=1.0, pipeline=1.0,
+        prefill_gpus_per_worker=0.0, prefill_workers=0.0, prefill_attention_tp=1.0, prefill_expert_parallel=1.0,
+        decode_gpus=gpus, speculative="", input_tokens=isl, output_tokens=osl, reserved_tokens=isl + osl,
+        shortest_share=1.0, concurrency=concurrency, most_sequences=most,
+        static="static" in row.text("notes").lower(), waves=10.0, measured=_measured(row, _OTHER),
+    )  # fmt: skip
+
+
+def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
+    benchmark = row.text("model")
+    workload = facts.workloads.get(benchmark) or facts.workloads.get(re.sub(r"-99(\.9)?$", "", benchmark))
+    if workload is None:
+        raise NotPublishedError(f"no lengths are known of the benchmark {benchmark}")
+    accelerator, model = _accelerator(row.text("accelerator"), facts), _model(workload.model, facts)
+    gpus = row.number("n_gpus", 0.0)
+    if not gpus:
+        raise NotPublishedError("n_gpus is not published")
+    precision = precision_of(row.text("weights_precision"))
+    return Measurement(
+        id=identity, line=row.line, kind="mlperf", top=THROUGHPUT,
+        unit=REQUESTS if "quer" in row.text("units").lower() or "sample" in row.text("units").lower() else OUTPUT,
+        named_accelerator=row.text("accelerator"), named_model=benchmark, named_framework=row.text("software"),
+        accelerator=accelerator, model=model, framework=framework_of(row.text("software")), precision=precision,
+        cache_precision="", gpus=gpus, gpus_per_worker=0.0, workers=0.0, attention_tp=0.0, expert_parallel=1.0,
+        pipeline=1.0, prefill_gpus_per_worker=0.0, prefill_workers=0.0, prefill_attention_tp=1.0,
+        prefill_expert_parallel=1.0, decode_gpus=gpus, speculative="", input_tokens=workload.input_tokens,
+        output_tokens=workload.output_tokens, reserved_tokens=workload.longest_tokens, shortest_share=1.0,
+        concurrency=math.inf, most_sequences=math.inf, static=False, waves=10.0,
+        scenario=row.text("scenario").lower(), measured=_measured(row, {THROUGHPUT: ("result", 1.0)}),
+    )  # fmt: skip
+
+
+#: Columns that tell the kinds of files apart.
+_KINDS = MappingProxyType(
+    {
+        "inferencex": ("model", "hardware", "framework", "precision", "isl", "osl", "concurrency"),
+        "serving": ("model", "gpu", "engine", "precision_weights", "concurrency_or_batch", "measured_kind"),
+        "mlperf": ("mlperf_id", "model", "scenario", "accelerator", "weights_precision"),
+        "other": ("model", "hardware", "engine", "weights", "isl", "osl", "concurrency_or_batch"),
+    }
+)
+_READERS: Mapping[str, Callable[[Cells, str, _Known], Measurement]] = MappingProxyType(
+    {"inferencex": _inferencex, "serving": _serving_run, "mlperf": _mlperf, "other": _other}
+)

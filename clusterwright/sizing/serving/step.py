@@ -1,0 +1,183 @@
+"""Seconds of one engine step: decoding a batch, and prefilling tokens, by roofline with calibrated factors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.sizing.columns import Array, Values
+from clusterwright.sizing.serving.columns import Deployment, Factors, ServedModel, ServingDevice
+from clusterwright.sizing.serving.memory import touched_experts
+
+#: How sharply the larger of two overlapping times wins: of equal ones the sum of powers is 1.26 times each.
+_SHARPNESS = 3.0
+#: Bytes of one element of the activations that collectives carry.
+_ACTIVATION_BYTES = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepTime:
+    """Seconds of a step by what takes them; total: with what overlaps counted once."""
+
+    compute: Array
+    weights: Array
+    cache: Array
+    network: Array
+    overhead: Array
+    total: Array
+
+
+def decode_step(
+    model: ServedModel,
+    device: ServingDevice,
+    place: Deployment,
+    factors: Factors,
+    *,
+    sequences: Values,
+    context: Values,
+) -> StepTime:
+    """Return the time of one decode step of one worker.
+
+    Args:
+        model: served.
+        device: one of its accelerators.
+        place: layout and formats.
+        factors: calibrated.
+        sequences: in flight on the worker; each advances by one token, or verifies its draft.
+        context: tokens of a sequence, on average.
+    """
+    each = 1.0 + place.draft_tokens
+    tokens = np.maximum(sequences, 1.0) * each
+    ranks = place.gpus / place.attention_tp
+    own = np.maximum(tokens / ranks, each)
+    own_sequences = own / each
+    shards = np.minimum(place.attention_tp, model.cache_heads)
+    read = model.full_layers * np.minimum(context, model.attended_limit) * model.cache_elements
+    read = read + model.full_layers * context * model.index_elements * (model.index_elements > 0)
+    read = read + model.window_layers * np.minimum(context, model.window) * model.cache_elements
+    read = read * place.cache_bytes + model.linear_layers * model.state_elements * 4.0 * 2.0
+    cache = own_sequences * read / (shards * _bandwidth(device, factors) * factors.cache_share)
+    attended = model.full_layers * np.minimum(context, model.attended_limit) + model.window_layers * np.minimum(
+        context, model.window
+    )
+    scoring = 2.0 * own * attended * model.absorbed_width / place.attention_tp
+    scoring = scoring / (device.flop_per_s_16 * factors.attention_efficiency)
+    cache = _either(cache, scoring)
+    dense_compute, dense_weights = _dense(model, device, place, factors, own)
+    expert_compute, expert_weights = _experts(model, device, place, factors, tokens)
+    products = _either(dense_compute, dense_weights) + _either(expert_compute, expert_weights)
+    network = _collectives(model, device, place, factors, own=own, tokens=tokens, fixed=1.0)
+    overhead = (
+        model.layers * factors.layer_s
+        + model.expert_layers * factors.expert_layer_s
+        + factors.step_s
+        + sequences * factors.sequence_s
+    )
+    drafting = 1.0 + place.draft_tokens * factors.draft_cost
+    total = (products + cache + network + overhead) * drafting * factors.step_scale
+    return StepTime(
+        compute=np.asarray(dense_compute + expert_compute),
+        weights=np.asarray(dense_weights + expert_weights),
+        cache=np.asarray(cache),
+        network=np.asarray(network),
+        overhead=np.asarray(overhead),
+        total=np.asarray(total),
+    )
+
+
+def prefill_time(
+    model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, *, tokens: Values
+) -> Array:
+    """Return the seconds that the input of one request adds to the steps of a worker.
+
+    `2 A S` for the matrices and `2 S (S / 2) (d_k + d_v) heads` for causal attention; linear attention and windows
+    attend to what they keep. Chunked prefill rides in steps that decode too, whose fixed costs are theirs.
+    """
+    dense_compute, _ = _dense(model, device, place, factors, tokens / (place.gpus / place.attention_tp))
+    expert_compute, _ = _experts(model, device, place, factors, tokens)
+    half = tokens / 2
+    attended = model.full_layers * np.minimum(half, model.attended_limit) + model.window_layers * np.minimum(
+        half, model.window
+    )
+    scoring = 2.0 * tokens * attended * model.score_width / place.gpus
+    scoring = scoring / (device.flop_per_s_16 * factors.attention_efficiency)
+    own = tokens / (place.gpus / place.attention_tp)
+    network = _collectives(model, device, place, factors, own=own, tokens=tokens, fixed=0.0)
+    # Weights are read once for a step, whose decode half has read them already.
+    return np.asarray((dense_compute + expert_compute + scoring + network) * factors.prefill_scale)
+
+
+def prefill_overhead(model: ServedModel, factors: Factors) -> Values:
+    """Return the fixed seconds of a step that prefills alone."""
+    return model.layers * factors.layer_s + model.expert_layers * factors.expert_layer_s + factors.step_s
+
+
+def _bandwidth(device: ServingDevice, factors: Factors) -> Values:
+    return device.hbm_bytes_per_s * factors.bandwidth_share
+
+
+def _either(first: Values, second: Values) -> Array:
+    return np.asarray((first**_SHARPNESS + second**_SHARPNESS) ** (1 / _SHARPNESS))
+
+
+def _rate(device: ServingDevice, factors: Factors, bits: Values) -> Array:
+    sixteen = device.flop_per_s_16 * factors.efficiency_16
+    eight = device.flop_per_s_8 * factors.efficiency_8
+    four = device.flop_per_s_4 * factors.efficiency_4
+    return np.where(bits >= 16, sixteen, np.where(bits >= 8, eight, four))  # noqa: PLR2004 - bits of the formats
+
+
+def _dense(
+    model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, own: Values
+) -> tuple[Values, Values]:
+    """Return compute and reading time of attention and dense MLPs, for the tokens of one attention rank."""
+    weights = model.layers * (model.attention_weights + model.dense_ffn_weights)
+    rate = _rate(device, factors, place.attention_bits)
+    compute = 2.0 * own * weights / (place.attention_tp * rate)
+    compute = compute + 2.0 * own * model.head_weights / (
+        place.attention_tp * device.flop_per_s_16 * factors.efficiency_16
+    )
+    read = (weights * place.attention_bytes + model.head_weights * 2.0) / place.attention_tp
+    return compute, read / _bandwidth(device, factors)
+
+
+def _experts(
+    model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, tokens: Values
+) -> tuple[Values, Values]:
+    """Return compute and reading time of the routed experts, on the fullest rank."""
+    rate = _rate(device, factors, place.expert_bits) * factors.expert_efficiency
+    skew = 1.0 + factors.imbalance * (1.0 - 1.0 / np.maximum(place.expert_parallel, 1.0))
+    layers = model.expert_layers
+    compute = 2.0 * tokens * model.experts_per_token * model.expert_weights * layers * skew / (place.gpus * rate)
+    read = touched_experts(model, tokens) * model.expert_weights * place.expert_bytes * layers / place.gpus
+    return compute, read * skew / (_bandwidth(device, factors) * factors.expert_bandwidth_share)
+
+
+def _collectives(
+    model: ServedModel,
+    device: ServingDevice,
+    place: Deployment,
+    factors: Factors,
+    *,
+    own: Values,
+    tokens: Values,
+    fixed: float,
+) -> Values:
+    """Return the time of collectives: two all-reduces a layer for tensor parallelism, all-to-all for spread experts.
+
+    All-reduce: `2 (n - 1) / n` of the activations per accelerator. All-to-all sends each token's hidden vector to its
+    experts and back.
+    """
+    link = np.where(place.gpus > device.scale_up_gpus, device.network_bytes_per_s, device.scale_up_bytes_per_s)
+    link = link * factors.link_share
+    tensor = place.attention_tp
+    steps = np.log2(np.maximum(tensor, 1.0))
+    each = own * model.hidden * _ACTIVATION_BYTES
+    split = tensor > 1
+    reduced = 2.0 * (1.0 - 1.0 / np.maximum(tensor, 1.0)) * each / link
+    per_layer = np.where(split, 2.0 * (fixed * factors.collective_s * (1.0 + steps) / 2.0 + reduced), 0.0)
+    spread = (place.gpus > place.attention_tp) & (model.expert_layers > 0)
+    wide = np.log2(np.maximum(place.gpus, 1.0))
+    sent = tokens / place.gpus * np.minimum(model.experts_per_token, place.gpus) * model.hidden * _ACTIVATION_BYTES
+    scattered = 2.0 * (fixed * factors.collective_s * (1.0 + wide) + sent / link)
+    stages = (place.pipeline - 1.0) * (fixed * factors.collective_s + each / link)
+    return model.layers * per_layer + np.where(spread, model.expert_layers * scattered, 0.0) + stages
