@@ -25,8 +25,8 @@ _MOST_BYTES = 50_000_000
 THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, TTFT_MEAN, TTFT_P99, ENERGY = METRICS = (
     "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy",
 )  # fmt: skip
-#: What counts as throughput: of all tokens or of output alone, per accelerator or of all, in requests.
-TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT, REQUESTS = range(4)
+#: What counts as throughput: of all tokens or of output alone, per accelerator or of all.
+TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT = range(3)
 _MILLISECONDS = 1e-3
 #: Families of frameworks by a part of the name, the first that is found.
 _FRAMEWORKS = (
@@ -425,7 +425,8 @@ def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
     precision = precision_of(row.text("weights_precision"))
     return Measurement(
         id=identity, line=row.line, kind="mlperf", top=THROUGHPUT,
-        unit=REQUESTS if "quer" in row.text("units").lower() or "sample" in row.text("units").lower() else OUTPUT,
+        # Round 5.1 prints Queries/s beside some of the figures in tokens.
+        unit=OUTPUT,
         named_accelerator=row.text("accelerator"), named_model=benchmark, named_framework=row.text("software"),
         accelerator=accelerator, model=model, framework=framework_of(row.text("software")), precision=precision,
         cache_precision="", gpus=gpus, gpus_per_worker=0.0, workers=0.0, attention_tp=0.0, expert_parallel=1.0,

@@ -11,7 +11,6 @@ from clusterwright.evidence.serving.measurements import (
     METRICS,
     OUTPUT,
     OUTPUT_PER_GPU,
-    REQUESTS,
     THROUGHPUT,
     TOTAL_PER_GPU,
     TPOT_MEDIAN,
@@ -134,8 +133,8 @@ def stated(rows: Sequence[Measurement], served: Served, factors: Factors, place:
     inputs, outputs = np.asarray(place.input_tokens), np.asarray(place.output_tokens)
     requests = served.requests_per_s * np.asarray(factors.drain_share)
     rate = np.select(
-        [unit == TOTAL_PER_GPU, unit == OUTPUT_PER_GPU, unit == OUTPUT, unit == REQUESTS],
-        [requests * (inputs + outputs) / gpus, requests * outputs / gpus, requests * outputs, requests],
+        [unit == TOTAL_PER_GPU, unit == OUTPUT_PER_GPU, unit == OUTPUT],
+        [requests * (inputs + outputs) / gpus, requests * outputs / gpus, requests * outputs],
     )
     share = np.minimum(1.0 / np.asarray(place.waves), 1.0)
     median = served.first_token_s

@@ -65,11 +65,12 @@ def predictions_of(rows: Sequence[Measurement], calibration: Calibration) -> Pre
 def _chunk(rows: Sequence[Measurement], calibration: Calibration) -> tuple[dict[str, Array], ...]:
     problem = problem_of(rows)
     found = predict(problem, logarithms(problem, calibration.fitted))
+    levels = [calibration.level_of(row) for row in rows]
     median: dict[str, Array] = {}
     low: dict[str, Array] = {}
     high: dict[str, Array] = {}
     for metric in METRICS:
-        bands = [calibration.band_of(row, metric) for row in rows]
+        bands = [calibration.band_of(row, level, metric) for row, level in zip(rows, levels, strict=True)]
         median[metric] = np.exp(found[metric])
         low[metric] = np.exp(found[metric] + np.array([band[0] for band in bands]))
         high[metric] = np.exp(found[metric] + np.array([band[1] for band in bands]))

@@ -24,28 +24,29 @@ _FACTOR_DIGITS = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """Fitted factors, residual bands by level and metric (ln measured over predicted), and the pairs behind them."""
+    """Fitted factors, bands by level and metric (ln measured over predicted), and what they were fitted on."""
 
     fitted: Fitted
     bands: Mapping[tuple[str, str], tuple[float, float]]
     pairs: frozenset[tuple[str, str]]
+    models: frozenset[str]
+    accelerators: frozenset[str]
 
     def level_of(self, row: Measurement) -> str:
         """Return how much of a row's model and accelerator the calibration has seen."""
-        pair = (row.model.name, row.accelerator.id)
-        if pair in self.pairs:
+        if (row.model.name, row.accelerator.id) in self.pairs:
             return KNOWN_PAIR
-        model = any(pair[0] == name for name, _ in self.pairs)
-        hardware = any(pair[1] == name for _, name in self.pairs)
+        model = row.model.name in self.models
+        hardware = row.accelerator.id in self.accelerators
         if model and hardware:
             return UNSEEN_PAIR
         if model:
             return UNSEEN_HARDWARE
         return UNSEEN_MODEL if hardware else BOTH_UNSEEN
 
-    def band_of(self, row: Measurement, metric: str) -> tuple[float, float]:
-        """Return P10 and P90 of ln(measured/predicted)."""
-        low, high = self.bands[self.level_of(row), metric]
+    def band_of(self, row: Measurement, level: str, metric: str) -> tuple[float, float]:
+        """Return P10 and P90 of ln(measured/predicted) of a row at its level."""
+        low, high = self.bands[level, metric]
         vague = not row.framework or not row.precision or ("framework", row.framework) not in self.fitted.rows
         return (low * VAGUE_WIDENING, high * VAGUE_WIDENING) if vague else (low, high)
 
@@ -73,6 +74,8 @@ def load_calibration(folder: Path | None = None) -> Calibration:
             fitted=Fitted(shared=shared, added=added, rows=rows),
             bands={(row["level"], row["metric"]): (float(row["p10"]), float(row["p90"])) for row in bands},
             pairs=frozenset((row["model"], row["accelerator"]) for row in pairs),
+            models=frozenset(row["model"] for row in pairs),
+            accelerators=frozenset(row["accelerator"] for row in pairs),
         )
     except (OSError, KeyError, ValueError) as error:
         raise ClusterwrightError(

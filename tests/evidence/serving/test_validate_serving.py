@@ -217,3 +217,18 @@ def test_bands_are_wider_the_less_is_known() -> None:
         width = {level: bands[level, metric][1] - bands[level, metric][0] for level in LEVELS}
         assert width["known pair"] < width["unseen pair"] < width["unseen hardware"] < width["both unseen"]
         assert width["unseen pair"] < width["unseen model"] < width["both unseen"]
+
+
+def test_figures_of_mlperf_are_tokens_whatever_unit_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Round 5.1 prints Queries/s beside tokens per second of Llama 3.1 8B."""
+    row = {
+        "mlperf_id": "5.1-1", "model": "llama3.1-8b", "scenario": "Interactive", "units": "Queries/s", "n_gpus": "8",
+        "accelerator": "NVIDIA B200-SXM-180GB", "weights_precision": "fp4", "software": "TensorRT 10.11",
+        "result": "102907", "errors": "0",
+    }  # fmt: skip
+    _, found = _run(_write(tmp_path / "r.csv", [row, {**row, "units": "Tokens/s"}]), capsys, out=tmp_path / "out.csv")
+    first, second = (row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["metric"] == "throughput")
+    assert first == second
+    assert found["median_ape"] < 0.5
