@@ -33,6 +33,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -424,6 +425,13 @@ def within(tests: Sequence[tuple[str, float]], *, most: int, most_s: float) -> t
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
+def compiled(source: str, path: Path) -> CodeType:
+    """Return a source's code; `is` with a literal, which mutants write, is no failure by itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return compile(source, str(path), "exec", dont_inherit=True)
+
+
 class Replaced(importlib.abc.MetaPathFinder):
     """Finder of one module whose source is another than its file's."""
 
@@ -436,7 +444,7 @@ class Replaced(importlib.abc.MetaPathFinder):
         """Return the module's specification, None for the others."""
         if fullname != self.name:
             return None
-        code = compile(self.source, str(self.path), "exec", dont_inherit=True)
+        code = compiled(self.source, self.path)
 
         class Loader(importlib.machinery.SourceFileLoader):
             def get_code(self, _: str) -> CodeType:
@@ -472,10 +480,7 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 def changed_functions(mutant: Mutant, source: str) -> list[tuple[CodeType, CodeType]] | None:
     """Return the codes of functions before and after, None where what runs while the module is loaded has changed."""
     path = ROOT / mutant.module
-    pair = [
-        list(codes(compile(text, str(path), "exec", dont_inherit=True)))
-        for text in (path.read_text(encoding="utf-8"), source)
-    ]
+    pair = [list(codes(compiled(text, path))) for text in (path.read_text(encoding="utf-8"), source)]
     if [one.co_qualname for one in pair[0]] != [one.co_qualname for one in pair[1]]:
         return None
     found = []
@@ -495,6 +500,19 @@ def own(code: CodeType) -> tuple[object, ...]:
     return code.co_code, constants, code.co_names, code.co_varnames
 
 
+def same_place(code: CodeType, other: CodeType) -> bool:
+    """Return whether two codes are of the same function and do the same.
+
+    They do not compare equal once one has been run (Python 3.11 compares what its instructions have cached).
+    """
+    return (
+        (code.co_filename, code.co_qualname, code.co_firstlineno)
+        == (other.co_filename, other.co_qualname, other.co_firstlineno)
+        and code.co_code == other.co_code
+        and code.co_freevars == other.co_freevars
+    )
+
+
 def replace_functions(changed: Sequence[tuple[CodeType, CodeType]]) -> bool:
     """Give the functions that are loaded the changed code, and empty the caches; return whether there was one."""
     found = False
@@ -505,7 +523,7 @@ def replace_functions(changed: Sequence[tuple[CodeType, CodeType]]) -> bool:
                 one.cache_clear()
         elif isinstance(one, FunctionType):
             for old, new in changed:
-                if one.__code__.co_filename == old.co_filename and one.__code__ == old:
+                if same_place(one.__code__, old):
                     one.__code__ = new
                     found = True
     return found
@@ -606,9 +624,10 @@ def report() -> None:
     for package in PACKAGES:
         ways = Counter(one.outcome for one in rows if one.module.split("/")[1] == package)
         killed = sum(ways[one] for one in noticed)
-        print(f"| {package} | {ways.total()} | {killed} | {ways['survived']} | {ways['not run']} |")
+        others = " | ".join(str(ways[one]) for one in ("survived", "passed", "not run", "stale"))
+        print(f"| {package} | {ways.total()} | {killed} | {others} |")
     killed = sum(one.outcome in noticed for one in rows)
-    print(f"{killed} of {len(rows)} killed ({killed / max(len(rows), 1):.1%}), in the order of the draw\n")
+    print(f"{killed} of {len(rows)} killed ({killed / max(len(rows), 1):.1%}) of those with an outcome\n")
     for one in rows:
         if one.outcome not in noticed:
             changes = zip(one.before.splitlines(), one.after.splitlines(), strict=False)
