@@ -25,16 +25,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from clusterwright.cli.planning import load_and_decide, planned_catalogue
-from clusterwright.cli.render.answer import comparison_json
-from clusterwright.cli.render.ranked import ranking_document
+from clusterwright.cli.planning import planned
 from clusterwright.explain.explanation import explanations
 from clusterwright.finance.finances import finances
+from clusterwright.interface.documents import comparison_document, ranking_document
 from clusterwright.outputs.deliverables import everything, report_files
 from clusterwright.plan.document import dumps
-from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import told_as_asked
-from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.uncertainty import SEED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,26 +50,22 @@ _CELL = re.compile(r"<c r=\"(\w+)\"[^>]*>(?:<f>.*?</f>)?<v>(.*?)</v>")
 _FIGURES = ("nodes", "gpus", "calendar_days", "calendar_days_high", "meets_goal", "run_usd", "npv_usd", "capex_usd")
 
 
-def plan_of(path: Path) -> Plan:
-    """Return the plan of a blueprint."""
-    return load_and_decide(path, None)[1]
-
-
 def documents(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the documents of a blueprint's answer with their names."""
-    plan = plan_of(path)
+    made = planned(path, None)
+    plan = made.plan
     yield "plan.json", dumps(plan).encode()
-    with told_as_asked(plan):
-        found = finances(plan, PriceBook.open(), draws=_DRAWS, seed=SEED, everything=True)
-        comparison = comparison_json(plan) | {"ranking": ranking_document(plan, found)}
+    with told_as_asked(plan, made.facts.book):
+        found = finances(plan, made.facts.book, draws=_DRAWS, seed=SEED, everything=True)
+        comparison = comparison_document(plan) | {"ranking": ranking_document(plan, found)}
         yield "compare.json", json.dumps(comparison, indent=1, allow_nan=False).encode()
         for option in plan.options:
             known = [asdict(entry) for entry in explanations(plan, option.target)]
             yield f"explain/{option.target}.json", json.dumps(known, indent=1, allow_nan=False).encode()
         if path.stem in BUILT:
-            files = everything(plan, planned_catalogue(plan))
+            files = everything(plan, made.facts)
         elif path.stem in REPORTED:
-            files = {f"tco/{name}": file for name, file in report_files(plan).items()}
+            files = {f"tco/{name}": file for name, file in report_files(plan, made.facts).items()}
         else:
             return
     for name in sorted(files):

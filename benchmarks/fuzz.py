@@ -423,7 +423,7 @@ def full_blueprint(chance: random.Random) -> str:
 def a_blueprint(case: Case) -> None:
     """Read a blueprint, with values of the command line; plan one in two hundred."""
     from clusterwright.blueprint.load import load
-    from clusterwright.cli.planning import load_and_decide
+    from clusterwright.cli.planning import plan_of
 
     chance = case.chance
     path = case.file("blueprint.yaml", spoilt_yaml(full_blueprint(chance), chance))
@@ -443,7 +443,7 @@ def a_blueprint(case: Case) -> None:
         )
         values = (f"{key}={hostile(chance)}",)
     if case.number % 200 == 0:
-        load_and_decide(path, list(values))
+        plan_of(path, list(values))
     else:
         _ = load(path, values).fingerprint
 
@@ -536,13 +536,13 @@ def a_model(case: Case) -> None:
 
 @cache
 def _plan_json() -> Any:
-    from clusterwright.cli.planning import load_and_decide
+    from clusterwright.cli.planning import plan_of
     from clusterwright.plan.document import dumps
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "blueprint.yaml"
         path.write_text(BLUEPRINT)
-        return json.loads(dumps(load_and_decide(path, None)[1]))
+        return json.loads(dumps(plan_of(path, None)))
 
 
 def a_plan(case: Case) -> None:
@@ -1103,11 +1103,11 @@ def build_program(blueprint: Path, out: Path) -> int:
 @cache
 def build_files(blueprint: Path) -> Any:
     """Return the files that `build` writes, planned once."""
-    from clusterwright.cli.planning import load_and_decide, planned_catalogue
+    from clusterwright.cli.planning import planned
     from clusterwright.outputs.deliverables import everything
 
-    plan = load_and_decide(blueprint, None)[1]
-    return everything(plan, planned_catalogue(plan))
+    made = planned(blueprint, None)
+    return everything(made.plan, made.facts)
 
 
 def build_write(blueprint: Path, out: Path) -> int:

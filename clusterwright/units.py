@@ -4,11 +4,12 @@ Decimal prefixes are powers of 1,000 (`GB` is 1e9 bytes); binary ones are powers
 The two are never mixed. Units are case-sensitive where case carries meaning (`Gb/s` is bits, `GB/s` is bytes).
 """
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from clusterwright.errors import UnitError
+from clusterwright.errors import InputError, UnitError
 
 HOURS_PER_MONTH = 730.0
 HOURS_PER_YEAR = 8760.0
@@ -211,3 +212,15 @@ def _significant(value: float, digits: int) -> str:
         return "0"
     whole = len(str(int(abs(value))))
     return f"{value:,.{max(0, digits - whole)}f}"
+
+
+def day_of(text: str) -> dt.date:
+    """Return the day that a text names.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a day", help="write it as 2026-10-01") from None

@@ -34,7 +34,7 @@ def test_commands_exist(document: Path) -> None:
     """Every `clusterwright …` in code is a command."""
     text = document.read_text()
     code = "\n".join(re.findall(r"```.*?```", text, re.DOTALL) + re.findall(r"`[^`\n]+`", text))
-    for word in re.findall(r"\bclusterwright ([a-z]\S*)", code):
+    for word in re.findall(r"(?<!import )\bclusterwright ([a-z]\S*)", code):
         assert word.strip("`'\".,:;)") in COMMANDS, word
 
 

@@ -4,8 +4,11 @@ The text is composed into nodes and turned into plain values here, so that every
 duplicate keys are found all at once, and dates stay text. YAML 1.2: `no` is a string and `300e9` a number.
 """
 
+import datetime as dt
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, cast
 
 from ruamel.yaml import YAML
@@ -13,7 +16,7 @@ from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from clusterwright.blueprint.problems import BlueprintError, Position, Problem
+from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
@@ -189,6 +192,46 @@ def parse(text: str, *, name: str) -> Document:
     value = walk.value(node, ())
     return Document(
         name=name, text=text, value=value, keys=walk.keys, values=walk.values, problems=tuple(walk.problems)
+    )
+
+
+def document_of(values: Mapping[str, Any], *, name: str) -> Document:
+    """Return values of a program as a document, so that mistakes in them are found and shown as in a file.
+
+    Raises:
+        InputError: a value, or a key, is of a type that no blueprint holds.
+    """
+    yaml = YAML(typ="rt", pure=True)
+    yaml.width = _MAX_BYTES
+    stream = io.StringIO()
+    yaml.dump(_plain(values, ()), stream)
+    return parse(stream.getvalue(), name=name)
+
+
+def _plain(value: Any, path: KeyPath) -> Any:  # noqa: ANN401 - whatever the program holds
+    """Return a value with what YAML has: mappings, lists, text, numbers, truth values."""
+    if len(path) > _MAX_DEPTH:
+        raise _too_large()
+    if isinstance(value, Mapping):
+        wrong = next((key for key in value if not isinstance(key, str)), None)
+        if wrong is not None:
+            raise InputError(
+                f"{dotted(path) or 'the blueprint'}: the key {wrong!r} is no text", help="use text", path=path
+            )
+        return {key: _plain(inside, (*path, key)) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inside, (*path, index)) for index, inside in enumerate(value)]
+    if isinstance(value, PurePath | dt.date):
+        return str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)  # of numpy's kinds too, which YAML does not know
+    raise InputError(
+        f"{dotted(path)}: a blueprint holds no {type(value).__name__}",
+        help="use text such as '30 days', a number, a list or a dict",
+        path=path,
     )
 
 

@@ -1,5 +1,6 @@
 """From a file to a checked blueprint: positions, "did you mean", every problem at once."""
 
+import copy
 import hashlib
 import json
 import re
@@ -7,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from clusterwright import units
-from clusterwright.blueprint.document import Document, parse_scalar, read
+from clusterwright.blueprint.document import Document, document_of, parse_scalar, read
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
@@ -85,6 +86,10 @@ class LoadedBlueprint:
     blueprint: Blueprint
     document: Document
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the blueprint says, with overrides, as its document holds it."""
+        return copy.deepcopy(cast("dict[str, Any]", self.document.value))
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 of what the blueprint says, with the values of the command line; comments and order do not count."""
@@ -111,13 +116,33 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
         InputError: the file cannot be read, or an override is not `path=value`.
         BlueprintError: the text or the values are wrong; holds every problem.
     """
-    document = read(path)
+    return _checked(read(path), overrides, folder=path.parent)
+
+
+def load_values(values: Mapping[str, Any], overrides: tuple[str, ...] = (), *, name: str) -> LoadedBlueprint:
+    """Check the form of a blueprint that a program holds; it is shown in errors as YAML.
+
+    Args:
+        values: as a file would hold them; paths in them are relative to the working directory.
+        overrides: as in `load`.
+        name: what errors call it.
+
+    Raises:
+        InputError: a value is of a type that no blueprint holds, or an override is not `path=value`.
+        BlueprintError: as `load`.
+    """
+    return _checked(document_of(values, name=name), overrides, folder=Path())
+
+
+def _checked(document: Document, overrides: tuple[str, ...], *, folder: Path) -> LoadedBlueprint:
     if not isinstance(document.value, dict):
-        raise InputError(f"{path} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …")
+        raise InputError(
+            f"{document.name} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …"
+        )
     document = replace(document, overridden=frozenset(_override(document.value, override) for override in overrides))
     problems = document.problems
     typed = [override.partition("=")[2] for override in overrides]
-    context = {"folder": path.parent, "typed": frozenset(typed)}
+    context = {"folder": folder, "typed": frozenset(typed)}
     try:
         blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:

@@ -58,6 +58,10 @@ class BlueprintError(ClusterwrightError):
         # What the user can put right comes first: only if nothing is wrong with the input is a fact missing.
         self.exit_code = min((problem.exit_code for problem in problems), default=EXIT_BAD_INPUT)
 
+    def __str__(self) -> str:
+        """Return how many problems there are, and each of them with its place."""
+        return f"{self.message}\n{self.render()}"
+
     def render(self) -> str:
         """Return the text for the terminal, problems in the order of their lines."""
         ordered = sorted(self.problems, key=lambda problem: problem.position.line if problem.position else 0)

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.problems import BlueprintError, Problem
-from clusterwright.cli.planning import load_and_decide, placed, placing, progress_display, quoted_plan, say_quotes
+from clusterwright.cli.planning import planned, progress_display, say_quotes
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, Finding, InputError
+from clusterwright.interface.places import placed, placing
+from clusterwright.interface.results import DRAWS, PlanResult
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
-
-#: Draws behind the share of `compare`, as many as with --finance.
-_DRAWS = 10_000
 
 
 def plan(
@@ -29,17 +28,17 @@ def plan(
 ) -> int:
     """Print the plan; return the exit code."""
     with progress_display(quiet=quiet or as_json) as progress:
-        loaded, result, quoted = quoted_plan(path, set_values, on, quotes, rates, progress=progress)
+        made = planned(path, set_values, on, quotes, rates, progress=progress)
     if as_json:
-        print(dumps(result))  # noqa: T201 - the result
+        print(dumps(made.plan))  # noqa: T201 - the result
     else:
         from clusterwright.cli.render.answer import plan_text
         from clusterwright.plan.text.currency import told_as_asked
 
-        with placing(loaded), told_as_asked(result):
-            print(fitted(plan_text(result, path, set_values or (), details=details)))  # noqa: T201
-        say_quotes(quoted)
-    return exit_code(loaded, result, details=details)
+        with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
+            print(fitted(plan_text(made.plan, path, set_values or (), details=details)))  # noqa: T201
+        say_quotes(made)
+    return exit_code(made, details=details)
 
 
 def warned(loaded: LoadedBlueprint, warnings: tuple[Finding, ...]) -> BlueprintError:
@@ -68,15 +67,15 @@ def show_warnings(loaded: LoadedBlueprint, result: Plan, *, details: bool = Fals
         show_line(f"warning[{warning.id}]: {warning.message}")
 
 
-def exit_code(loaded: LoadedBlueprint, result: Plan, *, details: bool = False) -> int:
+def exit_code(result: PlanResult, *, details: bool = False) -> int:
     """Show on stderr warnings and which rules failed, in the blueprint's text; return 1 if a rule failed, else 0."""
-    show_warnings(loaded, result, details=details)
+    show_warnings(result.blueprint, result.plan, details=details)
     if not result.findings:
         return EXIT_FINE
     from clusterwright.cli.ending import show_error
 
     sys.stdout.flush()
-    show_error(placed(loaded, result.findings))
+    show_error(placed(result.blueprint, result.findings))
     return EXIT_RULE_FAILED
 
 
@@ -97,34 +96,32 @@ def compare(
     """
     from clusterwright.cli.render import answer as show
     from clusterwright.cli.render import ranked
-    from clusterwright.finance.finances import finances
     from clusterwright.outputs.markdown import cell
     from clusterwright.outputs.report.comparison import comparison_markdown
-    from clusterwright.plan.text.currency import told_as_asked, with_currency
+    from clusterwright.plan.text.currency import told_as_asked
     from clusterwright.plan.text.money import told_lines
-    from clusterwright.pricing.book import PriceBook
-    from clusterwright.tco.chance.uncertainty import SEED
 
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
-    loaded, result, _ = quoted_plan(path, set_values, "all", quotes, rates)
-    with placing(loaded), told_as_asked(result) as currency:
-        found = finances(result, PriceBook.open(), draws=_DRAWS, seed=SEED, everything=True)
+    made = planned(path, set_values, "all", quotes, rates)
+    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
+        compared = made.compare(draws=DRAWS)
+        result, found = made.plan, compared.finances
         if as_json:
-            told = show.comparison_json(result) | {
-                "scenario": ranked.scenario(loaded, result),
-                "ranking": ranked.ranking_document(result, found),
-            }
-            print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201
+            print(json.dumps(compared.to_dict(), indent=1, allow_nan=False))  # noqa: T201 - the result
         elif markdown:
             more = ranked.ranking_markdown(result, found)
             # The source of the rate is anybody's words, and Markdown is shown as a page.
             print("\n".join((comparison_markdown(result), *more, *map(cell, told_lines()))))  # noqa: T201
         else:
-            more = ["", *ranked.ranking_lines(result, found, details=details), ranked.scenario_line(loaded, result)]
+            more = [
+                "",
+                *ranked.ranking_lines(result, found, details=details),
+                ranked.scenario_line(made.blueprint, result),
+            ]
             print(fitted("\n".join((show.comparison_text(result), *more, *told_lines()))))  # noqa: T201
-    return exit_code(loaded, result, details=details)
+    return exit_code(made, details=details)
 
 
 def explain(path: Path, number: str | None, on: str | None, set_values: list[str] | None, *, as_json: bool) -> int:
@@ -132,16 +129,12 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
 
     All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.
     """
-    from dataclasses import asdict
-
     from clusterwright.cli.render.answer import explanation_text
-    from clusterwright.explain.explanation import explanations, find
-    from clusterwright.plan.text.currency import told_as_asked
+    from clusterwright.explain.explanation import find
 
-    loaded, result = load_and_decide(path, set_values)
-    target = on or (result.option(result.recommended) or result.options[0]).target
-    with placing(loaded), told_as_asked(result):
-        known = explanations(result, target)
+    result = planned(path, set_values)
+    target = on or (result.recommended or result.options[0]).target
+    known = result.explanations(target)
     if number is None:
         listed = {entry.number: entry.title for entry in known}
         if as_json:
@@ -152,7 +145,7 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
         return EXIT_FINE
     entry = find(known, number)
     if as_json:
-        print(json.dumps({"schema": 1, "target": target, **asdict(entry)}, indent=1, allow_nan=False))  # noqa: T201
+        print(json.dumps({"schema": 1, "target": target, **entry.to_dict()}, indent=1, allow_nan=False))  # noqa: T201
     else:
         print(fitted(explanation_text(entry, target)))  # noqa: T201
     return EXIT_FINE

@@ -6,8 +6,8 @@ A newer version may add keys; the number in `schema` changes when one goes or ch
 from typing import Any, Literal, get_type_hints
 
 from clusterwright.cli.finance import OPTION
-from clusterwright.cli.render.answer import COMPARED
 from clusterwright.errors import InputError
+from clusterwright.interface.documents import COMPARED
 
 #: What an option says of its hardware.
 _WORDS = ("instance", "accelerator", "note", "reason")

@@ -8,15 +8,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.planning import decide_values, load_and_decide, placing
+from clusterwright.cli.planning import planned
 from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.diff.causes import Causes, causes
 from clusterwright.diff.differences import differences
 from clusterwright.errors import EXIT_FINE, InputError
+from clusterwright.interface.places import placing
+from clusterwright.interface.planning import decide_values
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import report_currency, with_currency
 from clusterwright.plan.text.money import told_in
+from clusterwright.pricing.book import PriceBook
 
 
 def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
@@ -37,7 +40,7 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
     found = differences(mine.plan, theirs.plan, (before, after))
     why = Causes() if found.same else _causes(mine, theirs)
     with placing(theirs.loaded) if theirs.loaded else nullcontext():
-        currency = report_currency(theirs.plan)
+        currency = report_currency(theirs.plan, PriceBook.open())
     if as_json:
         told = {"schema": 1, "same": found.same, **asdict(found), "causes": asdict(why)}
         print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201 - the result
@@ -62,7 +65,7 @@ def _causes(before: _Side, after: _Side) -> Causes:
     return causes(
         (before.loaded.document.value, before.plan),
         (here.document.value, after.plan),
-        lambda values: decide_values(here, values),
+        lambda values: decide_values(here, values).plan,
     )
 
 
@@ -84,8 +87,8 @@ def plan_of_file(path: Path) -> Plan:
 
 def _of_file(path: Path) -> _Side:
     if path.suffix != ".json":
-        loaded, plan = load_and_decide(path, None)
-        return _Side(plan=plan, loaded=loaded)
+        made = planned(path, None)
+        return _Side(plan=made.plan, loaded=made.blueprint)
     from clusterwright.plan.document import loads
 
     try:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.answer import exit_code
-from clusterwright.cli.planning import load_and_decide, placing
+from clusterwright.cli.planning import planned
 from clusterwright.cli.write import without_failures
 from clusterwright.errors import InputError
+from clusterwright.interface.places import placing
 from clusterwright.outputs.exports.focus_columns import VERSION
 from clusterwright.outputs.exports.formats import FORMATS, export_text
 
@@ -39,30 +39,31 @@ def export(
     if to not in FORMATS:
         raise InputError(f"there is no export {to!r}", help=f"one of {', '.join((*FORMATS, FOCUS))}")
     target = on or _only_target(load(path, tuple(set_values or ())).blueprint, to)
-    loaded, plan = without_failures(path, set_values, target)
-    content = export_text(plan, plan.options[0], load_catalogue(), to)
+    made = without_failures(path, set_values, target)
+    content = export_text(made.plan, made.options[0], made.facts.catalogue, to)
     if output is None:
         print(content, end="")  # noqa: T201 - the result
-        return exit_code(loaded, plan)
+        return exit_code(made)
     _write(output, content, force=force)
     print(f"{output}: written for {FORMATS[to].tool}")  # noqa: T201
-    return exit_code(loaded, plan)
+    return exit_code(made)
 
 
 def _focus(
     path: Path, on: str | None, output: Path | None, set_values: list[str] | None, *, begin: str | None, force: bool
 ) -> int:
     """Print or write what the plan will be billed as FOCUS rows: CSV, or Parquet where the file's name says so."""
-    from clusterwright.cli.lookups import day_of
     from clusterwright.outputs.exports.focus import focus_csv, focus_rows, write_focus_parquet
     from clusterwright.plan.text.currency import told_as_asked
+    from clusterwright.units import day_of
 
     first = None if begin is None else day_of(begin)
     # All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.
-    loaded, plan = load_and_decide(path, set_values)
+    made = planned(path, set_values)
+    plan = made.plan
     if on is not None and plan.option(on) is None:
         raise InputError(f"the plan has no option {on!r}", help=f"one of {', '.join(o.target for o in plan.options)}")
-    with placing(loaded), told_as_asked(plan):
+    with placing(made.blueprint), told_as_asked(plan, made.facts.book):
         every = focus_rows(plan, begin=first)
     rows = tuple(row for row in every if on is None or row["SubAccountId"] == f"{plan.cluster.name}-{on}")
     for option in plan.options:
@@ -71,7 +72,7 @@ def _focus(
             print(f"{option.target} has no rows: no price of {names}", file=sys.stderr)  # noqa: T201
     if output is None:
         print(focus_csv(rows), end="")  # noqa: T201 - the result
-        return exit_code(loaded, plan)
+        return exit_code(made)
     if output.suffix == ".parquet":
         _refuse_folder(output)
         if output.exists() and not force:
@@ -81,7 +82,7 @@ def _focus(
     else:
         _write(output, focus_csv(rows), force=force)
     print(f"{output}: {len(rows):,} rows of FOCUS {VERSION}")  # noqa: T201
-    return exit_code(loaded, plan)
+    return exit_code(made)
 
 
 def _only_target(blueprint: Blueprint, to: str) -> str:

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.cli.answer import exit_code
-from clusterwright.cli.planning import placing, quoted_plan, say_quotes
+from clusterwright.cli.planning import planned, say_quotes
 from clusterwright.cli.render import chance
 from clusterwright.cli.render.carbon import carbon_lines
-from clusterwright.cli.render.ranked import scenario, scenario_line
+from clusterwright.cli.render.ranked import scenario_line
 from clusterwright.cli.render.text_table import fitted, table
 from clusterwright.errors import InputError
-from clusterwright.finance.finances import Finances, finances
+from clusterwright.finance.finances import Finances
 from clusterwright.finance.held_prices import price_note
 from clusterwright.finance.owning_words import owning_text, several_owned
 from clusterwright.finance.returns import Return
 from clusterwright.finance.taxed import Taxed
+from clusterwright.interface.documents import scenario
+from clusterwright.interface.places import placing
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import told_as_asked, with_currency
 from clusterwright.plan.text.inputs import input_words
@@ -25,7 +27,6 @@ from clusterwright.plan.text.money import money, small_money_alike, told_lines
 from clusterwright.plan.text.ranking import NONE, RANKED, paper_title
 from clusterwright.plan.text.words import month_text, term_text
 from clusterwright.plan.work import work_text
-from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 
 _SHOWN_SWINGS = 8
@@ -53,16 +54,17 @@ def compare(
     """
     if seed < 0:
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
-    loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
-    with placing(loaded), told_as_asked(plan) as currency:
-        found = finances(plan, PriceBook.open(), draws=draws, seed=seed, everything=True)
+    made = planned(path, set_values, "all", quotes, rates)
+    loaded, plan = made.blueprint, made.plan
+    with placing(loaded), told_as_asked(plan, made.facts.book) as currency:
+        found = made.compare(draws=draws, seed=seed).finances
         if as_json:
             told = with_currency(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
             print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
         else:
             print(fitted("\n".join((_text(plan, found), scenario_line(loaded, plan), *told_lines()))))  # noqa: T201
-            say_quotes(quoted)
-    return exit_code(loaded, plan)
+            say_quotes(made)
+    return exit_code(made)
 
 
 def _document(plan: Plan, found: Finances) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 import datetime as dt
 from pathlib import Path
 
-from clusterwright.cli.lookups import day_of
 from clusterwright.errors import InputError
+from clusterwright.units import day_of
 
 
 def compare(

@@ -1,17 +1,13 @@
 """The commands that look things up: facts and prices."""
 
-import datetime as dt
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, commands, fitted, prose, table
-from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
-
-if TYPE_CHECKING:
-    from clusterwright.pricing.book import PriceBook, Product
+from clusterwright.errors import EXIT_FINE
+from clusterwright.units import day_of
 
 _INDENT = 2
 #: USD below which a price is shown with six decimals.
@@ -163,7 +159,9 @@ def prices(
         InputError: the day cannot be read, or nothing has that name.
         MissingFactError: it has no price on that day.
     """
+    from clusterwright.catalog.load import load
     from clusterwright.cli.render import prices as price_pages
+    from clusterwright.interface.documented_prices import no_price, price_rows, products_called, rented_products
     from clusterwright.pricing.book import PriceBook
 
     book = PriceBook.open(store=store)
@@ -178,55 +176,21 @@ def prices(
     products = book.products()
     if sku is None and not (history or every or as_json):
         return price_pages.overview(book, products, day)
-    named = tuple(entry for entry in products if sku is None or entry.is_called(sku))
-    rented = () if named or sku is None else _rented(sku)
+    catalogue = load()
+    named = sku is None or any(entry.is_called(sku) for entry in products)
+    rented = () if named or sku is None else rented_products(catalogue, sku)
     if rented and not history:
         return price_pages.of_accelerators(book, rented, day, name=sku or "", as_json=as_json)
-    skus = {entry.sku for entry in rented}
-    products = (
-        named
-        or tuple(entry for entry in products if entry.sku in skus)
-        or _no_product(sku or "", products, len(book.history(sku or "", with_rejected=True)))
-    )
-    rows = _price_rows(book, products, None if as_of is None and history else day, history=history)
+    found = products_called(book, catalogue, sku)
+    rows = price_rows(book, found, None if as_of is None and history else day, history=history)
     if sku is not None and not rows:
-        raise MissingFactError(
-            f"{sku} has no documented price on {day}", help=f"see its history: clusterwright prices {sku} --history"
-        )
+        raise no_price(sku, day)
     if as_json:
         _print_json({"as_of": day.isoformat(), "prices": rows})
         return EXIT_FINE
     documented = "every documented price" if as_of is None else f"every price documented until {day}"
     _show_prices(rows, documented if history else f"prices as of {day}")
     return EXIT_FINE
-
-
-def _price_rows(
-    book: "PriceBook", products: Sequence["Product"], day: dt.date | None, *, history: bool
-) -> list[dict[str, Any]]:
-    """Return prices in force on a day, or, for a history, every one that was documented until then."""
-    from clusterwright.pricing.records import PriceRequest
-
-    if history:
-        return [
-            asdict(point)
-            for entry in products
-            for point in book.history(entry.sku, region=entry.region, term=entry.term, as_of=day, with_rejected=True)
-        ]
-    requests = [PriceRequest(sku=entry.sku, region=entry.region, term=entry.term) for entry in products]
-    found = book.in_force(requests, day or book.newest_day)
-    return [asdict(price.point) | {"age_days": price.age_days} for price in found if price is not None]
-
-
-def _rented(name: str) -> tuple[Any, ...]:
-    """Return the products with the accelerators of a name; none where it names none."""
-    from clusterwright.catalog.load import load
-    from clusterwright.pricing.gpu_products import products_of
-
-    try:
-        return products_of(load(), name)
-    except InputError:
-        return ()
 
 
 def _decimals(usd: float) -> int:
@@ -253,34 +217,6 @@ def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
     lines = [*prose(f"{title}, USD per unit and charge period"), table(columns, cells)]
     lines += [line for note, mark in marks.items() for line in prose(f"{mark} {note}", indent=2, hanging=6)]
     print("\n".join(lines))  # noqa: T201
-
-
-def _no_product(sku: str, products: tuple[Any, ...], claims: int) -> tuple[Any, ...]:
-    from difflib import get_close_matches
-
-    if claims:
-        raise MissingFactError(
-            f"{sku} has no documented price; claims that were rejected: {claims}",
-            help=f"see why: clusterwright prices {sku} --rejected",
-        )
-    names = sorted({entry.sku for entry in products})
-    close = get_close_matches(sku, names, n=3, cutoff=0.4)
-    raise InputError(
-        f"the price book has no product {sku!r}",
-        help=f"did you mean {' or '.join(close)}?" if close else "list them: clusterwright prices",
-    )
-
-
-def day_of(text: str) -> dt.date:
-    """Return the day that a text names.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{text!r} is not a day", help="write it as 2026-10-01") from None
 
 
 def _print_json(value: dict[str, Any]) -> None:

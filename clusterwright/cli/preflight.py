@@ -82,13 +82,13 @@ def _of_project(
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
     from clusterwright.checks.preflight.blueprints import placing, relocation
     from clusterwright.checks.preflight.project import project_of
-    from clusterwright.cli.planning import load_and_decide
+    from clusterwright.cli.planning import planned
     from clusterwright.outputs.project.stack import stack_files
 
     if stack is not None:
         raise InputError("--stack is for projects", help="a blueprint has one stack, named as its cluster")
-    loaded, plan = load_and_decide(path, set_values, on)
-    catalogue = load_catalogue()
+    made = planned(path, set_values, on)
+    loaded, plan, catalogue = made.blueprint, made.plan, made.facts.catalogue
     subjects = []
     for option in plan.options:
         if option.facility is not None:

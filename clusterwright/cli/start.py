@@ -85,18 +85,19 @@ def check(paths: list[Path], set_values: list[str] | None, *, as_json: bool) -> 
 def _checked(path: Path, set_values: list[str] | None) -> tuple[ClusterwrightError | None, ClusterwrightError | None]:
     """Return what is wrong with a blueprint and what it is warned of, each with places in the file, or None."""
     from clusterwright.cli.answer import warned
-    from clusterwright.cli.planning import load_and_decide, placed
+    from clusterwright.cli.planning import planned
+    from clusterwright.interface.places import placed
     from clusterwright.plan.price_age import OLD_PRICES
 
     try:
-        loaded, plan = load_and_decide(path, set_values)
+        made = planned(path, set_values)
     except ClusterwrightError as error:
         return error, None
     # A blueprint is not at fault where the sources of prices are old: commands that print dollars say that.
-    warnings = tuple(warning for warning in plan.warnings if warning.id != OLD_PRICES)
+    warnings = tuple(warning for warning in made.warnings if warning.id != OLD_PRICES)
     return (
-        placed(loaded, plan.findings) if plan.findings else None,
-        warned(loaded, warnings) if warnings else None,
+        placed(made.blueprint, made.findings) if made.findings else None,
+        warned(made.blueprint, warnings) if warnings else None,
     )
 
 

@@ -4,23 +4,15 @@ import sys
 from pathlib import Path
 
 from clusterwright.blueprint.hardware import CLOUDS
-from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.answer import exit_code, show_warnings
-from clusterwright.cli.planning import (
-    load_and_decide,
-    placed,
-    placing,
-    planned_catalogue,
-    progress_display,
-    quoted_plan,
-    say_quotes,
-)
+from clusterwright.cli.planning import planned, progress_display, say_quotes
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import InputError
+from clusterwright.interface.places import placed, placing
+from clusterwright.interface.results import PlanResult
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File, text
 from clusterwright.plan.document import dumps
-from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import told_as_asked
 
 
@@ -40,16 +32,17 @@ def build(
     from clusterwright.outputs.deliverables import everything
 
     with progress_display(quiet=quiet) as progress:
-        loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates, progress=progress)
-        with placing(loaded), told_as_asked(plan):
-            files = everything(plan, planned_catalogue(plan), pdf=_can_print(asked=pdf), progress=progress)
+        made = planned(path, set_values, "all", quotes, rates, progress=progress)
+        plan = made.plan
+        with placing(made.blueprint), told_as_asked(plan, made.facts.book):
+            files = everything(plan, made.facts, pdf=_can_print(asked=pdf), progress=progress)
             shown = plan_text(plan, path, set_values or (), written=True)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
     print(fitted(shown))  # noqa: T201 - the result
     _say(written)
-    say_quotes(quoted)
-    return exit_code(loaded, plan)
+    say_quotes(made)
+    return exit_code(made)
 
 
 def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
@@ -59,11 +52,11 @@ def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, fo
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
-    loaded, plan = without_failures(path, set_values, on)
-    with placing(loaded), told_as_asked(plan):
-        files = cloud_files(plan, plan.options[0], planned_catalogue(plan))
-    code = _write(loaded, plan, output, files, force=force)
-    for line in project_lines(plan.options[0], files):
+    made = without_failures(path, set_values, on)
+    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
+        files = cloud_files(made.plan, made.options[0], made.facts.catalogue)
+    code = _write(made, output, files, force=force)
+    for line in project_lines(made.options[0], files):
         print(fitted(line))  # noqa: T201
     return code
 
@@ -81,13 +74,13 @@ def onprem(
     """Write the on-premises documents; return the exit code."""
     from clusterwright.outputs.deliverables import onprem_files
 
-    loaded, plan, quoted = quoted_plan(path, set_values, "onprem", quotes, rates)
-    _refuse_failures(loaded, plan)
-    files = {"plan.json": text(dumps(plan))} | onprem_files(
-        plan, plan.options[0], planned_catalogue(plan), pdf=_can_print(asked=pdf)
+    made = planned(path, set_values, "onprem", quotes, rates)
+    _refuse_failures(made)
+    files = {"plan.json": text(dumps(made.plan))} | onprem_files(
+        made.plan, made.options[0], made.facts.catalogue, pdf=_can_print(asked=pdf)
     )
-    code = _write(loaded, plan, output, files, force=force)
-    say_quotes(quoted)
+    code = _write(made, output, files, force=force)
+    say_quotes(made)
     return code
 
 
@@ -104,29 +97,29 @@ def report(
     """Write the cost report and the workbook; return the exit code."""
     from clusterwright.outputs.deliverables import report_files
 
-    loaded, plan, quoted = quoted_plan(path, set_values, "all", quotes, rates)
-    with placing(loaded), told_as_asked(plan):
-        files = report_files(plan, pdf=_can_print(asked=pdf))
-    code = _write(loaded, plan, output, files, force=force)
-    say_quotes(quoted)
+    made = planned(path, set_values, "all", quotes, rates)
+    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
+        files = report_files(made.plan, made.facts, pdf=_can_print(asked=pdf))
+    code = _write(made, output, files, force=force)
+    say_quotes(made)
     return code
 
 
-def without_failures(path: Path, set_values: list[str] | None, on: str) -> tuple[LoadedBlueprint, Plan]:
+def without_failures(path: Path, set_values: list[str] | None, on: str) -> PlanResult:
     """Return a plan; refuse to write files of a cluster that does not do what was asked.
 
     Raises:
         BlueprintError: a rule failed.
     """
-    loaded, plan = load_and_decide(path, set_values, on)
-    _refuse_failures(loaded, plan)
-    return loaded, plan
+    made = planned(path, set_values, on)
+    _refuse_failures(made)
+    return made
 
 
-def _refuse_failures(loaded: LoadedBlueprint, plan: Plan) -> None:
-    if plan.findings:
-        show_warnings(loaded, plan)
-        raise placed(loaded, plan.findings)
+def _refuse_failures(made: PlanResult) -> None:
+    if made.findings:
+        show_warnings(made.blueprint, made.plan)
+        raise placed(made.blueprint, made.findings)
 
 
 def _can_print(*, asked: bool) -> bool:
@@ -141,9 +134,9 @@ def _can_print(*, asked: bool) -> bool:
     return not reason
 
 
-def _write(loaded: LoadedBlueprint, plan: Plan, output: Path, files: dict[str, File], *, force: bool) -> int:
+def _write(made: PlanResult, output: Path, files: dict[str, File], *, force: bool) -> int:
     _say(folder.write(output, files, force=force))
-    return exit_code(loaded, plan)
+    return exit_code(made)
 
 
 def _say(written: folder.Written) -> None:

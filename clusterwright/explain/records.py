@@ -1,6 +1,7 @@
 """The records of an explanation, and numbers as text that can be calculated with again."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from clusterwright.plan.text.money import told
 
@@ -30,6 +31,10 @@ class Explanation:
     equation: tuple[str, ...]
     inputs: tuple[Input, ...]
     sources: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as JSON holds it."""
+        return asdict(self)
 
 
 def exact(usd: float) -> str:

@@ -7,19 +7,18 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
 
 Progress = Callable[[str], None]
 
 
-def everything(
-    plan: Plan, catalogue: Catalogue, *, pdf: bool = False, progress: Progress = lambda _: None
-) -> dict[str, File]:
+def everything(plan: Plan, facts: Facts, *, pdf: bool = False, progress: Progress = lambda _: None) -> dict[str, File]:
     """Return every file of a plan: plan.json, README, a folder per target, and the cost report.
 
     Args:
         plan: the decision.
-        catalogue: the facts.
+        facts: that it was made with.
         pdf: print the drawings and the report too.
         progress: told what is being done.
 
@@ -30,11 +29,11 @@ def everything(
     for option in plan.options:
         progress(f"writing {option.target}")
         if option.facility is None:
-            files |= _under(option.target, cloud_files(plan, option, catalogue))
+            files |= _under(option.target, cloud_files(plan, option, facts.catalogue))
         else:
-            files |= _under(option.target, onprem_files(plan, option, catalogue, pdf=pdf))
+            files |= _under(option.target, onprem_files(plan, option, facts.catalogue, pdf=pdf))
     progress("drawing the report")
-    return files | _under("tco", report_files(plan, pdf=pdf))
+    return files | _under("tco", report_files(plan, facts, pdf=pdf))
 
 
 def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
@@ -93,11 +92,12 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     return documents | _under("launch", launch_files(plan, option, catalogue))
 
 
-def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
+def report_files(plan: Plan, facts: Facts, *, pdf: bool = False) -> dict[str, File]:
     """Return the cost report, the workbook, and the plan's bill as FOCUS rows.
 
     Args:
         plan: the decision.
+        facts: that it was made with.
         pdf: print the report too.
 
     Raises:
@@ -108,9 +108,8 @@ def report_files(plan: Plan, *, pdf: bool = False) -> dict[str, File]:
     from clusterwright.outputs.report.ranking import counted, ranked  # noqa: PLC0415
     from clusterwright.outputs.workbook.book import workbook_xlsx  # noqa: PLC0415
     from clusterwright.plan.text.money import currency_told  # noqa: PLC0415
-    from clusterwright.pricing.book import PriceBook  # noqa: PLC0415
 
-    found = ranked(plan, PriceBook.open())
+    found = ranked(plan, facts.book)
     cash_flow = counted(plan, found)
     html = report_html(plan, found, cash_flow)
     files = {

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from clusterwright.assets import root
 from clusterwright.cli import actual, answer, diff, finance, start
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.focus import focus_csv, focus_rows
 from clusterwright.plan.document import dumps
@@ -33,8 +33,8 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 
 def test_json_of_commands(told: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each command prints is valid, and is refused with a key missing or of another kind."""
-    monkeypatch.setattr(answer, "_DRAWS", 20)
-    plan = load_and_decide(BLUEPRINT, SET)[1]
+    monkeypatch.setattr(answer, "DRAWS", 20)
+    plan = plan_of(BLUEPRINT, SET)
     before, after, export = (tmp_path / name for name in ("before.json", "after.json", "focus.csv"))
     before.write_text(dumps(plan), encoding="utf-8")
     after.write_text(dumps(dataclasses.replace(plan, as_of="2026-01-01")), encoding="utf-8")

@@ -433,7 +433,7 @@ def test_a_bug_is_exit_code_70(command: Command, small: Path, monkeypatch: pytes
     def broken(*_arguments: object, **_more: object) -> None:
         raise ZeroDivisionError("no nodes")
 
-    monkeypatch.setattr("clusterwright.cli.planning.decide", broken)
+    monkeypatch.setattr("clusterwright.interface.planning.decide", broken)
     ended = command("plan", small)
     assert ended.code == 70
     assert "this is a bug in Clusterwright: ZeroDivisionError: no nodes" in ended.err

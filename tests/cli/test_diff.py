@@ -12,7 +12,7 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli import diff
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli.planning import plan_of
 from clusterwright.diff.causes import causes
 from clusterwright.diff.differences import TIMES, differences
 from clusterwright.errors import InputError
@@ -26,14 +26,14 @@ ONE_TARGET = [f"targets.{name}=null" for name in ("azure", "gcp")]
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """A plan of two targets."""
-    return load_and_decide(BLUEPRINT, ONE_TARGET)[1]
+    return plan_of(BLUEPRINT, ONE_TARGET)
 
 
 @pytest.fixture(scope="module")
 def other() -> Plan:
     """The same, used less and with other prices of electricity."""
     values = [*ONE_TARGET, "economics.utilisation=60 %", "site.power_price=0.1 USD/kWh"]
-    return load_and_decide(BLUEPRINT, values)[1]
+    return plan_of(BLUEPRINT, values)
 
 
 def test_times_are_told_in_months(plan: Plan) -> None:

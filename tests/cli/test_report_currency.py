@@ -23,7 +23,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A price store of the test's own."""
     place = tmp_path / "prices.duckdb"
     monkeypatch.setenv("CLUSTERWRIGHT_STORE", str(place))
-    monkeypatch.setattr(answer, "_DRAWS", 20)
+    monkeypatch.setattr(answer, "DRAWS", 20)
     return place
 
 

@@ -8,7 +8,7 @@ from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import finance
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli.planning import plan_of
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 
@@ -68,7 +68,7 @@ def test_no_work_at_all(band: str) -> None:
 def test_band_that_fits_no_input() -> None:
     """A name that no input has stops every command that plans."""
     with pytest.raises(BlueprintError) as caught:
-        load_and_decide(BLUEPRINT, ["tco.uncertainty={pu: 10 %}"])
+        plan_of(BLUEPRINT, ["tco.uncertainty={pu: 10 %}"])
     assert "did you mean 'pue'" in caught.value.render()
 
 

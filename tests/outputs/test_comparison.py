@@ -3,7 +3,7 @@
 import dataclasses
 
 from clusterwright import assets
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import main_ways
@@ -13,7 +13,7 @@ from clusterwright.plan.text.words import term_text
 def test_comparison() -> None:
     """Answer, a row per target, breakeven, the dearest assumptions, what to mind; a name is not markup."""
     path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
-    plan = load_and_decide(path, ["targets.azure=null", "targets.gcp=null", "goals.finish_within=20 days"])[1]
+    plan = plan_of(path, ["targets.azure=null", "targets.gcp=null", "goals.finish_within=20 days"])
     text = comparison_markdown(dataclasses.replace(plan, name="a|b<img>@all https://x"))
     assert text.splitlines()[0] == "### a\\|b\\<img\\>\\@all https\\://x: renting and owning"
     for way in main_ways(plan):
@@ -33,7 +33,7 @@ def test_comparison() -> None:
 def test_unknown_and_late() -> None:
     """A target without a price, and one that misses the goal, are told."""
     path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
-    plan = load_and_decide(path, ["targets.azure=null", "targets.gcp=null", "targets.aws.capacity=spot"])[1]
+    plan = plan_of(path, ["targets.azure=null", "targets.gcp=null", "targets.aws.capacity=spot"])
     late = tuple(dataclasses.replace(option, meets_goal=False) for option in plan.options)
     text = comparison_markdown(dataclasses.replace(plan, options=late))
     assert "AWS, spot: no price of" in text

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from clusterwright import assets
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli import planning
 from clusterwright.errors import InputError
 from clusterwright.finance.accounts import accounts
 from clusterwright.finance.charges import charges_of
@@ -35,7 +35,7 @@ Row = dict[str, str]
 def plan_of(*overrides: str) -> Plan:
     """Return the shipped blueprint's plan of two targets."""
     path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
-    return load_and_decide(path, ["targets.azure=null", "targets.gcp=null", *overrides])[1]
+    return planning.plan_of(path, ["targets.azure=null", "targets.gcp=null", *overrides])
 
 
 @cache

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.parts_file import read_parts
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.cli.planning import planned_catalogue, quoted_plan
+from clusterwright.cli.planning import planned
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.deliverables import everything
 from clusterwright.outputs.folder import File
@@ -60,8 +60,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, File]:
     quotes = folder / "q |`x`<b>.csv"
     columns = ("line", "part", "quantity", "unit", "quote_unit_price", "quote_currency", "quote_vendor", "quoted_on")
     quotes.write_text(table(columns, ("1", "our-hgx", "1", "each", "300000", "USD", HOSTILE, "2026-10-01")))
-    _, plan, _ = quoted_plan(blueprint, None, "all", quotes, None)
-    return everything(plan, planned_catalogue(plan))
+    made = planned(blueprint, None, "all", quotes)
+    return everything(made.plan, made.facts)
 
 
 def named(files: Mapping[str, File], *endings: str) -> dict[str, str]:

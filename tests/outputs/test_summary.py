@@ -107,7 +107,7 @@ def test_a_description_is_text() -> None:
 def test_files_that_it_names_are_written(overrides: tuple[str, ...]) -> None:
     """What the README points to is in the folder, for any set of targets."""
     plan = plan_of(*overrides)
-    files = everything(plan, load_catalogue())
+    files = everything(plan, Facts.open())
     text = files["README.md"].content.decode()
     listed = {line.partition("`")[2].partition("`")[0] for line in section(text, "What is here").splitlines()}
     for name in listed:

@@ -16,7 +16,7 @@ from clusterwright import assets
 from clusterwright.actual.reconcile import compare
 from clusterwright.actual.records import Actual, Comparison, Variance
 from clusterwright.cli import actual as command
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.finance.charges import Charge, charges
 from clusterwright.plan.document import dumps
@@ -35,7 +35,7 @@ NODES = 48
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """The plan of three clouds."""
-    return load_and_decide(assets.root() / "blueprints" / f"{NAME}.yaml", ["targets.onprem=null"])[1]
+    return plan_of(assets.root() / "blueprints" / f"{NAME}.yaml", ["targets.onprem=null"])
 
 
 @pytest.fixture(scope="module")

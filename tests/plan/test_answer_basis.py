@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from clusterwright.cli.planning import load_and_decide
-from clusterwright.cli.render.answer import comparison_json, comparison_text, plan_text
-from clusterwright.cli.render.ranked import ranking_document
+from clusterwright.cli.render.answer import comparison_text, plan_text
 from clusterwright.errors import ClusterwrightError
 from clusterwright.finance.finances import finances
+from clusterwright.interface.documents import comparison_document, ranking_document
+from clusterwright.interface.planning import decided, load
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.basis import Basis
 from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
@@ -55,7 +56,8 @@ def test_owning_at_half_documented_is_called_indicative() -> None:
 
 def test_a_quote_is_no_list_price() -> None:
     """What a vendor quoted moves from listed to quoted dollars, and its day counts."""
-    plan = load_and_decide(SHIPPED, ["targets.azure=null", "targets.gcp=null"], quotes=(QUOTE,))[1]
+    loaded = load(SHIPPED, overrides=["targets.azure=null", "targets.gcp=null"])
+    plan = decided(loaded, loaded, Facts.open(), quotes=(QUOTE,)).plan
     quoted, listed = of(plan, "onprem")[1], of(shipped(), "onprem")[1]
     assert quoted.quoted_share > 0.3 > listed.quoted_share  # type: ignore[operator]
     assert quoted.list_share < 0.2 < listed.list_share  # type: ignore[operator]
@@ -193,7 +195,7 @@ def test_every_output_says_the_same() -> None:
     for line in lines:
         assert all(line.replace(" ", "") in text.replace(" ", "") for text in plain), line
         assert all(line[1:] in text for text in marked), line
-    document = comparison_json(plan)
+    document = comparison_document(plan)
     for option in document["options"]:
         assert option["basis"]["list_share"] == of(plan, option["target"])[1].list_share
     assert loads(dumps(plan)).options[0].basis == plan.options[0].basis

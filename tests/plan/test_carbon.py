@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clusterwright.blueprint.finances import TcoSection
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.finance.carbon import Emissions, emissions
 from clusterwright.plan.record import Plan
@@ -22,7 +22,7 @@ BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """The shipped training plan, decided once."""
-    return load_and_decide(BLUEPRINT, None)[1]
+    return plan_of(BLUEPRINT, None)
 
 
 def _found(plan: Plan, **carbon: Any) -> tuple[dict[str, Emissions], Ledger]:  # noqa: ANN401 - of the section

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from clusterwright import assets
-from clusterwright.cli.planning import load_and_decide
+from clusterwright.cli import planning
 from clusterwright.cli.render import text_table
 from clusterwright.cli.render.answer import plan_text
-from clusterwright.cli.render.ranked import ranking_document, ranking_lines
+from clusterwright.cli.render.ranked import ranking_lines
 from clusterwright.errors import ClusterwrightError
 from clusterwright.finance.finances import finances
+from clusterwright.interface.documents import ranking_document
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.report.memo import figures
 from clusterwright.outputs.report.page import report_html
@@ -60,7 +61,7 @@ def _wide_terminal() -> Iterator[None]:
 @cache
 def plan_of(*set_values: str) -> Plan:
     """Return the plan of the example with overrides."""
-    return load_and_decide(BLUEPRINT, list(set_values))[1]
+    return planning.plan_of(BLUEPRINT, list(set_values))
 
 
 @pytest.fixture(scope="module", params=FIXED, ids=lambda values: " ".join(values) or "as shipped")

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from clusterwright.cli.lookups import day_of
 from clusterwright.cli.prices.store import SCHEMA_VERSION, ingested_text
 from clusterwright.cli.render.terminal import visible
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+from clusterwright.units import day_of
 
 
 def fetch(

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.cli.lookups import day_of
 from clusterwright.cli.prices.questions import LEAST_CHANGES, QUERIES, answer_table, charted
 from clusterwright.cli.render.text_table import commands, prose
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
+from clusterwright.units import day_of
 
 if TYPE_CHECKING:
     from clusterwright.catalog.records import Catalogue

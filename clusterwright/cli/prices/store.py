@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.cli.lookups import day_of
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+from clusterwright.units import day_of
 
 SCHEMA_VERSION = 1
 

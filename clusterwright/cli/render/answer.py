@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from clusterwright.cli.render.caveats import caveat_details, caveats_line
 from clusterwright.cli.render.terminal import line_width
@@ -42,12 +41,6 @@ from clusterwright.plan.text.words import (
 from clusterwright.plan.work import work_text
 from clusterwright.units import percent
 
-#: Of each option, what `compare --json` prints.
-COMPARED = (
-    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high", "run_share_usd",
-    "horizon_usd", "horizon_usd_low", "horizon_usd_high", "capex_usd", "npv_usd", "npv_usd_low", "npv_usd_high",
-    "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction", "priced_share", "horizon_priced_share",
-)  # fmt: skip
 _BAR = 24
 #: Columns before prose, and the fewest that it is readable in.
 _INDENT = 15
@@ -291,28 +284,6 @@ def _no_price(plan: Plan) -> list[str]:
         for entry in option.missing
     )
     return _block("No price", *lines) if lines else []
-
-
-def comparison_json(plan: Plan) -> dict[str, Any]:
-    """Return the comparison as JSON, units in the keys."""
-    from dataclasses import asdict
-
-    return {
-        "schema": 1,
-        "name": plan.name,
-        "as_of": plan.as_of,
-        "recommended": plan.recommended,
-        "recommended_key": plan.recommended_key,
-        "recommended_horizon": plan.recommended_horizon,
-        "recommended_horizon_key": plan.recommended_horizon_key,
-        "economics": asdict(plan.economics),
-        "options": [
-            {name: getattr(option, name) for name in COMPARED}
-            | {"basis": None if option.basis is None else asdict(option.basis)}
-            for option in plan.options
-        ],
-        "breakevens": [asdict(entry) for entry in plan.breakevens],
-    }
 
 
 def explanation_text(entry: Explanation, target: str) -> str:

@@ -1,8 +1,6 @@
 """Every option of a comparison in one table, best first, and what the comparison can be repeated from."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.render.text_table import Column, prose, table
@@ -25,16 +23,6 @@ from clusterwright.plan.text.words import term_text
 from clusterwright.units import percent
 
 _SHORT = 12
-
-
-def scenario(loaded: LoadedBlueprint, plan: Plan) -> dict[str, str]:
-    """Return what gives the same numbers again: blueprint with its overrides, program, facts, day of the prices."""
-    return {
-        "blueprint_sha256": loaded.fingerprint,
-        "clusterwright": plan.clusterwright,
-        "catalogue": plan.catalogue,
-        "as_of": plan.as_of,
-    }
 
 
 def scenario_line(loaded: LoadedBlueprint, plan: Plan) -> str:
@@ -141,14 +129,3 @@ def _left_out(plan: Plan) -> list[str]:
 
 def _legend(found: Finances) -> str:
     return f"  {RULE}; best in: share of {found.draws:,} draws of the assumptions in which its NPV is least"
-
-
-def ranking_document(plan: Plan, found: Finances) -> dict[str, Any]:
-    """Return the same for programs: `ranked` and `not_ranked`, each by present value."""
-    drawn = {entry.key: entry.probability_cheapest for entry in found.drawn}
-    return {
-        "recommended": plan.recommended_key,
-        "recommended_horizon": plan.recommended_horizon_key,
-        "ranked": [asdict(way) | {"probability_best": drawn.get(way.key)} for way in plan.ranked],
-        "not_ranked": [asdict(way) for way in plan.ranking if not way.ranked],
-    }

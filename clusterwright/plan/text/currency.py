@@ -18,11 +18,12 @@ from clusterwright.pricing.book import PriceBook
 _PATH = ("tco", "currency")
 
 
-def report_currency(plan: Plan) -> Currency | None:
+def report_currency(plan: Plan, book: PriceBook) -> Currency | None:
     """Return the currency that the blueprint asks for with the rate to count with, None for USD.
 
     Args:
-        plan: its section `tco` names the currency, and may give the rate; else the price store has it.
+        plan: its section `tco` names the currency, and may give the rate.
+        book: has the rate where the plan gives none.
 
     Raises:
         MissingFactError: no rate is known on or before the as-of day.
@@ -32,7 +33,7 @@ def report_currency(plan: Plan) -> Currency | None:
     if asked is None or asked.code == "USD":
         return None
     if asked.usd is None or asked.day is None:
-        found = PriceBook.open().exchange_rate(asked.code, dt.date.fromisoformat(plan.as_of))
+        found = book.exchange_rate(asked.code, dt.date.fromisoformat(plan.as_of))
         if found is None:
             raise MissingFactError(
                 f"no rate of {asked.code} is known up to {plan.as_of}",
@@ -51,13 +52,13 @@ def report_currency(plan: Plan) -> Currency | None:
 
 
 @contextmanager
-def told_as_asked(plan: Plan) -> Iterator[Currency | None]:
+def told_as_asked(plan: Plan, book: PriceBook) -> Iterator[Currency | None]:
     """Tell all money as the blueprint asks for it for the time of the block, and give its currency; None is USD.
 
     Raises:
         MissingFactError, InputError: see `report_currency`.
     """
-    currency = report_currency(plan)
+    currency = report_currency(plan, book)
     with told_in(currency):
         yield currency
 

@@ -1,0 +1,33 @@
+"""Errors and findings with their place in the blueprint."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
+from clusterwright.errors import EXIT_RULE_FAILED, ClusterwrightError, Finding
+
+
+@contextmanager
+def placing(loaded: LoadedBlueprint) -> Iterator[None]:
+    """Show an error that names a path of the blueprint at its place in the file.
+
+    Raises:
+        BlueprintError: the error, with its place.
+    """
+    try:
+        yield
+    except ClusterwrightError as error:
+        if not error.path:
+            raise
+        what_to_do = error.help or LOOK_IT_UP
+        problem = Problem(path=error.path, message=error.message, help=what_to_do, exit_code=error.exit_code)
+        raise loaded.error((problem,)) from None
+
+
+def placed(loaded: LoadedBlueprint, findings: tuple[Finding, ...]) -> BlueprintError:
+    """Return the error that shows failed rules where they stand in the blueprint."""
+    return loaded.error(
+        tuple(Problem(path=item.path, message=item.message, help=item.help, id=item.id) for item in findings),
+        exit_code=EXIT_RULE_FAILED,
+    )
