@@ -375,6 +375,10 @@ def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> No
     readme = _text(files["README.md"])
     assert f"{option.nodes:,} × {instance}" in readme
     assert all(line.line.item in readme for line in option.lines)
+    if "./cluster.sh submit" in readme:
+        # Only where Slurm is there are users of the cluster, who have to be named before one of them submits.
+        assert ("--user NAME" in readme) == ("[Users](#users)" in readme) == (scheduler == "slurm")
+        assert ("## Users" in readme) == (scheduler == "slurm")
     for entry in asked(cloud, scheduler, instance):
         assert entry.command in readme
         for layer in entry.layers:

@@ -55,6 +55,18 @@ _EXISTING_OFFERED = (
     "configuration before the first `up`: what is given is used, and not created."
 )
 
+#: Who submits the training job, and how.
+_SUBMIT = {
+    "slurm": {
+        "who": "An ordinary user submits it: name users first ([Users](#users)); while there are none, nobody can.",
+        "command": "./cluster.sh submit --user NAME --image REGISTRY/NAME:TAG --get-megatron   # NAME is one of them",
+    },
+    "kubernetes": {
+        "who": "It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
+        "command": "./cluster.sh submit --image REGISTRY/NAME:TAG --get-megatron",
+    },
+}
+
 
 def project_readme(
     plan: Plan, option: Option, missing: Sequence[FillIn], *, zone: str, pages: str, submits: bool
@@ -73,7 +85,7 @@ def project_readme(
         "project",
         "README.md.j2",
         title=plan.name,
-        submits=submits,
+        submit=_SUBMIT[option.scheduler] if submits else None,
         cloud=NAME_OF_TARGET[option.target],
         cluster=cluster_text(option),
         region=option.region,
