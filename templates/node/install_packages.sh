@@ -52,9 +52,17 @@ controller)
 compute) packages+=(slurmd) ;;
 esac
 install_missing "${packages[@]}"
-if [ "$CLUSTER_CLOUD" = aws ] && ! command -v aws >/dev/null; then
-    # A refresh during a job would take the command away for a while.
-    snap install aws-cli --classic
-    snap refresh --hold aws-cli
-fi
+case "$CLUSTER_CLOUD" in
+aws)
+    if ! command -v aws >/dev/null; then
+        revision="$(pin snap aws-cli)"
+        snap install aws-cli --classic ${revision:+--revision="$revision"}
+        # A refresh during a job would take the command away for a while.
+        snap refresh --hold aws-cli
+    fi
+    # An image may have the command line without the snap.
+    revision="$(snap list aws-cli 2>/dev/null | awk '$1 == "aws-cli" { print $3 }' || true)"
+    if [ -n "$revision" ]; then check_pin snap aws-cli "$revision"; fi
+    ;;
+esac
 if [ -n "$CLUSTER_SHARED_SOURCE" ]; then install_lustre; fi

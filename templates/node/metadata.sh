@@ -7,11 +7,10 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 . "$here/environment.sh"
 # shellcheck source=service.sh
 . "$here/service.sh"
+# shellcheck source=packages.sh
+. "$here/packages.sh"
 
-if ! command -v nft >/dev/null; then
-    apt-get -o DPkg::Lock::Timeout=600 update --quiet
-    apt-get -o DPkg::Lock::Timeout=600 install --quiet --yes --no-install-recommends nftables
-fi
+if ! command -v nft >/dev/null; then install_missing nftables; fi
 
 # A table of its own: Docker and Podman cannot put an `accept` of theirs before it. Its rules are for TCP except port 53,
 # since Azure and Google Cloud answer names at the same addresses. What is forwarded comes from a container with a network

@@ -8,15 +8,36 @@ apt() { apt-get -o DPkg::Lock::Timeout=600 "$@"; }
 
 install_packages() { apt install --quiet --yes --no-install-recommends "$@"; }
 
+# pin KIND NAME: the version of a package (KIND apt), or revision (snap), that software.csv has; empty for none.
+pin() { awk -F, -v kind="$1" -v name="$2" '$1 == name && $3 == kind { print $2 }' "$(dirname "${BASH_SOURCE[0]}")/software.csv"; }
+
+# check_pin KIND NAME FOUND: a version that is not the one of the table ends the boot; without one, what was found is said,
+# as a row of the table.
+check_pin() {
+    local wanted
+    wanted="$(pin "$1" "$2")"
+    if [ -z "$wanted" ]; then
+        say "not pinned in node/software.csv: $2,$3,$1,,$(date --iso-8601),found at boot"
+    elif [ "$wanted" != "$3" ]; then
+        fail "$2 is $3, node/software.csv says $wanted: correct the table, or take an image that has it" 3
+    fi
+}
+
+version_of() { dpkg-query --show --showformat='${db:Status-Status} ${Version}' "$1" 2>/dev/null | sed -n 's/^installed //p'; }
+
+# Packages in the version of the table, or in the one that the archive has today.
 install_missing() {
-    local package missing=()
+    local package wanted missing=()
     for package in "$@"; do
-        dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -x installed >/dev/null ||
-            missing+=("$package")
+        wanted="$(pin apt "$package")"
+        [ -n "$(version_of "$package")" ] || missing+=("$package${wanted:+=$wanted}")
     done
-    [ ${#missing[@]} -gt 0 ] || return 0
-    apt update --quiet
-    install_packages "${missing[@]}"
+    if [ ${#missing[@]} -gt 0 ]; then
+        apt update --quiet
+        install_packages "${missing[@]}" ||
+            fail "${missing[*]} cannot be installed; where a version has left the archive, name another in node/software.csv"
+    fi
+    for package in "$@"; do check_pin apt "$package" "$(version_of "$package")"; done
 }
 
 # software NAME: sets version, source and reference from software.csv.

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ NODE_SCRIPTS = Path(__file__).parents[2] / "templates" / "node"
 KERNEL = "6.8.0-1026-azure"
 PROGRAMS = {
     "uname": f"echo {KERNEL}",
-    "dpkg-query": 'for name; do :; done; case " $INSTALLED " in *" $name "*) echo installed ;; *) exit 1 ;; esac',
+    "dpkg-query": 'for name; do :; done; case " $INSTALLED " in *" $name "*) echo installed 1.0-1 ;; *) exit 1 ;; esac',
     "curl": 'while [ "$1" != --output ]; do shift; done; echo "$3" >"$2"',
     # The key of a key's address, with a subkey, as `gpg --with-colons` prints them.
     "gpg": """for file; do :; done
@@ -47,14 +48,24 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
     require_engine(working=os.geteuid() == 0, reason="needs root for a private /etc")
     programs, log = tmp_path / "bin", tmp_path / "log"
     programs.mkdir()
-    logged = dict.fromkeys(["apt-get", "modprobe", "snap"], f'echo "$(basename "$0") $*" >>{log}')
+    logged = dict.fromkeys(["apt-get", "modprobe", "snap"], f'[ "$1" = list ] || echo "$(basename "$0") $*" >>{log}')
     for name, body in {**PROGRAMS, **logged}.items():
         (programs / name).write_text(f"#!/bin/bash\n{body}\n")
         (programs / name).chmod(0o755)
 
     def run(
-        cloud: str, *, role: str = "compute", shared: str = "", installed: str = "", database: str = "", key: str = ""
+        cloud: str,
+        *,
+        role: str = "compute",
+        shared: str = "",
+        installed: str = "",
+        database: str = "",
+        key: str = "",
+        pins: str = "",
     ) -> tuple[int, str, list[str], str]:
+        scripts = shutil.copytree(NODE_SCRIPTS, tmp_path / "scripts", dirs_exist_ok=True)
+        with (scripts / "software.csv").open("a") as table:
+            table.write(pins)
         env = tmp_path / "node.env"
         env.write_text(
             f"CLUSTER_CLOUD={cloud}\nCLUSTER_ROLE={role}\nCLUSTER_NAME=trial\n"
@@ -64,9 +75,11 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
         )
         source_list = "/etc/apt/sources.list.d/lustre-client-*.list"
         script = (
-            f"mount -t tmpfs tmpfs /etc/apt && status=0; bash {NODE_SCRIPTS}/install_packages.sh || status=$?; "
+            f"mount -t tmpfs tmpfs /etc/apt && status=0; bash {scripts}/install_packages.sh || status=$?; "
             f"cat {source_list} 2>/dev/null; exit $status"
         )
+        # Without the host's own command line, if it has one: the stand-in says whether the machine has.
+        folders = [folder for folder in os.environ["PATH"].split(":") if not (Path(folder) / "aws").exists()]
         result = subprocess.run(
             ["unshare", "--mount", "bash", "-c", script],
             capture_output=True,
@@ -74,7 +87,7 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
             timeout=120,
             check=False,
             env={
-                "PATH": f"{programs}:{os.environ['PATH']}",
+                "PATH": ":".join([str(programs), *folders]),
                 "CLUSTER_NODE_ENV": str(env),
                 "INSTALLED": installed,
                 "KEY": key,
@@ -99,14 +112,59 @@ def test_only_missing_packages_are_installed(
         f"apt-get {APT} update --quiet",
         f"apt-get {APT} install --quiet --yes --no-install-recommends {missing}",
     ]
-    assert install("local", role=role, installed=f"{BASE} {daemon}")[:3] == (0, "", [])
+    status, errors, calls, _ = install("local", role=role, installed=f"{BASE} {daemon}")
+    assert (status, calls) == (0, [])
+    assert set(re.findall(r"software.csv: (\S+),1.0-1,apt,,20..-..-..,found at boot", errors)) == {
+        *BASE.split(),
+        daemon,
+    }
+
+
+def test_a_version_of_the_table_is_the_one_installed(install: Callable[..., tuple[int, str, list[str], str]]) -> None:
+    """A row for a package or snap makes every machine install that version, and the boot says nothing more of it."""
+    pins = "munge,0.5.15-4,apt,,2026-11-22,pinned by us\naws-cli,1234,snap,,2026-11-22,pinned by us\n"
+    present = BASE.replace("munge ", "") + " slurmd"
+    status, errors, calls, _ = install("aws", installed=present, pins=pins)
+    assert f"apt-get {APT} install --quiet --yes --no-install-recommends munge=0.5.15-4" in calls
+    # The stand-in installs nothing, so that the version after it is not the one of the table.
+    assert status == 3
+    assert "munge is , node/software.csv says 0.5.15-4" in errors
+
+
+def test_another_version_on_the_image_is_refused(install: Callable[..., tuple[int, str, list[str], str]]) -> None:
+    """What the image brings is compared with the table too: a node of another Slurm does not join."""
+    pins = "slurmd,23.11.4-1.2,apt,,2026-11-22,pinned by us\n"
+    status, errors, calls, _ = install("local", installed=f"{BASE} slurmd", pins=pins)
+    assert (status, calls) == (3, [])
+    assert "slurmd is 1.0-1, node/software.csv says 23.11.4-1.2: correct the table" in errors
+    assert install("local", installed=f"{BASE} slurmd", pins=pins.replace("23.11.4-1.2", "1.0-1"))[0] == 0
+
+
+@pytest.mark.parametrize(("pinned", "said"), [("", "aws-cli,1411,snap,,20"), ("1411", ""), ("1500", "aws-cli is 1411")])
+def test_the_revision_of_the_command_line_is_said_or_checked(
+    install: Callable[..., tuple[int, str, list[str], str]], tmp_path: Path, pinned: str, said: str
+) -> None:
+    """Amazon's command line is a snap: its revision is what the table says, or a row for the table is printed."""
+    (tmp_path / "bin" / "snap").write_text(
+        f'#!/bin/bash\necho "snap $*" >>{tmp_path / "log"}\n'
+        '[ "$1" != list ] || printf "Name Version Rev\\naws-cli 2.31.0 1411\\n"\n'
+    )
+    # Nor the one of the host, if it has one.
+    (tmp_path / "bin" / "aws").unlink()
+    pins = f"aws-cli,{pinned},snap,,2026-11-22,pinned by us\n" if pinned else ""
+    status, errors, calls, _ = install("aws", installed=f"{BASE} slurmd", pins=pins)
+    assert f"snap install aws-cli --classic{f' --revision={pinned}' if pinned else ''}" in calls
+    assert status == (3 if pinned == "1500" else 0)
+    assert said in errors
+    assert ("aws-cli" in errors) == bool(said)
 
 
 def test_a_login_machine_gets_no_daemon_and_accounting_its_own(
     install: Callable[..., tuple[int, str, list[str], str]],
 ) -> None:
     """Slurm's commands are enough to submit; slurmdbd is installed where there is a database."""
-    assert install("local", role="login", installed=BASE)[:3] == (0, "", [])
+    status, _, calls, _ = install("local", role="login", installed=BASE)
+    assert (status, calls) == (0, [])
     _, _, calls, _ = install("local", role="controller", installed=f"{BASE} slurmctld", database="db.internal")
     assert calls[-1].endswith("--no-install-recommends slurmdbd")
 

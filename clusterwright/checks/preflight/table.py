@@ -29,6 +29,7 @@ from clusterwright.checks.preflight import (
     spending,
     storage,
     tear_down,
+    versions,
 )
 from clusterwright.checks.preflight import secret_settings as secrets
 from clusterwright.checks.preflight.results import Outcome
@@ -139,6 +140,7 @@ CHECKS = (
     ),
     _offline(42, "nodes do their part", "put it back", node_scripts.nodes_do_their_part),
     _offline(43, "somebody can submit", "name users: README.md, Users", accounts.somebody_can_submit),
+    _offline(44, "versions are named", "name them: node/README.md, Versions", versions.versions_named),
     _online(101, "the provider takes the login", "log in as for the provider's own command line"),
     _online(102, "the quota suffices", "ask for more, days before"),
     _online(103, "the provider offers the type in the zone", "take a zone that has it"),

@@ -45,7 +45,9 @@ control_plane = ControlPlane(
 )
 first = ManagedAddOns(
     f"{name}-node-add-ons",
-    ManagedAddOnsArgs(account=account, cluster=control_plane.cluster, before_nodes=True),
+    ManagedAddOnsArgs(
+        account=account, cluster=control_plane.cluster, before_nodes=True, versions=settings.add_on_versions
+    ),
     in_region,
 )
 system_nodes = SystemNodes(
@@ -67,7 +69,13 @@ system_nodes = SystemNodes(
 )
 later = ManagedAddOns(
     f"{name}-add-ons",
-    ManagedAddOnsArgs(account=account, cluster=control_plane.cluster, before_nodes=False, after=[system_nodes.group]),
+    ManagedAddOnsArgs(
+        account=account,
+        cluster=control_plane.cluster,
+        before_nodes=False,
+        versions=settings.add_on_versions,
+        after=[system_nodes.group],
+    ),
     in_region,
 )
 TrainingRole(

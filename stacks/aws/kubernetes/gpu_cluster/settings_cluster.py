@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_cluster import layer
 from gpu_cluster.config_values import ConfigError, Values, collect
 from gpu_cluster.kubernetes.api_access import read_from_outside
+from gpu_cluster.kubernetes.managed_add_ons import ADD_ONS
 from gpu_cluster.kubernetes.vendor import check_reports, read_kubernetes_node_type
 from gpu_cluster.layer import Layer, read_layer
 from gpu_cluster.node_type import NodeType, read_instance_type
@@ -14,12 +15,14 @@ from gpu_cluster.watchdog import read_stop_when_idle
 STACK_NAME = r"[^/\s]+/[^/\s]+/[^/\s]+"
 # Amazon EKS User Guide, "Kubernetes versions"; the newest ones are for whoever sets them.
 KUBERNETES_VERSION = r"1\.[0-9]{2}"
+# As `aws eks describe-addon-versions` prints them.
+ADD_ON_VERSION = r"v[0-9]+(\.[0-9]+){2}-eksbuild\.[0-9]+"
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
 SCALAR_KEYS = (
     "foundationStack", "kubernetesVersion", "systemInstanceType", "systemNodeCount", "sharedStorageGib",
     "installCharts", "apiFromOutside", "logRetentionDays", "deletionProtection", "stopWhenIdleMinutes",
 )  # fmt: skip
-OBJECT_KEYS = ("nodeType", "operatorCidrs", "adminRoleArns")
+OBJECT_KEYS = ("nodeType", "operatorCidrs", "adminRoleArns", "addOnVersions")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +32,7 @@ class ClusterSettings:
     Attributes:
         operator_cidrs: who may reach the API server from outside the network; none means nobody.
         api_from_outside: whether whoever runs this program reaches it by the cloud's own gate.
+        add_on_versions: of EKS's own add-ons by name; one that is left out gets EKS's default when it is made.
         admin_role_arns: roles that administer the cluster, besides whoever runs this program.
         stop_when_idle_minutes: of the nodes layer; nodes then report how many GPUs are busy. None for never.
         install_charts: false while nothing that runs this program reaches the private endpoint yet.
@@ -37,6 +41,7 @@ class ClusterSettings:
     layer: Layer
     foundation_stack: str
     kubernetes_version: str
+    add_on_versions: Mapping[str, str]
     operator_cidrs: tuple[str, ...]
     api_from_outside: bool
     admin_role_arns: tuple[str, ...]
@@ -69,6 +74,12 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
         layer=read_layer(values, "cluster"),
         foundation_stack=values.text("foundationStack", STACK_NAME, "a stack's full name (organization/project/stack)"),
         kubernetes_version=values.text("kubernetesVersion", KUBERNETES_VERSION, "a version such as 1.34", "1.34"),
+        add_on_versions=values.text_map(
+            "addOnVersions",
+            keys="|".join(one.name for one in ADD_ONS),
+            values=ADD_ON_VERSION,
+            meaning=f"an add-on ({', '.join(one.name for one in ADD_ONS)}) with a version such as v1.2.3-eksbuild.1",
+        ),
         operator_cidrs=operator_cidrs,
         api_from_outside=read_from_outside(values, operator_cidrs),
         admin_role_arns=values.texts("adminRoleArns", r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", "the ARN of a role"),

@@ -118,6 +118,14 @@ def test_what_version_an_add_on_got_is_recorded() -> None:
     assert all("addonVersion" not in one.inputs for one in add_ons)
 
 
+def test_an_add_on_gets_the_version_that_is_set() -> None:
+    """A version in the configuration is asked for; the others stay EKS's own."""
+    version = "v1.20.4-eksbuild.2"
+    add_ons = layer("cluster", addOnVersions={"vpc-cni": version}).of("aws:eks/addon:Addon")
+    asked = {one.inputs["addonName"]: one.inputs.get("addonVersion") for one in add_ons}
+    assert {name: found for name, found in asked.items() if found} == {"vpc-cni": version}
+
+
 def test_trainium_has_charts_of_its_own() -> None:
     """Nothing of NVIDIA's, and the image that holds the Neuron driver."""
     charts = {one.inputs["name"] for one in layer("cluster", **TRAINIUM).of(RELEASE)}
@@ -229,6 +237,8 @@ def test_wrong_nodes_are_refused(changes: dict[str, Any], said: str) -> None:
         ({"kubernetesVersion": "1"}, "a version such as"),
         ({"systemNodeCount": 1}, "from 2 to 20"),
         ({"adminRoleArns": ["me"]}, "the ARN of a role"),
+        ({"addOnVersions": {"vpc-cnj": "v1.2.3-eksbuild.1"}}, "addOnVersions.vpc-cnj: needs an add-on"),
+        ({"addOnVersions": {"vpc-cni": "latest"}}, "addOnVersions.vpc-cni: needs an add-on"),
         ({**TRAINIUM, "stopWhenIdleMinutes": 60}, "only NVIDIA's exporter"),
     ],
 )

@@ -18,6 +18,7 @@ from gpu_cluster.slurm.user_data import (
     environment_file,
     for_role,
     read_scripts,
+    shortened,
     user_data_base64,
     without_comments,
 )
@@ -126,3 +127,10 @@ def test_folder_without_bootstrap_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.sh").write_text("true\n")
     with pytest.raises(UserDataError, match=r"no bootstrap\.sh"):
         read_scripts(tmp_path)
+
+
+def test_the_table_of_software_is_sent_without_its_prose() -> None:
+    """Scripts read four columns; the others are for readers of the project, and user-data is short."""
+    table = "name,version,source,reference,date,what\nmunge,0.5,apt,,2026-11-22,why\n"
+    assert shortened("software.csv", table) == "name,version,source,reference\nmunge,0.5,apt,\n"
+    assert shortened("login.sh", "#!/bin/sh\na,b,c,d,e\n") == "#!/bin/sh\na,b,c,d,e\n"

@@ -47,11 +47,13 @@ class ManagedAddOnsArgs:
 
     Attributes:
         before_nodes: whether to install what nodes need to become ready, or what needs nodes to run on.
+        versions: by name of the add-on; EKS chooses where none is named.
     """
 
     account: Account
     cluster: aws.eks.Cluster
     before_nodes: bool
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
     after: Sequence[pulumi.Resource] = ()
 
 
@@ -63,7 +65,7 @@ class ManagedAddOns(pulumi.ComponentResource):
         self._name = name
         made = {one.name: self._add_on(one, args) for one in ADD_ONS if one.before_nodes == args.before_nodes}
         self.add_ons = list(made.values())
-        # Which version fits is EKS's to say, by the cluster's own. It is asked once, when the add-on is made, and kept.
+        # Where none is named, EKS says which fits the cluster's own, once, when the add-on is made; it is kept then.
         self.versions: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             **{name: add_on.addon_version for name, add_on in made.items()}
         )
@@ -82,6 +84,7 @@ class ManagedAddOns(pulumi.ComponentResource):
             f"{self._name}-{one.name}",
             cluster_name=args.cluster.name,
             addon_name=one.name,
+            addon_version=args.versions.get(one.name),
             configuration_values=json.dumps(one.values, sort_keys=True) if one.values else None,
             pod_identity_associations=identities,
             resolve_conflicts_on_create="OVERWRITE",

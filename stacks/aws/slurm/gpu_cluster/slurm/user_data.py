@@ -129,6 +129,13 @@ def for_role(role: str, scripts: Mapping[str, str]) -> dict[str, str]:
     return {name: script for name, script in scripts.items() if not name.startswith(foreign)}
 
 
+def shortened(name: str, content: str) -> str:
+    """Return what the machine needs of a file: of the table of software, the columns that scripts read."""
+    if name.endswith(".csv"):
+        return "".join(",".join(row.split(",")[:4]) + "\n" for row in content.splitlines())
+    return without_comments(content)
+
+
 def without_comments(script: str) -> str:
     """Leave out the lines of a script that are comments, but for the first; files that it writes keep theirs.
 
@@ -149,7 +156,7 @@ def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> st
     """Write the cloud-config: files first, then the one command that runs them. Its body is JSON, which is YAML too."""
     files = [{"path": ENVIRONMENT_PATH, "permissions": "0644", "content": environment_file(environment)}]
     files.extend(
-        {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": without_comments(content)}
+        {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": shortened(name, content)}
         for name, content in sorted(for_role(environment.role, scripts).items())
     )
     body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}
