@@ -16,7 +16,7 @@ from openpyxl.workbook import Workbook
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import TrainingPlan
 
 # Workers of pytest-xdist set the width of a terminal, to which commands would fit what they print.
 os.environ.pop("COLUMNS", None)
@@ -81,6 +81,6 @@ def agree_with_views() -> Callable[[Workbook, Finances], int]:
 
 
 @pytest.fixture(scope="session")
-def shipped_plan() -> Plan:
+def shipped_plan() -> TrainingPlan:
     """Return the plan of the shipped blueprint."""
     return plan_of(assets.root() / "blueprints" / "train-gpt3-175b.yaml", None)

@@ -68,7 +68,7 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
-_WITHOUT_ENGINE = ("finetune", "serve")
+WITHOUT_ENGINE = ("finetune", "serve")
 #: Errors of our own types, whose message stands as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
@@ -211,7 +211,7 @@ def _without_engine(document: Document, problems: tuple[Problem, ...]) -> tuple[
     """Return problems with what is wrong inside a workload that cannot be planned yet replaced by that one fact."""
     workload = document.value.get("workload")
     kind = workload.get("kind") if isinstance(workload, dict) else None
-    if kind not in _WITHOUT_ENGINE:
+    if kind not in WITHOUT_ENGINE:
         return problems
     path: KeyPath = ("workload", "kind")
     one = Problem(path=path, message=not_supported(kind), help=TRAIN_IS_SUPPORTED, position=position(document, path))

@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
-from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, not_supported
+from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, WITHOUT_ENGINE, not_supported
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.stopping import stopping_problems
@@ -46,7 +46,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
     """
     problems: list[Problem] = []
     workload = blueprint.workload
-    if not isinstance(workload, Train):
+    if workload.kind in WITHOUT_ENGINE:
         problems.append(
             Problem(
                 path=("workload", "kind"),

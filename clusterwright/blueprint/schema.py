@@ -250,6 +250,12 @@ class Blueprint(Section):
     cluster: Cluster = Field(default_factory=Cluster)
 
 
+def train_of(blueprint: Blueprint) -> Train:
+    """Return the workload of a blueprint whose kind is `train`."""
+    assert isinstance(blueprint.workload, Train)  # noqa: S101 - chosen by kind
+    return blueprint.workload
+
+
 def json_schema() -> dict[str, Any]:
     """Return the blueprint's JSON Schema (draft 7, which editors read)."""
     schema = Blueprint.model_json_schema(ref_template="#/definitions/{model}")

@@ -2,7 +2,7 @@
 
 from clusterwright import units
 from clusterwright.explain.records import Explanation, Input
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.units import percent
 
 _SIZING = "clusterwright/sizing/feeding/loading.py"
@@ -10,7 +10,7 @@ _GIVEN = "catalog/data_loading.csv, or the blueprint's section data"
 _NODE = "facts of the node, or the blueprint's sections data and storage"
 
 
-def data_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+def data_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of waiting for data, of what shared storage is read at, and of starts."""
     return _waiting(plan, option), _reading(plan, option), _bandwidth(option), _starting(option)
 
@@ -23,7 +23,7 @@ def _seconds(value: float | None) -> str:
     return "unknown or not limited" if value is None else f"{value:.5f} s"
 
 
-def _waiting(plan: Plan, option: Option) -> Explanation:
+def _waiting(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     feed, step = option.data, option.step
     without = step.total_s - step.data_loading_s
     parts = (feed.workers_s, feed.node_s or 0.0, feed.shared_s or 0.0)
@@ -73,7 +73,7 @@ def _waiting(plan: Plan, option: Option) -> Explanation:
     )
 
 
-def _reading(plan: Plan, option: Option) -> Explanation:
+def _reading(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     feed, work = option.data, plan.workload
     copies = feed.loading_ranks / option.layout.dp
     amount = f"{work.global_batch_sequences:,} × {work.sequence_length:,} × {feed.bytes_per_token:.6g} × {copies:.0f}"
@@ -113,7 +113,7 @@ def _reading(plan: Plan, option: Option) -> Explanation:
     )
 
 
-def _bandwidth(option: Option) -> Explanation:
+def _bandwidth(option: TrainingOption) -> Explanation:
     need = option.storage
     restart, data = need.restart_read_bytes_per_s, need.data_read_bytes_per_s
     rule = "the larger of reading a checkpoint in the time planned and of reading training data while training"
@@ -139,7 +139,7 @@ def _bandwidth(option: Option) -> Explanation:
     )
 
 
-def _starting(option: Option) -> Explanation:
+def _starting(option: TrainingOption) -> Explanation:
     feed = option.data
     late = feed.startup_s - feed.staging_s
     return Explanation(

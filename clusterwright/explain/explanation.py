@@ -3,6 +3,7 @@
 Each entry repeats the arithmetic of one printed number from the Plan's own fields, so that it can be checked by hand.
 """
 
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from clusterwright import units
@@ -14,7 +15,7 @@ from clusterwright.explain.sizing import sizing_numbers
 from clusterwright.facility.storage.boxes import BoxRule
 from clusterwright.facility.storage.demand import StorageDemand
 from clusterwright.facility.storage.design import StorageDesign
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, training_option, training_plan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
@@ -121,6 +122,18 @@ def find(known: tuple[Explanation, ...], number: str) -> Explanation:
     )
 
 
+def _training_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    return sizing_numbers(training_plan(plan), training_option(option))
+
+
+def _nothing(plan: Plan, option: Option) -> tuple[Explanation, ...]:  # noqa: ARG001 - of a kind
+    return ()
+
+
+#: What the sizing of each kind of workload explains.
+_OF_KIND: Mapping[str, Callable[[Plan, Option], tuple[Explanation, ...]]] = {"train": _training_numbers}
+
+
 def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tuple[Explanation, ...]:
     """Return every number of one target that can be explained.
 
@@ -138,7 +151,7 @@ def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tupl
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
     counted = counted or ledger(plan, PriceBook.open())
     return (
-        *sizing_numbers(plan, option),
+        *_OF_KIND.get(plan.workload.kind, _nothing)(plan, option),
         *storage_numbers(option),
         *money_numbers(plan, option, counted),
         *breakeven_numbers(plan, option, counted),

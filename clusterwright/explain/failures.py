@@ -2,13 +2,13 @@
 
 from clusterwright import units
 from clusterwright.explain.records import Explanation, Input
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.units import percent
 
 _NUMBERS = "catalog/calibration.csv, or the blueprint's section reliability"
 
 
-def failure_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+def failure_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of goodput, of checkpoints and of what is kept of them."""
     return _goodput(option), _checkpoint(plan, option), _retention(option)
 
@@ -20,7 +20,7 @@ def _share(*, work: float, write: float, between: float, restart: float, lag: fl
     return f"{work:.3f} / {between:.2f} × {passes} / (1 - exp(-{cycle} / {between:.2f}))"
 
 
-def _goodput(option: Option) -> Explanation:
+def _goodput(option: TrainingOption) -> Explanation:
     entry = option.failures
     between, interval, write = (
         entry.mean_time_between_interruptions_s,
@@ -78,7 +78,7 @@ def _goodput(option: Option) -> Explanation:
     )
 
 
-def _spares(option: Option) -> tuple[Input, ...]:
+def _spares(option: TrainingOption) -> tuple[Input, ...]:
     entry, found = option.failures, []
     if entry.flush_s is not None:
         found.append(
@@ -119,7 +119,7 @@ def _spares(option: Option) -> tuple[Input, ...]:
     return tuple(found)
 
 
-def _checkpoint(plan: Plan, option: Option) -> Explanation:
+def _checkpoint(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     entry = option.failures
     write, interval = entry.checkpoint_write_s, entry.checkpoint_interval_s
     between = entry.mean_time_between_interruptions_s / entry.recovered_share
@@ -175,7 +175,7 @@ def _checkpoint(plan: Plan, option: Option) -> Explanation:
     )
 
 
-def _retention(option: Option) -> Explanation:
+def _retention(option: TrainingOption) -> Explanation:
     storage, size = option.storage, option.failures.checkpoint_bytes
     kept = f"{storage.checkpoint_bytes_kept / 1e9:,.2f}"
     numbers = f"({storage.checkpoints_kept} + {storage.milestones}) × {size / 1e9:,.4f}"

@@ -1,7 +1,7 @@
 """Explanations of what memory is taken by: what tensors and the allocator hold, and what an optimizer keeps."""
 
 from clusterwright.explain.records import Explanation, Input, total
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.training import optimizers
 from clusterwright.sizing.training.practice import CONTEXT_BYTES, FRAGMENTATION
@@ -10,7 +10,7 @@ _MEMORY = "clusterwright/sizing/training/memory.py"
 _OPTIMIZERS = "clusterwright/sizing/training/optimizers.py"
 
 
-def memory_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+def memory_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of memory beyond its sum."""
     return (_allocated(option), _reserved(option), _optimizer(plan))
 
@@ -19,7 +19,7 @@ def _gigabytes(size: float) -> str:
     return f"{size / 1e9:.3f} GB"
 
 
-def _allocated(option: Option) -> Explanation:
+def _allocated(option: TrainingOption) -> Explanation:
     memory = option.memory_bytes_per_gpu
     names = ("weights", "gradients", "optimizer", "activations", "logits", "communication")
     terms = tuple(Input(name=name, value=_gigabytes(getattr(memory, name)), source="explain memory") for name in names)
@@ -36,7 +36,7 @@ def _allocated(option: Option) -> Explanation:
     )
 
 
-def _reserved(option: Option) -> Explanation:
+def _reserved(option: TrainingOption) -> Explanation:
     memory = option.memory_bytes_per_gpu
     anew = memory.activations + memory.logits + memory.communication
     allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
@@ -62,7 +62,7 @@ def _reserved(option: Option) -> Explanation:
     )
 
 
-def _optimizer(plan: Plan) -> Explanation:
+def _optimizer(plan: TrainingPlan) -> Explanation:
     work = plan.workload
     shape = shape_of(work.architecture, sequence_length=work.sequence_length)
     chosen = optimizers.OPTIMIZERS[work.optimizer]

@@ -1,7 +1,7 @@
 """Explanations of what lies outside the accelerators: host memory, and the time of its traffic and updates."""
 
 from clusterwright.explain.records import Explanation, Input, total
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import OffloadNeed
 from clusterwright.sizing.records.offload import SENT_BYTES, SUMMED_BYTES, USABLE_SHARE
@@ -12,7 +12,7 @@ _OFFLOAD = "clusterwright/sizing/records/offload.py"
 _SOURCES = ("ZeRO-Offload, arXiv 2101.06840; ZeRO-Infinity, arXiv 2104.07857",)
 
 
-def offload_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+def offload_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of what is offloaded; none where nothing is."""
     need = option.offload
     if need is None:
@@ -28,7 +28,7 @@ def _size(size: float | None) -> str:
     return "unknown" if size is None else _gigabytes(size)
 
 
-def _host_memory(plan: Plan, option: Option, need: OffloadNeed) -> Explanation:
+def _host_memory(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> Explanation:
     terms = tuple(
         Input(name=name, value=_gigabytes(size), source=_OFFLOAD)
         for name, size in (
@@ -76,7 +76,7 @@ def _host_memory(plan: Plan, option: Option, need: OffloadNeed) -> Explanation:
     )
 
 
-def _window_s(option: Option) -> float | None:
+def _window_s(option: TrainingOption) -> float | None:
     """Return the seconds of a step in which layers compute and exchange activations, which hide traffic."""
     made_of = option.compute
     if made_of is None:
@@ -85,7 +85,7 @@ def _window_s(option: Option) -> float | None:
     return made_of.measured_over_predicted * made_of.micro_batches * layers + option.step.tensor_parallel_s
 
 
-def _time(plan: Plan, option: Option, need: OffloadNeed) -> tuple[Explanation, ...]:
+def _time(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> tuple[Explanation, ...]:
     """Return the explanation of the time; none for plans of versions that do not hold what hides traffic."""
     beside = max(need.to_host_s, need.to_device_s, need.drives_s)
     window = _window_s(option)

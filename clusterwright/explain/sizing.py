@@ -9,7 +9,7 @@ from clusterwright.explain.memory import memory_numbers
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation, Input, total
 from clusterwright.explain.traffic import traffic_numbers
-from clusterwright.plan.record import FrontPoint, Hardware, Option, Plan
+from clusterwright.plan.record import FrontPoint, Hardware, TrainingOption, TrainingPlan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.words import days_text, layout_text
 from clusterwright.sizing.records.job import StageMemory
@@ -17,7 +17,7 @@ from clusterwright.units import percent
 from clusterwright.workload import transformer
 
 
-def held(option: Option, part: str) -> tuple[Input, ...]:
+def held(option: TrainingOption, part: str) -> tuple[Input, ...]:
     """Return what the blueprint holds of a target, where its path has this part: `nodes` or `parallelism`."""
     return tuple(
         Input(name=entry.path.rpartition(".")[2], value=entry.value, source=f"blueprint, {entry.path}")
@@ -26,7 +26,7 @@ def held(option: Option, part: str) -> tuple[Input, ...]:
     )
 
 
-def explain_hardware(option: Option) -> tuple[Explanation, ...]:
+def explain_hardware(option: TrainingOption) -> tuple[Explanation, ...]:
     """Return how the hardware was chosen; nothing where the blueprint names it."""
     if not option.considered:
         return ()
@@ -62,7 +62,7 @@ _PASSES = 3.0
 _BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
 
 
-def sizing_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+def sizing_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of one target's size, time and memory."""
     return (
         *_model(plan),
@@ -82,7 +82,7 @@ def sizing_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     )
 
 
-def _model(plan: Plan) -> tuple[Explanation, Explanation]:
+def _model(plan: TrainingPlan) -> tuple[Explanation, Explanation]:
     work = plan.workload
     model = work.architecture
     tables = transformer.embedding_parameters(model) + transformer.head_parameters(model)
@@ -129,7 +129,7 @@ def _model(plan: Plan) -> tuple[Explanation, Explanation]:
     )
 
 
-def _step(option: Option) -> Explanation:
+def _step(option: TrainingOption) -> Explanation:
     step = option.step
     parts = tuple(
         Input(name=field.name, value=f"{getattr(step, field.name):.5f} s", source=f"{_SIZING}/step.py")
@@ -152,7 +152,7 @@ def _step(option: Option) -> Explanation:
     )
 
 
-def _compute(option: Option) -> tuple[Explanation, ...]:
+def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the computation of a step, and of a layer in it; nothing for a plan that does not hold them."""
     of = option.compute
     if of is None:
@@ -243,14 +243,14 @@ def _compute(option: Option) -> tuple[Explanation, ...]:
     )
 
 
-def _peak_text(option: Option) -> str:
+def _peak_text(option: TrainingOption) -> str:
     of = option.compute
     assert of is not None  # noqa: S101 - asked where it is
     capped = f" × {of.speed_share:.4f} under the power cap" if option.power_cap_w is not None else ""
     return f"{units.text(of.peak_flop_per_s, units.FLOP_RATE)}{capped}"
 
 
-def _mfu(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+def _mfu(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the MFU over the documented peak; nothing for a plan that does not hold the peak."""
     if option.compute is None:
         return ()
@@ -291,7 +291,7 @@ def _mfu(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     )
 
 
-def _days(plan: Plan, option: Option) -> Explanation:
+def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     work, step = plan.workload, option.step
     tokens_per_step = work.global_batch_sequences * work.sequence_length
     steps = work.tokens / tokens_per_step
@@ -335,7 +335,7 @@ def _days(plan: Plan, option: Option) -> Explanation:
     )
 
 
-def _nodes(plan: Plan, option: Option) -> Explanation:
+def _nodes(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     goal = plan.goals.finish_within_days
     limit = "no goal for time" if goal is None else f"at most {days_text(goal)} at {percent(plan.goals.confidence)}"
     rule = "cheapest for the work of the horizon" if option.facility is not None else "cheapest for one run"
@@ -372,7 +372,7 @@ def _price_of(point: FrontPoint) -> str:
     return "run not priced" if point.run_share_usd is None else f"{money(point.run_share_usd)} is the share of a run"
 
 
-def _memory(plan: Plan, option: Option) -> Explanation:
+def _memory(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     memory = option.memory_bytes_per_gpu
     terms = tuple(
         Input(name=field.name, value=f"{getattr(memory, field.name) / 1e9:.3f} GB", source=f"{_SIZING}/memory.py")
@@ -398,7 +398,7 @@ def _memory(plan: Plan, option: Option) -> Explanation:
     )
 
 
-def _stages(option: Option) -> Explanation:
+def _stages(option: TrainingOption) -> Explanation:
     fullest = max(option.memory_by_stage, key=lambda entry: entry.memory.total)
     terms = tuple(
         Input(

@@ -3,16 +3,16 @@
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.power_caps import exponents, measurements
 from clusterwright.explain.records import Explanation, Input
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import TrainingOption
 from clusterwright.sizing.training.traffic import Traffic
 
 
-def traffic_numbers(option: Option) -> tuple[Explanation, ...]:
+def traffic_numbers(option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of one target's traffic, and of its power cap where it has one."""
     return (_traffic(option), *_power_cap(option))
 
 
-def _traffic(option: Option) -> Explanation:
+def _traffic(option: TrainingOption) -> Explanation:
     network = option.network
     total = sum(entry.seconds * entry.times for entry in option.traffic)
     tiers = f"leaf {network.leaf_oversubscription:g}:1, spine {network.spine_oversubscription:g}:1"
@@ -62,7 +62,7 @@ def _source(entry: Traffic) -> str:
     return f"{entry.level}; {entry.way}"
 
 
-def _power_cap(option: Option) -> tuple[Explanation, ...]:
+def _power_cap(option: TrainingOption) -> tuple[Explanation, ...]:
     cap = option.power_cap_w
     full = load_catalogue().accelerators[option.accelerator].power_w
     if cap is None or full is None:

@@ -4,7 +4,7 @@ from clusterwright.catalog.cloud_parts import cloud_parts
 from clusterwright.catalog.skus import skus
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.storage.file_system import GIB, FileSystem
-from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.point import SizedPoint
 
 #: System disks of exported configurations: of a GPU node, and of a Slurm controller.
 NODE_DISK_GIB = 200

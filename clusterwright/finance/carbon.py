@@ -138,7 +138,7 @@ def _emissions(plan: Plan, ledger: Ledger, cost: CandidateCost, option: _Place) 
     market = None if kwh is None or market_grams is None else operational_kg(kwh, market_grams)
     embodied, covers = _embodied(plan.tco, ledger, cost, option)
     notes += [covers] if covers else []
-    run = None
+    run, tokens = None, plan.workload.unit_tokens
     if location is not None:
         run = (location + (embodied or 0.0)) / cost.runs_in_horizon
     return Emissions(
@@ -148,7 +148,7 @@ def _emissions(plan: Plan, ledger: Ledger, cost: CandidateCost, option: _Place) 
         market_kg=market,
         embodied_kg=embodied,
         run_kg=run,
-        grams_per_million_tokens=None if run is None else run * 1000.0 / plan.workload.tokens * 1e6,
+        grams_per_million_tokens=None if run is None or tokens is None else run * 1000.0 / tokens * 1e6,
         source=source,
         note="; ".join(notes),
     )

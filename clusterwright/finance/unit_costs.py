@@ -48,12 +48,14 @@ def unit_costs(
             for cost in costs
         }
     )
-    flops = plan.workload.flop_per_token * plan.workload.tokens
+    tokens, flops = plan.workload.unit_tokens, plan.workload.unit_flop
     return tuple(
         UnitCost(
             key=cost.key,
-            usd_per_million_tokens=None if cost.run_usd is None else cost.run_usd / plan.workload.tokens * 1e6,
-            usd_per_effective_pflop_hour=None if cost.run_usd is None else cost.run_usd / (flops / 1e15 / 3600.0),
+            usd_per_million_tokens=None if cost.run_usd is None or tokens is None else cost.run_usd / tokens * 1e6,
+            usd_per_effective_pflop_hour=None
+            if cost.run_usd is None or flops is None
+            else cost.run_usd / (flops / 1e15 / 3600.0),
             levelised_usd_per_gpu_hour=levelised[cost.key].usd_per_useful_gpu_hour if cost.key in levelised else None,
         )
         for cost in costs

@@ -8,7 +8,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, training_option, training_plan
 
 Progress = Callable[[str], None]
 
@@ -50,8 +50,10 @@ def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         from clusterwright.outputs.kubernetes.train import kubernetes_launch_files  # noqa: PLC0415
 
         example = project["examples/all_reduce.yaml"].content.decode()
-        return project | _under("launch", kubernetes_launch_files(plan, option, catalogue, example))
-    return project | _under("launch", launch_files(plan, option, catalogue))
+        return project | _under(
+            "launch", kubernetes_launch_files(training_plan(plan), training_option(option), catalogue, example)
+        )
+    return project | _under("launch", launch_files(training_plan(plan), training_option(option), catalogue))
 
 
 def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool = False) -> dict[str, File]:
@@ -82,14 +84,14 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if option.scheduler == "kubernetes":
         from clusterwright.outputs.kubernetes.files import kubernetes_files  # noqa: PLC0415
 
-        return _under("kubernetes", kubernetes_files(plan, option, catalogue))
+        return _under("kubernetes", kubernetes_files(training_plan(plan), training_option(option), catalogue))
     from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415
     from clusterwright.outputs.onprem.jobs import job_documents  # noqa: PLC0415
     from clusterwright.outputs.onprem.slurm import slurm_files  # noqa: PLC0415
     from clusterwright.outputs.onprem.users import user_documents  # noqa: PLC0415
 
     documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue) | user_documents(plan)
-    return documents | _under("launch", launch_files(plan, option, catalogue))
+    return documents | _under("launch", launch_files(training_plan(plan), training_option(option), catalogue))
 
 
 def report_files(plan: Plan, facts: Facts, *, pdf: bool = False) -> dict[str, File]:

@@ -3,7 +3,7 @@
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
-from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.record import Alternative, Plan, TrainingOption, training_option
 from clusterwright.plan.text.money import money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
     RANKED,
@@ -111,7 +111,7 @@ def _reasons(plan: Plan) -> list[str]:
         ),
         "",
     ]
-    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {_reason(option)}" for option in plan.options]
+    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {_reason(training_option(option))}" for option in plan.options]
     for entry in plan.breakevens:
         owned, rented = (NAME_OF_TARGET[key.split("/")[0]] for key in (entry.owned_key, entry.rented_key))
         when = f"month {entry.months:.0f}" if entry.months is not None else f"no breakeven ({entry.reason})"
@@ -119,7 +119,7 @@ def _reasons(plan: Plan) -> list[str]:
     return lines
 
 
-def _reason(option: Option) -> str:
+def _reason(option: TrainingOption) -> str:
     memory = option.memory_bytes_per_gpu.total / 1e9
     return (
         f"{layout_text(option.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "

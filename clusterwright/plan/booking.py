@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.facility.bill import Bill
-from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.point import SizedPoint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,26 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from pathlib import PurePath
 from typing import Any
 
 from clusterwright import __version__
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.jobs import SHARED_PATH, Jobs
-from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.stack_state import StackState
 from clusterwright.blueprint.users import list_of
-from clusterwright.blueprint.workloads import ModelFile, Parallelism, Train
-from clusterwright.catalog.claims import claims_of
-from clusterwright.catalog.host import UPDATES
-from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates.consider import Choice, days, key_of
-from clusterwright.plan.candidates.hardware import rented_goodputs
-from clusterwright.plan.candidates.reliability import spot_assumption
+from clusterwright.plan.candidates.hardware import rented_shares
 from clusterwright.plan.deployment import (
     AwsExistingIds,
     AzureExistingIds,
@@ -30,54 +23,25 @@ from clusterwright.plan.deployment import (
     JobSettings,
     StateBackend,
 )
+from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
     ClusterNames,
     Constraint,
     EconomicsSummary,
-    FrontPoint,
     GoalSummary,
     Hardware,
     Option,
     OtherOption,
     Plan,
-    WorkloadSummary,
 )
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.work import growth_factor, reference
-from clusterwright.sizing.hardware.calibration import Calibration
-from clusterwright.sizing.records.job import SizedPoint, TrainingJob
-from clusterwright.sizing.training.compute_terms import compute_time
-from clusterwright.sizing.training.memory import reserved_bytes
-from clusterwright.sizing.training.stage_table import memory_by_stage
-from clusterwright.sizing.training.traffic import Traffic
+from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.chance.uncertainty import uncertain_inputs
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost, Parameter
-from clusterwright.units import BANDWIDTH, parse
-from clusterwright.workload.transformer import parameters, training_flops_per_token
-
-
-def update_assumption(catalogue: Catalogue, options: Sequence[Option]) -> tuple[Parameter, ...]:
-    """Return the update rate of a node's processors as an entry of the plan's assumptions; none without offloading."""
-    if not any(option.offload is not None and "optimizer" in option.offload.what for option in options):
-        return ()
-    fact = next(fact for fact in claims_of(catalogue, UPDATES) if fact.attribute == "update_bytes_per_s")
-    measured = [parse(f"{claim.value} {claim.unit}", BANDWIDTH) / 1e9 for claim in (fact.chosen, *fact.rejected)]
-    return (
-        Parameter(
-            key="host_update_gb_per_s_per_node",
-            value=measured[0],
-            low=min(measured),
-            high=max(measured),
-            unit="GB/s",
-            basis="assumed",
-            reason="the median of published measurements: processors, thread placement and software make the rest",
-            source=f"clusterwright facts {UPDATES}",
-        ),
-    )
-
+from clusterwright.tco.records import CandidateCost
 
 _EXISTING: dict[str, Callable[..., ExistingIds]] = {
     "aws": AwsExistingIds,
@@ -110,7 +74,7 @@ def state_backend(section: StackState | None) -> StateBackend | None:
 
 def compose(
     blueprint: Blueprint,
-    resolved: Resolved,
+    engine: Engine,
     facts: Facts,
     options: tuple[Option, ...],
     ledger: Ledger,
@@ -122,7 +86,7 @@ def compose(
 
     Args:
         blueprint: as loaded.
-        resolved: its names, looked up.
+        engine: of the workload.
         facts: catalogue, prices and calibrated constants.
         options: the chosen cluster of each target.
         ledger: their cash flow.
@@ -137,61 +101,58 @@ def compose(
     uncertain_inputs(
         ledger.parameters, utilisation=economics.utilisation, own=own_bands(blueprint.tco.uncertainty)
     )  # refuses a band that fits no input, before anything is made of the plan
-    assert isinstance(blueprint.workload, Train)  # noqa: S101 - narrowed by `decide`
-    return Plan(
-        schema=1,
-        clusterwright=__version__,
-        catalogue=facts.catalogue.version,
-        name=blueprint.name,
-        description=blueprint.description,
-        as_of=ledger.as_of.isoformat(),
-        workload=_workload(blueprint.workload, resolved),
-        goals=GoalSummary(
-            finish_within_days=days(blueprint.goals.finish_within),
-            confidence=blueprint.goals.confidence,
-            budget_usd=blueprint.economics.budget,
-        ),
-        economics=EconomicsSummary(
-            horizon_months=economics.horizon_months,
-            utilisation=economics.utilisation,
-            discount_rate=economics.discount_rate,
-            hours_per_month=economics.hours_per_month,
-            power_price_usd_per_kwh=economics.power_price_usd_per_kwh,
-            pue=economics.pue,
-            runs=economics.runs,
-            reference_days=economics.reference_days,
-            reference_target=reference(ledger.candidates).target,
-            growth_factor=growth_factor(economics),
-        ),
-        cluster=ClusterNames(
-            name=blueprint.cluster.name or blueprint.name,
-            partition=blueprint.cluster.partition,
-            host_prefix=blueprint.cluster.host_prefix,
-            tags=tuple(sorted(blueprint.cluster.tags.items())),
-            jobs=_jobs(blueprint.cluster.jobs, blueprint.name),
-            users=tuple(users),
-            groups=tuple(groups),
-            identity=blueprint.cluster.identity,
-        ),
-        recommended="",
-        recommended_horizon="",
-        options=options,
-        other_options=other_options,
-        breakevens=ledger.breakevens(),
-        parameters=(
-            *_spot(blueprint, facts.calibration, options),
-            *update_assumption(facts.catalogue, options),
-            *ledger.parameters,
-        ),
-        findings=(),
-        warnings=warnings,
-        not_counted=not_counted(
-            owned=any(option.facility is not None for option in options),
-            rented=any(option.facility is None for option in options),
-            given={parameter.key for parameter in ledger.parameters if parameter.value},
-        ),
-        quotes=economics.quotes,
-        tco=blueprint.tco,
+    return engine.plan(
+        dict[str, Any](
+            schema=1,
+            clusterwright=__version__,
+            catalogue=facts.catalogue.version,
+            name=blueprint.name,
+            description=blueprint.description,
+            as_of=ledger.as_of.isoformat(),
+            workload=engine.workload(blueprint),
+            goals=GoalSummary(
+                finish_within_days=days(blueprint.goals.finish_within),
+                confidence=blueprint.goals.confidence,
+                budget_usd=blueprint.economics.budget,
+            ),
+            economics=EconomicsSummary(
+                horizon_months=economics.horizon_months,
+                utilisation=economics.utilisation,
+                discount_rate=economics.discount_rate,
+                hours_per_month=economics.hours_per_month,
+                power_price_usd_per_kwh=economics.power_price_usd_per_kwh,
+                pue=economics.pue,
+                runs=economics.runs,
+                reference_days=economics.reference_days,
+                reference_target=reference(ledger.candidates).target,
+                growth_factor=growth_factor(economics),
+            ),
+            cluster=ClusterNames(
+                name=blueprint.cluster.name or blueprint.name,
+                partition=blueprint.cluster.partition,
+                host_prefix=blueprint.cluster.host_prefix,
+                tags=tuple(sorted(blueprint.cluster.tags.items())),
+                jobs=_jobs(blueprint.cluster.jobs, blueprint.name),
+                users=tuple(users),
+                groups=tuple(groups),
+                identity=blueprint.cluster.identity,
+            ),
+            recommended="",
+            recommended_horizon="",
+            options=options,
+            other_options=other_options,
+            breakevens=ledger.breakevens(),
+            parameters=(*engine.assumptions(blueprint, options), *ledger.parameters),
+            findings=(),
+            warnings=warnings,
+            not_counted=not_counted(
+                owned=any(option.facility is not None for option in options),
+                rented=any(option.facility is None for option in options),
+                given={parameter.key for parameter in ledger.parameters if parameter.value},
+            ),
+            quotes=economics.quotes,
+            tco=blueprint.tco,
+        )
     )
 
 
@@ -209,11 +170,6 @@ def _jobs(jobs: Jobs, name: str) -> JobSettings:
     )
 
 
-def _spot(blueprint: Blueprint, calibration: Calibration, options: Sequence[Option]) -> tuple[Parameter, ...]:
-    rented = any(entry.capacity == "spot" for entry in options)
-    return (spot_assumption(blueprint, calibration),) if rented else ()
-
-
 def option(
     blueprint: Blueprint,
     choice: Choice,
@@ -221,10 +177,8 @@ def option(
     front: Sequence[SizedPoint],
     costs: Mapping[str, CandidateCost],
     *,
-    facts: Facts,
-    job: TrainingJob,
+    engine: Engine,
     considered: tuple[Hardware, ...],
-    traffic: tuple[Traffic, ...],
 ) -> Option:
     """Return the record of a target's chosen point.
 
@@ -234,17 +188,15 @@ def option(
         cost: what it costs beside the other targets' chosen points.
         front: every size of the target that was considered.
         costs: of the sizes that were billed, by key.
-        facts: catalogue, prices and calibrated constants.
-        job: for the memory of each pipeline stage.
+        engine: of the workload.
         considered: the hardware that there was to choose from.
-        traffic: of the point's layout.
     """
     target, point = choice.resolved, choice.point
-    kept, spot = rented_goodputs(blueprint, facts.calibration, choice, job)
+    kept, spot = rented_shares(blueprint, choice, engine)
     asked = getattr(blueprint.targets, target.target)
     shared = {field.name for field in fields(CandidateCost)} & {field.name for field in fields(Option)}
     described = {"target", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high"}
-    return Option(
+    common = dict[str, Any](
         target=target.target,
         instance=target.node.id,
         region=asked.region if target.target in CLOUDS else "",
@@ -263,23 +215,11 @@ def option(
         nodes=point.nodes,
         gpus=point.gpus,
         gpus_per_node=target.node.gpus,
-        layout=point.layout,
-        memory_bytes_per_gpu=point.memory,
-        memory_by_stage=memory_by_stage(job, point.layout, target.node),
-        memory_allocated_bytes_per_gpu=point.memory.allocated,
-        memory_reserved_bytes_per_gpu=reserved_bytes(point.memory),
         hbm_bytes_per_gpu=target.node.hbm_bytes_per_gpu,
         network=target.node.network,
         power_cap_w=target.node.power_cap_w,
-        traffic=traffic,
-        compute=compute_time(job, target.node, point.layout, facts.calibration),
-        step=point.step,
-        mfu=point.mfu,
-        tokens_per_s_per_gpu=point.tokens_per_s_per_gpu,
-        goodput=point.goodput.fraction,
-        failures=point.goodput,
+        goodput=engine.useful_share(point),
         storage=point.storage,
-        data=point.data,
         calendar_days=point.calendar_days,
         calendar_days_low=point.calendar_days_low,
         calendar_days_high=point.calendar_days_high,
@@ -287,19 +227,20 @@ def option(
         limited_by=point.limited_by,
         it_power_w=choice.bill.it_power_w,
         unknown_power_items=choice.bill.unknown_power_items,
-        offload=point.offload,
         facility=choice.design,
         file_system=choice.file_system,
         front=tuple(
-            FrontPoint(
-                nodes=other.nodes,
-                gpus=other.gpus,
-                calendar_days=other.calendar_days,
-                calendar_days_high=other.calendar_days_high,
-                mfu=other.mfu,
-                meets_goal=choice.meets_goal,
-                run_usd=None if costed is None else costed.run_cash_usd,
-                run_share_usd=None if costed is None else costed.run_share_usd,
+            engine.front_point(
+                other,
+                {
+                    "nodes": other.nodes,
+                    "gpus": other.gpus,
+                    "calendar_days": other.calendar_days,
+                    "calendar_days_high": other.calendar_days_high,
+                    "meets_goal": choice.meets_goal,
+                    "run_usd": None if costed is None else costed.run_cash_usd,
+                    "run_share_usd": None if costed is None else costed.run_share_usd,
+                },
             )
             for other in front
             for costed in [costs.get(key_of(target, other, choice.term))]
@@ -307,7 +248,7 @@ def option(
         considered=considered,
         kept_goodput=kept,
         spot_goodput=spot,
-        constraints=_constraints(blueprint, target.target),
+        constraints=_constraints(blueprint, target.target, engine),
         booked=choice.booked,
         run_usd=cost.run_cash_usd,
         run_usd_low=None if cost.shared else cost.run_usd_low,
@@ -315,6 +256,7 @@ def option(
         run_share_usd=cost.run_share_usd,
         **{name: getattr(cost, name) for name in shared - described},
     )
+    return engine.option(target, point, common)
 
 
 def _rented_for(seconds: float | None, target: str, *, unit_s: float) -> float | None:
@@ -322,34 +264,12 @@ def _rented_for(seconds: float | None, target: str, *, unit_s: float) -> float |
     return None if seconds is None or target not in CLOUDS else seconds / unit_s
 
 
-def _constraints(blueprint: Blueprint, target: str) -> tuple[Constraint, ...]:
-    """Return what the blueprint holds of layout and size, in the order of the schema."""
-    assert isinstance(blueprint.workload, Train)  # noqa: S101 - narrowed by `decide`
-    sections = (
-        ("workload.parallelism", blueprint.workload.parallelism, Parallelism.model_fields),
-        (f"targets.{target}", getattr(blueprint.targets, target), Sizes.model_fields),
+def _constraints(blueprint: Blueprint, target: str, engine: Engine) -> tuple[Constraint, ...]:
+    """Return what the blueprint holds of the work and of a target's size, in the order of the schema."""
+    asked = getattr(blueprint.targets, target)
+    sizes = (
+        Constraint(path=f"targets.{target}.{name}", value=str(value))
+        for name in Sizes.model_fields
+        if (value := getattr(asked, name)) is not None
     )
-    return tuple(
-        Constraint(path=f"{path}.{name}", value=str(value))
-        for path, section, names in sections
-        for name in names
-        if (value := getattr(section, name)) is not None
-    )
-
-
-def _workload(workload: Train, resolved: Resolved) -> WorkloadSummary:
-    return WorkloadSummary(
-        kind=workload.kind,
-        model=resolved.model.id,
-        model_name=resolved.model.name,
-        parameters=parameters(resolved.model),
-        flop_per_token=training_flops_per_token(resolved.model, sequence_length=workload.sequence_length, causal=False),
-        tokens=workload.tokens,
-        sequence_length=workload.sequence_length,
-        global_batch_sequences=workload.global_batch,
-        precision=workload.precision,
-        optimizer=workload.optimizer,
-        architecture=resolved.model,
-        # Its name alone: the same blueprint gives the same plan wherever it lies.
-        model_file=PurePath(workload.model.config).name if isinstance(workload.model, ModelFile) else "",
-    )
+    return (*engine.constraints(blueprint), *sizes)

@@ -1,12 +1,11 @@
 """The only place that chooses: which cluster size per target, and which target.
 
-Per target, the sizing front (nodes against calendar days) is billed and costed; among the points whose
-P-confidence of calendar days meets the goal, the cheapest is taken: by the cost of one run where it is rented, by the
-present value of the horizon's work where it is owned or committed. Every way is then ranked (`ways`); recommended are
-the ranked way on which this run alone takes least cash, and the one on which the work of the horizon costs least.
+Per target, the front of sizes that the workload's engine gives is billed and costed; among the sizes that meet the
+goals, the cheapest is taken: by the cost of one unit of the work where it is rented, by the present value of the
+horizon's work where it is owned or committed. Every way is then ranked (`ways`); recommended
+are the ranked way on which one unit alone takes least cash, and the one on which the work of the horizon costs least.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,20 +14,18 @@ from itertools import groupby
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.workloads import Train
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.answer_basis import bases
-from clusterwright.plan.basis import Basis
 from clusterwright.plan.candidates.capacities import OtherCapacity, other_capacities, pinned, too_short
 from clusterwright.plan.candidates.cloud_addresses import address_findings
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, time_findings
 from clusterwright.plan.candidates.cloud_warnings import place_warnings
-from clusterwright.plan.candidates.consider import Choice, Considered, candidate, consider, days, training_job
-from clusterwright.plan.candidates.fronts import most_nodes
+from clusterwright.plan.candidates.consider import Choice, Considered, candidate, consider
 from clusterwright.plan.candidates.hardware import chosen_by_usd, hardware, hardware_field
-from clusterwright.plan.candidates.loading import waiting
 from clusterwright.plan.compose import compose, option
+from clusterwright.plan.engine import Engine
+from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
@@ -38,11 +35,10 @@ from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.sizing.records.job import SizedPoint, TrainingJob
-from clusterwright.sizing.training.traffic import traffic_of
+from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import CandidateCost, Economics
-from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
+from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 Progress = Callable[[str], None]
 
@@ -54,16 +50,18 @@ def decide(
     *,
     whole: Blueprint | None = None,
     quotes: tuple[QuotedPrice, ...] = (),
+    engine: Engine | None = None,
     progress: Progress = lambda _: None,
 ) -> Plan:
     """Size, bill, cost and choose.
 
     Args:
-        blueprint: a training blueprint.
+        blueprint: of any kind of workload that has an engine.
         resolved: its names, looked up.
         facts: catalogue, prices and calibrated constants.
         whole: the blueprint with all its targets, where `blueprint` holds only some of them.
         quotes: prices of vendors for parts to buy; they win over every other price.
+        engine: of the workload; that of its kind by default.
         progress: called with a few words before each longer piece of work.
 
     Raises:
@@ -71,16 +69,14 @@ def decide(
             finding of the plan.
         InputError, MissingFactError: a target cannot be designed, with its place in the blueprint.
     """
-    if not isinstance(blueprint.workload, Train):
-        raise TypeError("only training blueprints are resolved")
-    job = training_job(blueprint, resolved)
+    engine = engine or engine_of(blueprint, resolved, facts)
     book = facts.book
     economics = replace(economics_of(blueprint, book), quotes=quotes)
     targets: list[list[Considered]] = []
     refused: list[Unusable] = list(resolved.unusable)
     failures: list[Finding] = []
     for name, several in groupby(resolved.targets, key=lambda target: target.target):
-        found, findings, left_out = _looked_at(blueprint, facts, job, list(several), progress)
+        found, findings, left_out = _looked_at(blueprint, facts, engine, list(several), progress)
         if found:
             targets.append(found)
             refused += left_out
@@ -89,7 +85,7 @@ def decide(
     if not targets:
         raise RuleError(tuple(failures))
     others = other_capacities(
-        blueprint, facts, job, {several[0].choices[0].resolved.target: several for several in targets}
+        blueprint, facts, engine, {several[0].choices[0].resolved.target: several for several in targets}
     )
     choices = [
         choice
@@ -100,13 +96,13 @@ def decide(
     progress(f"pricing {len(choices)} clusters")
     looked_at = cost([candidate(choice) for choice in choices], economics, book, scenarios=("base",))
     costs = {entry.key: entry for entry in looked_at}
-    chosen = [_chosen(several, costs) for several in targets]
+    chosen = [_chosen(several, costs, engine) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
     named = [replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen]
     ledger = Ledger(named, with_reference(economics, named), book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
     # Other capacities and commitments do the same work, beside the options and without a word in it.
-    best_others = {other.key: _chosen(other.several, costs) for other in others if other.several}
+    best_others = {other.key: _chosen(other.several, costs, engine) for other in others if other.several}
     others_named = [replace(candidate(choice), key=key) for key, (choice, _) in best_others.items()]
     others_ledger = Ledger(others_named, with_reference(economics, named), book).reconciled()
     final |= {entry.key: entry for entry in others_ledger.costs()}
@@ -115,7 +111,7 @@ def decide(
         for one in (ledger, others_ledger)
         for key, found in bases(one, max_age_s=blueprint.economics.max_price_age).items()
     }
-    record = partial(_option, facts=facts, job=job, costs=costs, refused=refused)
+    record = partial(_option, engine=engine, costs=costs, refused=refused)
     options = tuple(
         replace(
             record(blueprint, choice, front, several, final[choice.resolved.target]),
@@ -123,14 +119,21 @@ def decide(
         )
         for (choice, front), several in zip(chosen, targets, strict=True)
     )
+    others_options = {
+        other.key: replace(
+            record(other.blueprint, *best_others[other.key], other.several, final[other.key]), basis=basis[other.key]
+        )
+        for other in others
+        if other.key in best_others and _is_priced(other, costs)
+    }
     plan = compose(
         blueprint,
-        resolved,
+        engine,
         facts,
         options,
         ledger,
         other_options=tuple(
-            _other_option(other, best_others.get(other.key), final, basis, record)
+            _other_option(other, others_options.get(other.key), best_others.get(other.key, (None, ()))[0], engine)
             for other in others
             if _is_priced(other, costs)
         ),
@@ -150,11 +153,12 @@ def decide(
                 for warning in storage_warnings(entry.facility.inventory)
             ),
             *old_prices(options, as_of=ledger.as_of, max_age_s=blueprint.economics.max_price_age),
+            *engine.warnings(whole or blueprint, options),
             *without_effect(whole or blueprint, options),
         ),
     )
     plan = replace(
-        plan, findings=(*failures, *_findings(blueprint, options, [choice.resolved for choice, _ in chosen]))
+        plan, findings=(*failures, *_findings(blueprint, engine, options, [choice.resolved for choice, _ in chosen]))
     )
     progress("ranking every way")
     return _ranked(plan, book, max_age_s=blueprint.economics.max_price_age)
@@ -183,8 +187,7 @@ def _option(
     several: Sequence[Considered],
     costed: CandidateCost,
     *,
-    facts: Facts,
-    job: TrainingJob,
+    engine: Engine,
     costs: dict[str, CandidateCost],
     refused: Sequence[Unusable],
 ) -> Option:
@@ -195,10 +198,8 @@ def _option(
         costed,
         front,
         costs,
-        facts=facts,
-        job=job,
-        considered=hardware(blueprint, choice, several, costs, refused, facts=facts, job=job),
-        traffic=traffic_of(job, choice.resolved.node, choice.point.layout, facts.calibration),
+        engine=engine,
+        considered=hardware(blueprint, choice, several, costs, refused, engine=engine),
     )
 
 
@@ -210,27 +211,26 @@ def _is_priced(other: OtherCapacity, costs: dict[str, CandidateCost]) -> bool:
 
 def _other_option(
     other: OtherCapacity,
-    best: tuple[Choice, tuple[SizedPoint, ...]] | None,
-    costs: dict[str, CandidateCost],
-    basis: dict[str, Basis],
-    record: Callable[..., Option],
+    option: Option | None,
+    best: Choice | None,
+    engine: Engine,
 ) -> OtherOption:
-    """Return the best size of another capacity or commitment as an option of its own."""
-    if best is None:
-        return OtherOption(key=other.key, option=None, set_values=(), held=other.held)
-    choice, front = best
-    return OtherOption(
-        key=other.key,
-        option=replace(record(other.blueprint, choice, front, other.several, costs[other.key]), basis=basis[other.key]),
-        set_values=pinned(other, choice),
-        held=other.held or too_short(choice.resolved, choice.point.calendar_days_high),
+    """Return the record of another capacity or commitment, with its best size as an option of its own."""
+    late = "" if best is None else too_short(best.resolved, best.point.calendar_days_high)
+    return engine.other_option(
+        {
+            "key": other.key,
+            "option": option,
+            "set_values": () if best is None else pinned(other, best),
+            "held": other.held or late,
+        }
     )
 
 
 def _looked_at(
     blueprint: Blueprint,
     facts: Facts,
-    job: TrainingJob,
+    engine: Engine,
     several: Sequence[ResolvedTarget],
     progress: Progress,
 ) -> tuple[list[Considered], list[Finding], list[Unusable]]:
@@ -246,7 +246,7 @@ def _looked_at(
     for target in several:
         progress(f"sizing {target.target} ({target.node.id})")
         try:
-            found.append(consider(blueprint, facts, job, target))
+            found.append(consider(blueprint, facts, engine, target))
         except RuleError as error:
             findings += error.findings
             reason = "; ".join(finding.message for finding in error.findings)
@@ -261,9 +261,11 @@ def _looked_at(
     return found, findings, refused
 
 
-def _chosen(several: Sequence[Considered], costs: dict[str, CandidateCost]) -> tuple[Choice, tuple[SizedPoint, ...]]:
+def _chosen(
+    several: Sequence[Considered], costs: dict[str, CandidateCost], engine: Engine
+) -> tuple[Choice, tuple[SizedPoint, ...]]:
     """Return the best size of the best hardware, and the sizes of that hardware that were considered."""
-    best = _best([choice for considered in several for choice in considered.choices], costs)
+    best = _best([choice for considered in several for choice in considered.choices], costs, engine.shortfall)
     return best, next(considered.points for considered in several if best in considered.choices)
 
 
@@ -296,21 +298,23 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
     )
 
 
-def _best(points: Sequence[Choice], costs: dict[str, CandidateCost]) -> Choice:
-    """Return the point that costs least: for one run where it is rented, for the horizon's work where it is owned.
+def _best(
+    points: Sequence[Choice], costs: dict[str, CandidateCost], shortfall: Callable[[SizedPoint], float]
+) -> Choice:
+    """Return the point that costs least: for a unit of work where it is rented, for the horizon's where it is owned.
 
     All points of a target do the same work over the horizon, so an owner pays for the smallest cluster that suffices.
     Points that the building cannot hold come last; so do unknown costs, then fewer nodes and fewer days decide. Where
-    no hardware of a choice meets the goal, the fastest is taken.
+    no hardware of a choice meets the goals, the nearest to them is taken.
     """
 
     def rank(choice: Choice) -> tuple[bool, bool, float, float, int, float, str]:
         broken = choice.design is not None and bool(choice.design.findings)
-        late = 0.0 if choice.meets_goal else choice.point.calendar_days_high
+        missed = 0.0 if choice.meets_goal else shortfall(choice.point)
         usd = chosen_by_usd(costs[choice.key])
         paid = float("inf") if usd is None else usd
         point = choice.point
-        return not choice.meets_goal, broken, late, paid, point.nodes, point.calendar_days, point.node.id
+        return not choice.meets_goal, broken, missed, paid, point.nodes, point.calendar_days, point.node.id
 
     return min(points, key=rank)
 
@@ -358,41 +362,21 @@ def _over_budget(plan: Plan, ways: Sequence[Alternative]) -> list[Finding]:
 
 
 def _findings(
-    blueprint: Blueprint, options: Sequence[Option], targets: Sequence[ResolvedTarget]
+    blueprint: Blueprint, engine: Engine, options: Sequence[Option], targets: Sequence[ResolvedTarget]
 ) -> tuple[Finding, ...]:
     findings = [
-        _goal_missed(blueprint, option, target)
+        finding
         for option, target in zip(options, targets, strict=True)
         if not option.meets_goal
+        for finding in engine.goal_findings(blueprint, option, target)
     ]
     for entry, target in zip(options, targets, strict=True):
         findings += [
             *too_many_runs(blueprint, entry),
-            *waiting(blueprint, entry),
+            *engine.findings(blueprint, entry),
             *time_findings(entry, target),
             *address_findings(entry),
         ]
         if entry.facility is not None:
             findings += entry.facility.findings
     return tuple(findings)
-
-
-def _goal_missed(blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Finding:
-    goal = days(blueprint.goals.finish_within)
-    most, limit = most_nodes(blueprint, target)
-    wider = "raise workload.global_batch so that more GPUs can work"
-    if most is not None:
-        wider = f"allow more than {most} nodes (the limit is {limit})"
-    return Finding(
-        id="GOAL001",
-        path=("goals", "finish_within"),
-        message=(
-            f"{option.target}: the fastest cluster ({option.nodes} × {option.instance}) takes "
-            f"{option.calendar_days_high:.1f} days at {percent(blueprint.goals.confidence)} confidence; "
-            f"the goal is {goal:.1f}"
-        ),
-        help=(
-            f"set goals.finish_within to {math.ceil(option.calendar_days_high)} days, {wider}, "
-            f"or choose a faster {'system' if target.system else 'instance'}"
-        ),
-    )

@@ -8,7 +8,7 @@ from typing import Any
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import IN_SI
 from clusterwright.errors import InputError
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import Plan, TrainingPlan
 
 
 def dumps(plan: Plan) -> str:
@@ -24,7 +24,7 @@ def _json_form(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def loads(text: str) -> Plan:
+def loads(text: str) -> TrainingPlan:
     """Return the plan of a JSON text.
 
     Raises:
@@ -33,7 +33,7 @@ def loads(text: str) -> Plan:
     from pydantic import ValidationError  # noqa: PLC0415 - only where a plan is read back
 
     try:
-        plan: Plan = _adapter().validate_json(text, strict=True, extra="forbid", context=IN_SI)
+        plan: TrainingPlan = _adapter().validate_json(text, strict=True, extra="forbid", context=IN_SI)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -57,4 +57,4 @@ def json_schema() -> dict[str, Any]:
 def _adapter() -> Any:  # noqa: ANN401 - pydantic's generic adapter
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    return TypeAdapter(Plan)
+    return TypeAdapter(TrainingPlan)

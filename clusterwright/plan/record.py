@@ -8,7 +8,7 @@ from clusterwright.blueprint.user_list import Group, User
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model
-from clusterwright.errors import Finding
+from clusterwright.errors import Finding, InputError
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.storage.file_system import FileSystem
@@ -21,6 +21,7 @@ from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.run import Goodput, StorageNeed
 from clusterwright.sizing.training.traffic import Traffic
 from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
+from clusterwright.units import percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,25 +29,65 @@ class WorkloadSummary:
     """The workload as it was sized.
 
     Attributes:
-        parameters: exact count of the model; flop_per_token: training FLOPs per token, forward and backward, with full
-            (not causal) attention, the convention of `mfu`.
+        parameters: exact count of the model.
         architecture: the model's dimensions; model_file: name of the configuration file that they come from, empty
             where the catalogue has them.
-        optimizer: by which weights are updated, see `sizing.optimizers`.
     """
 
     kind: str
     model: str
     model_name: str
     parameters: int
+    precision: str
+    architecture: Model
+    model_file: str
+
+    @property
+    def amount_text(self) -> str:
+        """One unit of the work in words; empty where its kind says nothing of it."""
+        return ""
+
+    @property
+    def unit_tokens(self) -> float | None:
+        """Tokens that one unit of the work takes; None where it is not counted in tokens."""
+        return None
+
+    @property
+    def unit_flop(self) -> float | None:
+        """Model FLOP of one unit of the work; None where nobody counts them."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingWorkload(WorkloadSummary):
+    """A training run as it was sized.
+
+    Attributes:
+        flop_per_token: training FLOPs per token, forward and backward, with full (not causal) attention, the convention
+            of `mfu`.
+        optimizer: by which weights are updated, see `sizing.optimizers`.
+    """
+
     flop_per_token: float
     tokens: float
     sequence_length: int
     global_batch_sequences: int
-    precision: str
-    architecture: Model
-    model_file: str
     optimizer: str = "adam"
+
+    @property
+    def amount_text(self) -> str:
+        """The tokens of a run."""
+        return f"{self.tokens / 1e9:,.0f} B tokens"
+
+    @property
+    def unit_tokens(self) -> float:
+        """Tokens of a run."""
+        return self.tokens
+
+    @property
+    def unit_flop(self) -> float:
+        """Model FLOP of a run, with full attention."""
+        return self.flop_per_token * self.tokens
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,10 +151,16 @@ class FrontPoint:
     gpus: int
     calendar_days: float
     calendar_days_high: float
-    mfu: float
     meets_goal: bool
     run_usd: float | None
     run_share_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingFrontPoint(FrontPoint):
+    """A cluster size that was looked at for training."""
+
+    mfu: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,16 +215,10 @@ class Option:
         state: where Pulumi keeps the stacks' state, None for a local folder.
         time_to_live_hours: after which rented nodes are stopped; stop_when_idle_minutes: without work after which they
             are; None for never.
-        nodes, gpus: that are rented or bought, with the spares; `training_nodes` leaves these out.
-        memory_bytes_per_gpu: of the fullest GPU, by term; memory_by_stage: of a GPU of every pipeline stage;
-            hbm_bytes_per_gpu: what it has.
-        memory_allocated_bytes_per_gpu: of it, what tensors take; memory_reserved_bytes_per_gpu: with what the allocator
-            keeps beside them (`torch.cuda.memory_reserved`); the rest belongs to driver and collective library.
+        nodes, gpus: that are rented or bought, with the spares.
         network: levels above a node, and what collectives may use; power_cap_w: of one accelerator, None for none.
-        traffic: of each group of the layout, before computation hides any of it.
-        mfu: model FLOP/s (full attention) over the dense peak of the precision.
-        goodput: productive share of calendar time; failures: what is behind it.
-        data: what is read and prepared, and how long training waits for it.
+        hbm_bytes_per_gpu: memory of one accelerator.
+        goodput: productive share of calendar time.
         calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the goal's confidence.
         run_usd, run_usd_low, run_usd_high: cash that one run takes; None where it is bought or committed, then
             run_share_usd: share of the horizon's cost that a run takes.
@@ -186,13 +227,11 @@ class Option:
         it_power_w: nameplate load of owned hardware, None for rented.
         facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
         front: the cluster sizes that no size beats in both nodes and days and that meet the goal, the chosen one too.
-        offload: what lies outside the accelerators, None for nothing.
         considered: the hardware that the blueprint left to choose from, the chosen one first; empty where it named one.
         constraints: what the blueprint holds of this target's size and layout.
         basis: what the dollars rest on; None in plans of versions before it.
         kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on ones that the cloud
             takes back; `goodput` is one of them. None for owned nodes.
-        compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
     """
 
     target: str
@@ -213,22 +252,11 @@ class Option:
     nodes: int
     gpus: int
     gpus_per_node: int
-    layout: Layout
-    memory_bytes_per_gpu: MemoryPerGpu
-    memory_by_stage: tuple[StageMemory, ...]
-    memory_allocated_bytes_per_gpu: float
-    memory_reserved_bytes_per_gpu: float
     hbm_bytes_per_gpu: float
     network: NodeNetwork
     power_cap_w: float | None
-    traffic: tuple[Traffic, ...]
-    step: StepTime
-    mfu: float
-    tokens_per_s_per_gpu: float
     goodput: float
-    failures: Goodput
     storage: StorageNeed
-    data: DataFeed
     calendar_days: float
     calendar_days_low: float
     calendar_days_high: float
@@ -261,24 +289,22 @@ class Option:
     front: tuple[FrontPoint, ...]
     considered: tuple[Hardware, ...]
     constraints: tuple[Constraint, ...]
-    offload: OffloadNeed | None = None
     kept_goodput: float | None = None
     spot_goodput: float | None = None
-    compute: ComputeTime | None = None
     npv_usd_low: float | None = None
     npv_usd_high: float | None = None
     basis: Basis | None = None
     booked: Booked | None = None
 
     @property
+    def key_figures(self) -> tuple[tuple[str, str], ...]:
+        """What the kind of workload shows of an option in one line: names and values."""
+        return ()
+
+    @property
     def run_cost_usd(self) -> float | None:
         """What one run costs: in cash, or the share of the horizon's cost."""
         return self.run_share_usd if self.run_usd is None else self.run_usd
-
-    @property
-    def training_nodes(self) -> int:
-        """Nodes that train: all but the spares."""
-        return self.nodes - self.failures.spare_nodes
 
     @property
     def bill(self) -> Bill:
@@ -289,6 +315,48 @@ class Option:
             it_power_w=self.it_power_w,
             unknown_power_items=self.unknown_power_items,
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingOption(Option):
+    """One target that trains, sized, billed and costed.
+
+    Attributes:
+        memory_bytes_per_gpu: of the fullest GPU, by term; memory_by_stage: of a GPU of every pipeline stage.
+        memory_allocated_bytes_per_gpu: of it, what tensors take; memory_reserved_bytes_per_gpu: with what the allocator
+            keeps beside them (`torch.cuda.memory_reserved`); the rest belongs to driver and collective library.
+        traffic: of each group of the layout, before computation hides any of it.
+        mfu: model FLOP/s (full attention) over the dense peak of the precision.
+        failures: what is behind `goodput`.
+        data: what is read and prepared, and how long training waits for it.
+        offload: what lies outside the accelerators, None for nothing.
+        compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
+    """
+
+    front: tuple[TrainingFrontPoint, ...]
+    layout: Layout
+    memory_bytes_per_gpu: MemoryPerGpu
+    memory_by_stage: tuple[StageMemory, ...]
+    memory_allocated_bytes_per_gpu: float
+    memory_reserved_bytes_per_gpu: float
+    traffic: tuple[Traffic, ...]
+    step: StepTime
+    mfu: float
+    tokens_per_s_per_gpu: float
+    failures: Goodput
+    data: DataFeed
+    offload: OffloadNeed | None = None
+    compute: ComputeTime | None = None
+
+    @property
+    def key_figures(self) -> tuple[tuple[str, str], ...]:
+        """Model FLOP/s utilisation."""
+        return (("MFU", percent(self.mfu)),)
+
+    @property
+    def training_nodes(self) -> int:
+        """Nodes that train: all but the spares."""
+        return self.nodes - self.failures.spare_nodes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -306,6 +374,13 @@ class OtherOption:
     option: Option | None
     set_values: tuple[str, ...]
     held: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingOtherOption(OtherOption):
+    """Another capacity or commitment of a cloud, sized for training."""
+
+    option: TrainingOption | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -430,3 +505,34 @@ class Plan:
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""
         return next((option for option in self.options if option.target == target), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingPlan(Plan):
+    """The plan of a training run: all its options train."""
+
+    workload: TrainingWorkload
+    options: tuple[TrainingOption, ...]
+    other_options: tuple[TrainingOtherOption, ...] = ()
+
+    def option(self, target: str) -> TrainingOption | None:
+        """Return the option of a target, None if the blueprint does not have it."""
+        return next((option for option in self.options if option.target == target), None)
+
+
+def training_plan(plan: Plan) -> TrainingPlan:
+    """Return a plan as that of a training run, for what only training has.
+
+    Raises:
+        InputError: its workload is of another kind.
+    """
+    if not isinstance(plan, TrainingPlan):
+        raise InputError(f"workloads of kind {plan.workload.kind} do not train")
+    return plan
+
+
+def training_option(option: Option) -> TrainingOption:
+    """Return an option of a training plan as such."""
+    if not isinstance(option, TrainingOption):
+        raise InputError(f"the cluster on {option.target} does not train")
+    return option

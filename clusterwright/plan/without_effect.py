@@ -11,24 +11,19 @@ from clusterwright.facility.storage.boxes import StorageBox
 from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.plan.record import Option
 
-#: Keys of `data` that speak of drives to which data is copied only with staging.
-_STAGED = ("local_nvme", "local_nvme_bandwidth")
 #: Keys of `cluster` that reach clouds only, or owned hosts only.
 _OF_CLOUDS = ("tags", "time_to_live", "stop_when_idle")
 _OF_HOSTS = ("host_prefix",)
 
 
 def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Finding]:
-    """Return a warning for every key that was given and changes nothing (`EFF001` to `EFF010`).
+    """Return a warning for every key that was given and changes nothing whatever the workload (`EFF006` to `EFF010`).
 
     Args:
         blueprint: as loaded, with all its targets.
         options: what was planned of it.
     """
     return [
-        *_checkpoints(blueprint),
-        *_staging(blueprint),
-        *_failures(blueprint, options),
         *_cluster(blueprint),
         *_services(blueprint),
         *_storage(blueprint, options),
@@ -36,64 +31,14 @@ def without_effect(blueprint: Blueprint, options: Sequence[Option]) -> list[Find
     ]
 
 
-def _given(section: BaseModel, name: str) -> bool:
+def given(section: BaseModel, name: str) -> bool:
+    """Tell whether a key was given a value."""
     return name in section.model_fields_set and getattr(section, name) is not None
 
 
-def _warning(number: int, path: tuple[str, ...], reason: str, advice: str) -> Finding:
+def no_effect(number: int, path: tuple[str, ...], reason: str, advice: str) -> Finding:
+    """Return the warning that a key changes nothing, and what to do about it."""
     return Finding(id=f"EFF{number:03}", path=path, message=f"{'.'.join(path)} has no effect: {reason}", help=advice)
-
-
-def _checkpoints(blueprint: Blueprint) -> Iterator[Finding]:
-    checkpoint = blueprint.reliability.checkpoint
-    path = ("reliability", "checkpoint")
-    if _given(checkpoint, "flush_every") and checkpoint.strategy != "memory":
-        yield _warning(
-            1,
-            (*path, "flush_every"),
-            f"checkpoints of strategy {checkpoint.strategy} go to storage each time",
-            "set reliability.checkpoint.strategy to memory, or remove flush_every",
-        )
-    if _given(checkpoint, "changed") and checkpoint.strategy != "incremental":
-        yield _warning(
-            2,
-            (*path, "changed"),
-            f"checkpoints of strategy {checkpoint.strategy} are written whole",
-            "set reliability.checkpoint.strategy to incremental, or remove changed",
-        )
-
-
-def _staging(blueprint: Blueprint) -> Iterator[Finding]:
-    if blueprint.data.staging != "none":
-        return
-    for name in _STAGED:
-        if _given(blueprint.data, name):
-            yield _warning(
-                3,
-                ("data", name),
-                "no data is copied to local drives",
-                f"set data.staging to nvme, or remove {name}",
-            )
-
-
-def _failures(blueprint: Blueprint, options: Sequence[Option]) -> Iterator[Finding]:
-    asked = blueprint.reliability
-    clouds = (getattr(blueprint.targets, cloud) for cloud in CLOUDS)
-    spot = any(target is not None and target.capacity == "spot" for target in clouds)
-    if _given(asked, "spot_interruptions_per_1000_node_days") and not spot:
-        yield _warning(
-            4,
-            ("reliability", "spot_interruptions_per_1000_node_days"),
-            "no target takes spot capacity",
-            "set the capacity of a target to spot, or remove it",
-        )
-    if asked.elastic and options and all(option.failures.elastic_nodes is None for option in options):
-        yield _warning(
-            5,
-            ("reliability", "elastic"),
-            "no cluster that is planned can go on with fewer replicas",
-            "let the layout have more than one replica, or remove elastic",
-        )
 
 
 def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
@@ -106,13 +51,13 @@ def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
         if reached:
             continue
         for name in names:
-            if _given(blueprint.cluster, name):
-                yield _warning(6, ("cluster", name), reason, f"remove {name}, or add such a target")
+            if given(blueprint.cluster, name):
+                yield no_effect(6, ("cluster", name), reason, f"remove {name}, or add such a target")
     targets = [target for name in TARGETS if (target := getattr(blueprint.targets, name)) is not None]
     if all(target.scheduler == "kubernetes" for target in targets):
         for name in ("users", "groups"):
-            if _given(blueprint.cluster, name):
-                yield _warning(
+            if given(blueprint.cluster, name):
+                yield no_effect(
                     10,
                     ("cluster", name),
                     "who may start pods is Kubernetes' own matter (role bindings of the namespace)",
@@ -122,13 +67,13 @@ def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
 
 def _owner(blueprint: Blueprint) -> Iterator[Finding]:
     if blueprint.targets.onprem is None and blueprint.tco.owner.model_fields_set:
-        yield _warning(9, ("tco", "owner"), "no target is owned", "add targets.onprem, or remove tco.owner")
+        yield no_effect(9, ("tco", "owner"), "no target is owned", "add targets.onprem, or remove tco.owner")
 
 
 def _services(blueprint: Blueprint) -> Iterator[Finding]:
     azure = blueprint.targets.azure
     if azure is not None and azure.scheduler != "kubernetes" and azure.network.service_cidr is not None:
-        yield _warning(
+        yield no_effect(
             7,
             ("targets", "azure", "network", "service_cidr"),
             f"{azure.scheduler} has no services with addresses of their own",
@@ -148,14 +93,14 @@ def _storage(blueprint: Blueprint, options: Sequence[Option]) -> Iterator[Findin
     design, path = designs[0], ("targets", "onprem", "storage")
     if design.lustre is None:
         for name in ("files", "targets_per_box"):
-            if _given(asked, name):
-                yield _warning(8, (*path, name), f"{design.name} is no Lustre", f"remove {name}")
-    if design.front is None and _given(asked, "front_box"):
-        yield _warning(8, (*path, "front_box"), f"{design.name} has one kind of box", "remove front_box")
+            if given(asked, name):
+                yield no_effect(8, (*path, name), f"{design.name} is no Lustre", f"remove {name}")
+    if design.front is None and given(asked, "front_box"):
+        yield no_effect(8, (*path, "front_box"), f"{design.name} has one kind of box", "remove front_box")
     for section, box, names in _idle_figures(design):
         for name in names:
-            if _given(getattr(asked, section), name):
-                yield _warning(8, (*path, section, name), f"{box.name} is not counted by it", f"remove {name}")
+            if given(getattr(asked, section), name):
+                yield no_effect(8, (*path, section, name), f"{box.name} is not counted by it", f"remove {name}")
 
 
 def _idle_figures(design: StorageDesign) -> Iterator[tuple[str, StorageBox, tuple[str, ...]]]:

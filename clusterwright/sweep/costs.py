@@ -10,7 +10,7 @@ from clusterwright.facility.storage.file_system import choose_file_system
 from clusterwright.plan.decide import economics_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.design import owned_design
-from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sweep.records import TERM, Question, SweptPoint
 from clusterwright.tco.engine import cost
 from clusterwright.tco.on_demand import RunCost, run_costs

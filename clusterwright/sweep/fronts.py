@@ -7,10 +7,10 @@ from itertools import groupby
 
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.errors import ClusterwrightError, RuleError
-from clusterwright.plan.candidates.consider import days, training_job
-from clusterwright.plan.candidates.fronts import front_of
+from clusterwright.plan.candidates.consider import days
 from clusterwright.plan.facts import Facts
-from clusterwright.sizing.records.job import Front, SizedPoint
+from clusterwright.plan.training.job import front_of, training_job
+from clusterwright.sizing.records.job import Front, TrainingPoint
 from clusterwright.sweep.costs import with_costs
 from clusterwright.sweep.records import Answer, NotSized, Question, Scenario, Sweep, SweptPoint
 
@@ -41,7 +41,7 @@ def answers(questions: Sequence[Question]) -> list[Answer]:
 class _Sized:
     """A front before it is costed: its points as sizing gives them and as the sweep shows them."""
 
-    points: tuple[SizedPoint, ...] = ()
+    points: tuple[TrainingPoint, ...] = ()
     swept: tuple[SweptPoint, ...] = ()
     not_sized: NotSized | None = None
     layouts_evaluated: int = 0
@@ -79,7 +79,7 @@ def _without(question: Question, reason: str) -> NotSized:
     )
 
 
-def _swept(question: Question, point: SizedPoint) -> SweptPoint:
+def _swept(question: Question, point: TrainingPoint) -> SweptPoint:
     place, scenario = question.place, question.scenario
     goal_days = days(scenario.blueprint.goals.finish_within)
     return SweptPoint(

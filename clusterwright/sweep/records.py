@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.plan.candidates.fronts import NodeBounds
+from clusterwright.plan.bounds import NodeBounds
 from clusterwright.sizing.records.job import Layout
 
 #: How rented nodes are paid in a sweep: what anybody can have without a commitment.

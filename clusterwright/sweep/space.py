@@ -14,11 +14,10 @@ from clusterwright.blueprint.hardware import speaks_of
 from clusterwright.blueprint.load import LoadedBlueprint, load
 from clusterwright.blueprint.resolve import model_of
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
-from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, Instance, System
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.plan.candidates.fronts import NodeBounds
+from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.target_network import node_as_asked
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceRequest
@@ -111,7 +110,7 @@ def scenarios(
 
 def _scenario(loaded: LoadedBlueprint, varied: tuple[tuple[str, str], ...], catalogue: Catalogue) -> Scenario:
     blueprint = loaded.blueprint
-    if not isinstance(blueprint.workload, Train):
+    if blueprint.workload.kind != "train":
         raise InputError(
             f"{blueprint.name}: workloads of kind {blueprint.workload.kind!r} cannot be swept", help="kind: train can"
         )

@@ -14,7 +14,7 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.launch.files import launch_files
 from clusterwright.outputs.onprem.slurm import slurm_files
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import TrainingPlan
 
 pytestmark = pytest.mark.engine
 
@@ -36,7 +36,7 @@ def machinery() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> TrainingPlan:
     """Return an elastic plan with a spare node on premises."""
     values = ["reliability.spare_nodes=1", "reliability.elastic=true", "reliability.repair=24 h"]
     return plan_of(GPT3, values, "onprem")
@@ -44,7 +44,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def controller(
-    plan: Plan, tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]
+    plan: TrainingPlan, tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]
 ) -> Iterator[object]:
     """Return slurmctld on the plan's own four files."""
     require_engine("slurmctld", "sbatch", "scontrol", "ss")
@@ -60,7 +60,7 @@ def offered(controller: object, path: Path) -> tuple[int, str]:
     return result.returncode, result.stderr
 
 
-def test_the_job_is_accepted_with_its_spare(plan: Plan, controller: object, tmp_path: Path) -> None:
+def test_the_job_is_accepted_with_its_spare(plan: TrainingPlan, controller: object, tmp_path: Path) -> None:
     """Partition, GPUs, memory and nodes of the script are what the cluster has, spare included."""
     option = plan.options[0]
     path = tmp_path / "train.sbatch"
@@ -89,7 +89,7 @@ def test_the_job_is_accepted_with_its_spare(plan: Plan, controller: object, tmp_
     ],
 )
 def test_a_wrong_directive_would_be_refused(
-    plan: Plan, controller: object, tmp_path: Path, pattern: str, wrong: str
+    plan: TrainingPlan, controller: object, tmp_path: Path, pattern: str, wrong: str
 ) -> None:
     """More nodes or GPUs than there are, another GPU or partition, a value that does not exist: Slurm says no."""
     script = launch_files(plan, plan.options[0], load_catalogue())["train.sbatch"].content.decode()
@@ -101,7 +101,7 @@ def test_a_wrong_directive_would_be_refused(
 
 
 @pytest.fixture
-def submission(plan: Plan, tmp_path: Path) -> tuple[Path, Path, dict[str, str]]:
+def submission(plan: TrainingPlan, tmp_path: Path) -> tuple[Path, Path, dict[str, str]]:
     """Return the written submit.sh, a folder in the place of the shared file system, and the user's environment."""
     shared, folder = tmp_path / "shared", tmp_path / "launch"
     for path in (shared / "Megatron-LM", shared / "venv" / "bin", folder, tmp_path / "bin"):
@@ -131,7 +131,7 @@ def submitted(controller: object, submission: tuple[Path, Path, dict[str, str]],
 
 
 def test_a_busy_cluster_takes_the_job_unchecked(
-    plan: Plan, controller: object, submission: tuple[Path, Path, dict[str, str]]
+    plan: TrainingPlan, controller: object, submission: tuple[Path, Path, dict[str, str]]
 ) -> None:
     """No node becomes free: srun says so by its status, the job is queued, with log and folder on shared storage."""
     controller.run("scontrol", "update", "nodename=ALL", "state=down", "reason=test")  # type: ignore[attr-defined]

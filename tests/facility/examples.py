@@ -2,7 +2,7 @@
 
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing.records.job import Layout, MemoryPerGpu, SizedPoint, StepTime
+from clusterwright.sizing.records.job import Layout, MemoryPerGpu, StepTime, TrainingPoint
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.run import Goodput, StorageNeed
 
@@ -29,7 +29,7 @@ def data_feed() -> DataFeed:
     )  # fmt: skip
 
 
-def sized_point(*, nodes: int = 48) -> SizedPoint:
+def sized_point(*, nodes: int = 48) -> TrainingPoint:
     """A sized cluster of p5.48xlarge."""
     accelerator = Accelerator(
         id="h100-sxm-80gb", name="H100 SXM", vendor="NVIDIA", generation="hopper", form="sxm", gres_type="h100"
@@ -42,7 +42,7 @@ def sized_point(*, nodes: int = 48) -> SizedPoint:
         network_kind="efa",
         network_bytes_per_s_per_gpu_one_way=50e9,
     )
-    return SizedPoint(
+    return TrainingPoint(
         node=node,
         nodes=nodes,
         gpus=nodes * 8,

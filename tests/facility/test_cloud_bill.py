@@ -13,7 +13,7 @@ from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, RuleError
 from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.storage.file_system import choose_file_system
-from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.job import TrainingPoint
 from clusterwright.sizing.records.run import StorageNeed
 from clusterwright.tco.assumptions import assumptions
 
@@ -88,7 +88,7 @@ def test_tiers_refuse_sizes_between_steps() -> None:
     assert [size for size in (0, 1200, 1300, 2400, 3600, 4800) if tier.accepts(size)] == [1200, 2400, 4800]
 
 
-def _point(cloud: str, nodes: int) -> SizedPoint:
+def _point(cloud: str, nodes: int) -> TrainingPoint:
     point = sized_point(nodes=nodes)
     return replace(point, node=replace(point.node, id=NODES[cloud]))
 

@@ -10,7 +10,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import TrainingPlan
 
 #: Runs in the stacks' environment, as a program; it cannot be imported here.
 collect_ignore = ["read_stack_settings.py"]
@@ -20,7 +20,7 @@ _BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
 
 @pytest.fixture(scope="session")
-def unpriced_plan() -> Plan:
+def unpriced_plan() -> TrainingPlan:
     """Return the plan of the shipped blueprint on spot instances of AWS, whose price is unknown."""
     plan = plan_of(_BLUEPRINT, ["targets.aws.capacity=spot"])
     option = plan.option("aws")

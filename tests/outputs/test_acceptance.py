@@ -7,11 +7,11 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.outputs.onprem.documents import onprem_documents
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import TrainingPlan
 
 
 @pytest.fixture(scope="module")
-def steps(shipped_plan: Plan) -> dict[str, tuple[str, str]]:
+def steps(shipped_plan: TrainingPlan) -> dict[str, tuple[str, str]]:
     """Return (what to do, what to expect) by number."""
     option = next(option for option in shipped_plan.options if option.facility is not None)
     text = onprem_documents(shipped_plan, option, load())["acceptance.md"].content.decode()
@@ -19,7 +19,7 @@ def steps(shipped_plan: Plan) -> dict[str, tuple[str, str]]:
     return {row[0].strip("| "): (row[1], row[2].removesuffix(" | |")) for row in rows}
 
 
-def test_the_fabric_is_that_of_the_plan(steps: dict[str, tuple[str, str]], shipped_plan: Plan) -> None:
+def test_the_fabric_is_that_of_the_plan(steps: dict[str, tuple[str, str]], shipped_plan: TrainingPlan) -> None:
     """36 DGX H100: 288 ports of nodes and 4 of fabric managers, 24 switches."""
     design = next(option.facility for option in shipped_plan.options if option.facility is not None)
     fabric = design.inventory.fabric
@@ -29,7 +29,7 @@ def test_the_fabric_is_that_of_the_plan(steps: dict[str, tuple[str, str]], shipp
 
 
 def test_the_burn_in_has_the_predicted_speed_and_its_band(
-    steps: dict[str, tuple[str, str]], shipped_plan: Plan
+    steps: dict[str, tuple[str, str]], shipped_plan: TrainingPlan
 ) -> None:
     """The band of speed is that of the run's days: the slowest speed gives the most days."""
     option = next(option for option in shipped_plan.options if option.facility is not None)
@@ -44,7 +44,9 @@ def test_losing_a_feed_is_tested_against_what_it_carries(steps: dict[str, tuple[
     assert "21.5 of its 34.5 kVA" in steps["2.2"][1]
 
 
-def test_a_lost_node_without_a_spare_is_waited_for(steps: dict[str, tuple[str, str]], shipped_plan: Plan) -> None:
+def test_a_lost_node_without_a_spare_is_waited_for(
+    steps: dict[str, tuple[str, str]], shipped_plan: TrainingPlan
+) -> None:
     """The shipped plan trains on all of its nodes: the job waits for the node; with a spare it goes on without it."""
     assert "waits in the queue" in steps["8.4"][1]
     assert "`reliability.spare_nodes`" in steps["8.4"][1]
@@ -59,7 +61,7 @@ def test_a_phase_carries_more_than_an_even_share(steps: dict[str, tuple[str, str
     assert "no line more than 33.6 A" in steps["2.2"][1]
 
 
-def test_an_accelerator_without_a_measured_value_says_so(shipped_plan: Plan) -> None:
+def test_an_accelerator_without_a_measured_value_says_so(shipped_plan: TrainingPlan) -> None:
     """No number is invented for the collectives of a system that no source measured."""
     option = next(option for option in shipped_plan.options if option.facility is not None)
     catalogue = load()

@@ -24,7 +24,7 @@ from clusterwright.errors import InputError
 from clusterwright.outputs.exports.formats import FORMATS, export_text
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 ROOT = assets.root()
 SHIPPED = ROOT / "blueprints" / "train-gpt3-175b.yaml"
@@ -39,7 +39,7 @@ ELSEWHERE = {"p5e.48xlarge": "us-east-2", "Standard_ND96isr_MI300X_v5": "eastus2
 
 
 @cache
-def planned(cloud: str, instance: str) -> tuple[Plan, Option]:
+def planned(cloud: str, instance: str) -> tuple[TrainingPlan, TrainingOption]:
     """Plan a small model on one instance type."""
     catalogue = load()
     text: dict[str, Any] = {

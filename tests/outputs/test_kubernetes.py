@@ -29,7 +29,7 @@ from clusterwright.outputs.kubernetes.files import kubernetes_files
 from clusterwright.outputs.kubernetes.network import ADDRESSES, addresses
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 #: Kinds that the API server itself has; the others belong to the operators and to Kueue.
 CORE = ("v1", "batch/v1")
@@ -47,7 +47,9 @@ Read = Callable[[list[tuple[str, str]]], list[str]]
 
 
 @cache
-def _planned(system: str = "dgx-h100", model: str = "llama-2-7b", storage: str = "") -> tuple[Plan, Option]:
+def _planned(
+    system: str = "dgx-h100", model: str = "llama-2-7b", storage: str = ""
+) -> tuple[TrainingPlan, TrainingOption]:
     catalogue = load()
     racks = system.endswith("nvl72")
     nodes = {"min_nodes": 4, "max_nodes": 4} if racks else {"min_nodes": 33, "max_nodes": 40}

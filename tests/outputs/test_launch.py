@@ -20,7 +20,7 @@ from clusterwright.outputs.launch import files as launch
 from clusterwright.outputs.launch.fabric import Setting, settings, settings_for, shell_line
 from clusterwright.outputs.launch.files import launch_files, milestone_steps
 from clusterwright.outputs.launch.megatron import argument_groups, save_interval_steps
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan, training_plan
 from clusterwright.sizing.records.job import OffloadNeed
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -59,13 +59,13 @@ VALUED = {
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> TrainingPlan:
     """Return the shipped plan."""
     return plan_of(GPT3, None)
 
 
 @pytest.fixture(scope="module")
-def elastic() -> Plan:
+def elastic() -> TrainingPlan:
     """Return it with two spares, an elastic job and milestones, on AWS."""
     values = ["spare_nodes=2", "elastic=true", "repair=24 h", "checkpoint.milestone_every=2 days"]
     # A layout with memory to spare for the state of missing replicas.
@@ -87,13 +87,13 @@ def parsed(words: list[str]) -> dict[str, str]:
     return found
 
 
-def arguments(plan: Plan, option: Option, model: Model | None = None) -> dict[str, str]:
+def arguments(plan: TrainingPlan, option: TrainingOption, model: Model | None = None) -> dict[str, str]:
     """Return the plan's own arguments."""
     known = model or CATALOGUE.models[plan.workload.model]
     return parsed([word for group in argument_groups(plan, option, known) for line in group.lines for word in line])
 
 
-def changed(option: Option, **values: object) -> Option:
+def changed(option: TrainingOption, **values: object) -> TrainingOption:
     """Return an option with another layout."""
     return replace(option, layout=replace(option.layout, **values))  # type: ignore[arg-type]
 
@@ -151,7 +151,7 @@ def shown(folder: Path, what: str) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def test_every_target_has_its_launch_files(plan: Plan) -> None:
+def test_every_target_has_its_launch_files(plan: TrainingPlan) -> None:
     """Each target gets a script, its retention and a README that says why other files are missing."""
     for option in plan.options:
         files = launch_files(plan, option, CATALOGUE)
@@ -162,7 +162,7 @@ def test_every_target_has_its_launch_files(plan: Plan) -> None:
         assert "no `accelerate_fsdp.yaml` |" in readme
 
 
-def test_ranks_and_batch_add_up(plan: Plan) -> None:
+def test_ranks_and_batch_add_up(plan: TrainingPlan) -> None:
     """Tensor x pipeline x context parallelism divides the GPUs, and the batch is micro-batch x replicas x count."""
     for option in plan.options:
         found, layout = arguments(plan, option), option.layout
@@ -180,7 +180,7 @@ def test_ranks_and_batch_add_up(plan: Plan) -> None:
             assert (int(found["--num-layers"]) + counted) == virtual * layout.vpp * layout.pp
 
 
-def test_gpt3_is_described_by_its_published_dimensions(plan: Plan) -> None:
+def test_gpt3_is_described_by_its_published_dimensions(plan: TrainingPlan) -> None:
     """GPT-3 175B: 96 layers of 12,288 with 96 heads, learned positions, tied embeddings, biases, LayerNorm."""
     found = arguments(plan, plan.options[0])
     assert (found["--num-layers"], found["--hidden-size"], found["--num-attention-heads"]) == ("96", "12288", "96")
@@ -189,7 +189,7 @@ def test_gpt3_is_described_by_its_published_dimensions(plan: Plan) -> None:
         assert absent not in found
 
 
-def test_llama_and_experts_are_described(plan: Plan) -> None:
+def test_llama_and_experts_are_described(plan: TrainingPlan) -> None:
     """Llama 3 70B has 8 query groups, SwiGLU and RMSNorm; DeepSeek-V3 latent attention and 256 experts."""
     llama = arguments(plan, plan.options[0], CATALOGUE.models["llama-3-70b"])
     assert (llama["--num-query-groups"], llama["--normalization"], "--swiglu" in llama) == ("8", "RMSNorm", True)
@@ -213,7 +213,9 @@ def test_llama_and_experts_are_described(plan: Plan) -> None:
         (1, 1, None),
     ],
 )
-def test_layers_for_further_tokens_have_their_place(plan: Plan, stages: int, chunks: int, written: str | None) -> None:
+def test_layers_for_further_tokens_have_their_place(
+    plan: TrainingPlan, stages: int, chunks: int, written: str | None
+) -> None:
     """DeepSeek-V3's 61 layers, the one for a further token, embedding and loss divide into equal chunks, or 62 do."""
     found = arguments(
         plan, changed(plan.options[0], tp=4, pp=stages, vpp=chunks, ep=8), CATALOGUE.models["deepseek-v3"]
@@ -226,7 +228,7 @@ def test_layers_for_further_tokens_have_their_place(plan: Plan, stages: int, chu
         assert (counted.count("t"), counted.count("m"), counted.count("|") + 1) == (61, 1, stages * chunks)
 
 
-def test_encoders_have_no_script_of_decoders(plan: Plan) -> None:
+def test_encoders_have_no_script_of_decoders(plan: TrainingPlan) -> None:
     """BERT attends both ways; a script that trains decoders would train another model."""
     work = replace(plan.workload, architecture=CATALOGUE.models["bert-large"])
     files = launch_files(replace(plan, workload=work), plan.options[0], CATALOGUE)
@@ -234,7 +236,7 @@ def test_encoders_have_no_script_of_decoders(plan: Plan) -> None:
     assert "the model is an encoder" in files["README.md"].content.decode()
 
 
-def test_experts_are_split_as_the_layout_says(plan: Plan) -> None:
+def test_experts_are_split_as_the_layout_says(plan: TrainingPlan) -> None:
     """Megatron splits experts as attention unless told otherwise: whole ones beside tensor parallelism say so."""
     for size in (1, 4):
         option = changed(plan.options[0], tp=4, ep=8, etp=size)
@@ -270,7 +272,7 @@ def test_experts_are_split_as_the_layout_says(plan: Plan) -> None:
     ],
 )
 def test_layouts_become_arguments(
-    plan: Plan, values: dict[str, object], present: dict[str, str], absent: tuple[str, ...]
+    plan: TrainingPlan, values: dict[str, object], present: dict[str, str], absent: tuple[str, ...]
 ) -> None:
     """Recomputation, sharding, sequence parallelism and uneven stages each have their arguments, or none."""
     found = arguments(plan, changed(plan.options[0], **values))
@@ -287,7 +289,7 @@ def test_layouts_become_arguments(
         ("full", "--save-interval", "--ckpt-fully-parallel-save"),
     ],
 )
-def test_strategies_become_arguments(plan: Plan, strategy: str, present: str, absent: str) -> None:
+def test_strategies_become_arguments(plan: TrainingPlan, strategy: str, present: str, absent: str) -> None:
     """What trains on is saved behind training, all ranks write unless one is to, and precision keeps to its flags."""
     option = plan.options[0]
     found = arguments(plan, replace(option, failures=replace(option.failures, strategy=strategy)))
@@ -307,7 +309,7 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_precisions_become_arguments(plan: Plan, precision: str) -> None:
+def test_precisions_become_arguments(plan: TrainingPlan, precision: str) -> None:
     """Narrow formats run within bf16, each with its own recipe; fp16 runs alone."""
     other = replace(plan, workload=replace(plan.workload, precision=precision))
     found = arguments(other, plan.options[0])
@@ -327,7 +329,9 @@ def test_precisions_become_arguments(plan: Plan, precision: str) -> None:
         ("muon", {"--optimizer": "dist_muon", "--muon-num-ns-steps": "5"}, ("--use-distributed-optimizer",)),
     ],
 )
-def test_optimizers_become_arguments(plan: Plan, optimizer: str, present: dict[str, str], absent: tuple[str]) -> None:
+def test_optimizers_become_arguments(
+    plan: TrainingPlan, optimizer: str, present: dict[str, str], absent: tuple[str]
+) -> None:
     """Adam shards its state by equal parts, in bf16 with the precision-aware optimizer; Muon by whole matrices."""
     other = replace(plan, workload=replace(plan.workload, optimizer=optimizer))
     found = arguments(other, plan.options[0])
@@ -335,7 +339,7 @@ def test_optimizers_become_arguments(plan: Plan, optimizer: str, present: dict[s
     assert not set(absent) & set(found)
 
 
-def test_an_optimizer_that_megatron_lacks_leaves_the_other_stacks(plan: Plan) -> None:
+def test_an_optimizer_that_megatron_lacks_leaves_the_other_stacks(plan: TrainingPlan) -> None:
     """Adafactor is a training script's own affair: configurations where the layout has them, else the reasons."""
     option = plan.options[0]
     other = replace(plan, workload=replace(plan.workload, optimizer="adafactor"))
@@ -350,7 +354,7 @@ def test_an_optimizer_that_megatron_lacks_leaves_the_other_stacks(plan: Plan) ->
     assert "sbatch train.sbatch" not in readme
 
 
-def moved(option: Option, *what: str, where: str = "cpu", **layout: object) -> Option:
+def moved(option: TrainingOption, *what: str, where: str = "cpu", **layout: object) -> TrainingOption:
     """Return an option with something offloaded."""
     need = OffloadNeed(
         what=what, where=where, optimizer_bytes_per_node=1e12, gradients_bytes_per_node=1e11,
@@ -362,7 +366,7 @@ def moved(option: Option, *what: str, where: str = "cpu", **layout: object) -> O
     return replace(changed(option, **layout), offload=need)
 
 
-def test_an_optimizer_on_the_host_becomes_arguments(plan: Plan) -> None:
+def test_an_optimizer_on_the_host_becomes_arguments(plan: TrainingPlan) -> None:
     """Megatron updates in host memory with a precision-aware optimizer; it is named once with bf16 moments, too."""
     offloaded = moved(plan.options[0], "optimizer")
     wanted = {
@@ -386,7 +390,7 @@ def test_an_optimizer_on_the_host_becomes_arguments(plan: Plan) -> None:
     ],
 )
 def test_stacks_that_cannot_offload_it_say_so(
-    plan: Plan, what: tuple[str, ...], where: str, zero: int, files: set[str]
+    plan: TrainingPlan, what: tuple[str, ...], where: str, zero: int, files: set[str]
 ) -> None:
     """Megatron takes the optimizer to host memory, FSDP all states, DeepSpeed anything; the README has the reasons."""
     option = plan.options[0]
@@ -406,7 +410,7 @@ def test_stacks_that_cannot_offload_it_say_so(
         assert fsdp["fsdp_config"]["fsdp_offload_params"] is True
 
 
-def test_the_job_runs_what_the_plan_says(plan: Plan, tmp_path: Path) -> None:
+def test_the_job_runs_what_the_plan_says(plan: TrainingPlan, tmp_path: Path) -> None:
     """Run as Slurm runs it, the script starts torchrun on all nodes with the plan's arguments and made-up data."""
     option = plan.options[0]
     result = run_job(tmp_path, launch_files(plan, option, CATALOGUE)["train.sbatch"].content)
@@ -422,7 +426,7 @@ def test_the_job_runs_what_the_plan_says(plan: Plan, tmp_path: Path) -> None:
     assert found["--save"] == found["--load"] == str(tmp_path / "checkpoints")
 
 
-def test_the_users_data_needs_a_learning_rate_and_a_tokenizer(plan: Plan, tmp_path: Path) -> None:
+def test_the_users_data_needs_a_learning_rate_and_a_tokenizer(plan: TrainingPlan, tmp_path: Path) -> None:
     """With data the job refuses to guess either, and says both at once; paths with blanks and quotes arrive whole."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     path = f"{tmp_path}/my 'data'; echo $HOME"
@@ -442,7 +446,7 @@ def test_the_users_data_needs_a_learning_rate_and_a_tokenizer(plan: Plan, tmp_pa
     assert (words[words.index("--lr") + 1], words.count("--lr")) == ("3e-4", 1)
 
 
-def test_what_is_missing_is_said_before_a_gpu_works(plan: Plan, tmp_path: Path) -> None:
+def test_what_is_missing_is_said_before_a_gpu_works(plan: TrainingPlan, tmp_path: Path) -> None:
     """Nothing set, or set wrongly: every reason in the first second, and no command on the nodes."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     bare = run_job(tmp_path, script, CONTAINER_IMAGE="", MEGATRON_PATH="/shared/nowhere", DATA_PATH="/shared/no")
@@ -468,7 +472,7 @@ def test_what_is_missing_is_said_before_a_gpu_works(plan: Plan, tmp_path: Path) 
         assert (refused.returncode, said in refused.stderr) == (2, True), (environment, refused.stderr)
 
 
-def test_a_container_sees_what_its_fabric_needs(plan: Plan, tmp_path: Path) -> None:
+def test_a_container_sees_what_its_fabric_needs(plan: TrainingPlan, tmp_path: Path) -> None:
     """Pyxis gets the image in Enroot's form, the shared file system, and what the fabric's settings name."""
     files = {option.target: launch_files(plan, option, CATALOGUE) for option in plan.options}
     mounts = {
@@ -499,14 +503,14 @@ def test_a_container_sees_what_its_fabric_needs(plan: Plan, tmp_path: Path) -> N
         ("a b", "a b"),
     ],
 )
-def test_images_reach_enroot_in_its_own_form(plan: Plan, tmp_path: Path, image: str, given: str) -> None:
+def test_images_reach_enroot_in_its_own_form(plan: TrainingPlan, tmp_path: Path, image: str, given: str) -> None:
     """A registry is the first part with a dot or a port; a name without one is the default registry's."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     assert run_job(tmp_path, script, CONTAINER_IMAGE=image).returncode == 0
     assert shown(tmp_path, "container")[0] == f"--container-image={given}"
 
 
-def test_a_virtual_environment_is_activated_on_the_nodes(plan: Plan, tmp_path: Path) -> None:
+def test_a_virtual_environment_is_activated_on_the_nodes(plan: TrainingPlan, tmp_path: Path) -> None:
     """Its torchrun starts, with the fabric's variables, and no option of Pyxis is given."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     venv = tmp_path / "venv" / "bin"
@@ -519,7 +523,7 @@ def test_a_virtual_environment_is_activated_on_the_nodes(plan: Plan, tmp_path: P
     assert not shown(tmp_path, "container")
 
 
-def test_modules_are_loaded_in_their_order(plan: Plan, tmp_path: Path) -> None:
+def test_modules_are_loaded_in_their_order(plan: TrainingPlan, tmp_path: Path) -> None:
     """Each by its name, whatever separates them; one that is missing ends the job with its name."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     stand_in(tmp_path, "module", '[ "$2" != none ] && echo "$@" >>"$SHOWN/modules"\n')
@@ -530,7 +534,7 @@ def test_modules_are_loaded_in_their_order(plan: Plan, tmp_path: Path) -> None:
     assert (missing.returncode, "module load none failed" in missing.stderr) == (127, True)
 
 
-def test_an_environment_without_torchrun_says_what_it_has_to_hold(plan: Plan, tmp_path: Path) -> None:
+def test_an_environment_without_torchrun_says_what_it_has_to_hold(plan: TrainingPlan, tmp_path: Path) -> None:
     """The sentence comes from every node's own look into the environment, and names the node."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     hidden = script.replace(b"command -v torchrun", b"command -v no-such-torchrun")
@@ -539,7 +543,7 @@ def test_an_environment_without_torchrun_says_what_it_has_to_hold(plan: Plan, tm
     assert "it has to hold PyTorch 2.6 or newer with torchrun, Transformer Engine" in result.stderr
 
 
-def test_an_elastic_job_names_its_bounds(elastic: Plan, tmp_path: Path) -> None:
+def test_an_elastic_job_names_its_bounds(elastic: TrainingPlan, tmp_path: Path) -> None:
     """Slurm allocates the spares too, torchrun starts from the fewest nodes, and a lost node does not end the job."""
     option = elastic.options[0]
     assert option.failures.elastic_nodes is not None
@@ -554,7 +558,7 @@ def test_an_elastic_job_names_its_bounds(elastic: Plan, tmp_path: Path) -> None:
     assert int(restarts.split("=")[1]) >= 20
 
 
-def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: Plan) -> None:
+def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: TrainingPlan) -> None:
     """Up to two nodes more are allocated than torchrun trains with; one of them may be in repair at the start."""
     option = elastic.options[0]
     fixed = replace(option, failures=replace(option.failures, elastic_nodes=None))
@@ -566,7 +570,7 @@ def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: Plan) -> 
 
 def test_a_job_that_cannot_shrink_says_so() -> None:
     """GPT-3 with memory nearly full cannot hold the optimizer's state of fewer replicas: it starts with all nodes."""
-    plan = plan_of(GPT3, ["reliability.elastic=true", "workload.parallelism.micro_batch=2"], "aws")
+    plan = training_plan(plan_of(GPT3, ["reliability.elastic=true", "workload.parallelism.micro_batch=2"], "aws"))
     option = plan.options[0]
     files = launch_files(plan, option, CATALOGUE)
     assert option.memory_bytes_per_gpu.total > 0.9 * option.hbm_bytes_per_gpu
@@ -575,7 +579,7 @@ def test_a_job_that_cannot_shrink_says_so() -> None:
     assert f"--nnodes={option.nodes} " in files["train.sbatch"].content.decode()
 
 
-def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic: Plan) -> None:
+def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic: TrainingPlan) -> None:
     """Steps between kept checkpoints are a multiple of the save interval; their number is at most the planned one."""
     option = elastic.options[0]
     steps = milestone_steps(option)
@@ -586,7 +590,7 @@ def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic:
     assert f"5 {steps} || true" in launch_files(elastic, option, CATALOGUE)["train.sbatch"].content.decode()
 
 
-def test_sharded_layouts_get_their_configurations(plan: Plan) -> None:
+def test_sharded_layouts_get_their_configurations(plan: TrainingPlan) -> None:
     """Without tensor and pipeline parallelism DeepSpeed and FSDP say the same batch on the same GPUs."""
     option = plan.options[0]
     gpus = option.gpus
@@ -619,7 +623,7 @@ def test_sharded_layouts_get_their_configurations(plan: Plan) -> None:
     assert set(launch_files(eight, replace(option, layout=layout), CATALOGUE)) == {*JOB_FILES, "README.md"}
 
 
-def test_sharding_groups_reach_every_configuration_that_has_them(plan: Plan) -> None:
+def test_sharding_groups_reach_every_configuration_that_has_them(plan: TrainingPlan) -> None:
     """64 GPUs in groups of 8: Megatron gets 8 copies, Accelerate a mesh of 8 x 8; DeepSpeed is told why not."""
     option = replace(plan.options[0], nodes=8, gpus=64)
     layout = replace(
@@ -647,7 +651,9 @@ def test_sharding_groups_reach_every_configuration_that_has_them(plan: Plan) -> 
         ("dualpipe", "DualPipe", "deepseek-ai/DualPipe"),
     ],
 )
-def test_schedules_that_megatron_lacks_are_refused_by_name(plan: Plan, schedule: str, name: str, where: str) -> None:
+def test_schedules_that_megatron_lacks_are_refused_by_name(
+    plan: TrainingPlan, schedule: str, name: str, where: str
+) -> None:
     """No script that would run another schedule than the plan was sized for."""
     option = changed(plan.options[0], pp=8, vpp=1, schedule=schedule)
     files = launch_files(plan, option, CATALOGUE)
@@ -675,7 +681,7 @@ def test_every_fabric_of_the_catalogue_has_settings_with_sources() -> None:
         assert row.kind != "mount" or row.value.startswith("/"), row
 
 
-def test_settings_reach_the_job(plan: Plan, tmp_path: Path) -> None:
+def test_settings_reach_the_job(plan: TrainingPlan, tmp_path: Path) -> None:
     """AWS gets EFA's, Azure the topology of its board, Google TCPX with the job's socket, on premises InfiniBand."""
     found = {}
     for option in plan.options:
@@ -692,7 +698,7 @@ def test_settings_reach_the_job(plan: Plan, tmp_path: Path) -> None:
     assert "FI_EFA_USE_HUGE_PAGE" not in found["onprem"]
 
 
-def test_the_readme_says_what_a_target_needs(plan: Plan) -> None:
+def test_the_readme_says_what_a_target_needs(plan: TrainingPlan) -> None:
     """How to submit from there, what the environment holds, and what is special: EFA's plugin, Google's own image."""
     pages = {
         option.target: launch_files(plan, option, CATALOGUE)["README.md"].content.decode() for option in plan.options
@@ -709,7 +715,7 @@ def test_the_readme_says_what_a_target_needs(plan: Plan) -> None:
             assert f"| `{file}` |" in page, file
 
 
-def test_an_image_cannot_win_over_the_fabrics_variables(plan: Plan, tmp_path: Path) -> None:
+def test_an_image_cannot_win_over_the_fabrics_variables(plan: TrainingPlan, tmp_path: Path) -> None:
     """Pyxis keeps what an image sets: the variables are set by the command within the container, not before it."""
     script = launch_files(plan, plan.options[2], CATALOGUE)["train.sbatch"].content
     image = SRUN.replace('exec "$@"', 'LD_LIBRARY_PATH=/of/the/image NCCL_NET=Socket exec "$@"')
@@ -722,7 +728,7 @@ def test_an_image_cannot_win_over_the_fabrics_variables(plan: Plan, tmp_path: Pa
     assert "NCCL_NET=GPUDirectTCPX_v7" in lines
 
 
-def test_the_compute_fabrics_adapters_are_named_where_a_document_names_them(plan: Plan, tmp_path: Path) -> None:
+def test_the_compute_fabrics_adapters_are_named_where_a_document_names_them(plan: TrainingPlan, tmp_path: Path) -> None:
     """A DGX H100 has its eight from the vendor's table; the four of storage and in-band network are not among them."""
     script = launch_files(plan, plan.options[3], CATALOGUE)["train.sbatch"].content
     assert run_job(tmp_path, script).returncode == 0
@@ -778,14 +784,14 @@ def test_lines_are_quoted() -> None:
     assert (sourced[0], sourced[2], sourced[3]) == ("set +u", ". '/a b.sh'", "set -u")
 
 
-def test_accelerators_of_others_get_a_reason_instead(plan: Plan) -> None:
+def test_accelerators_of_others_get_a_reason_instead(plan: TrainingPlan) -> None:
     """Where Megatron-LM with NCCL does not run, the README says so."""
     option = plan.options[0]
     amd = next(chip.id for chip in CATALOGUE.accelerators.values() if chip.vendor == "AMD")
     assert list(launch_files(plan, replace(option, accelerator=amd), CATALOGUE)) == ["README.md"]
 
 
-def test_shellcheck_finds_nothing(plan: Plan, elastic: Plan, tmp_path: Path) -> None:
+def test_shellcheck_finds_nothing(plan: TrainingPlan, elastic: TrainingPlan, tmp_path: Path) -> None:
     """Every script is clean, with spares, elastic and milestones too."""
     shellcheck = shutil.which("shellcheck", path=f"{Path(os.sys.executable).parent}:{os.environ['PATH']}")  # type: ignore[attr-defined]
     assert shellcheck is not None
@@ -839,7 +845,7 @@ def test_retention_touches_nothing_it_does_not_understand(tmp_path: Path) -> Non
         assert subprocess.run([str(RETAIN), str(folder), *wrong], check=False, capture_output=True).returncode == 2
 
 
-def test_restarts_follow_the_failures_of_the_run(plan: Plan) -> None:
+def test_restarts_follow_the_failures_of_the_run(plan: TrainingPlan) -> None:
     """Three times the mean number of interruptions is restarted from, and at least twenty."""
     option = plan.options[0]
     worse = replace(option, failures=replace(option.failures, mean_time_between_interruptions_s=3600.0))

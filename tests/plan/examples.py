@@ -9,7 +9,7 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import TrainingPlan
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
@@ -17,7 +17,7 @@ SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 SMALL = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8").replace("    max_nodes: 8\n", "")
 
 
-def plan_of(path: Path, *overrides: str) -> Plan:
+def plan_of(path: Path, *overrides: str) -> TrainingPlan:
     """Return the plan of a blueprint file."""
     blueprint = load(path, overrides).blueprint
     resolved = resolve(blueprint, load_catalogue())
@@ -26,6 +26,6 @@ def plan_of(path: Path, *overrides: str) -> Plan:
 
 
 @cache
-def shipped(*overrides: str) -> Plan:
+def shipped(*overrides: str) -> TrainingPlan:
     """Return the plan of the shipped blueprint."""
     return plan_of(SHIPPED, *overrides)

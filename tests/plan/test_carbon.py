@@ -10,7 +10,7 @@ from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.finance.carbon import Emissions, emissions
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import TrainingPlan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.carbon import cloud_pues, embodied_by_gpu, grid_intensities
@@ -20,19 +20,19 @@ BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> TrainingPlan:
     """The shipped training plan, decided once."""
     return plan_of(BLUEPRINT, None)
 
 
-def _found(plan: Plan, **carbon: Any) -> tuple[dict[str, Emissions], Ledger]:  # noqa: ANN401 - of the section
+def _found(plan: TrainingPlan, **carbon: Any) -> tuple[dict[str, Emissions], Ledger]:  # noqa: ANN401 - of the section
     changed = replace(plan, tco=TcoSection.model_validate({"carbon": carbon}))
     money = ledger(changed, PriceBook.open())
     kinds = {option.target: option.accelerator for option in plan.options}
     return {entry.key: entry for entry in emissions(changed, money, money.costs(), kinds)}, money
 
 
-def test_meter_is_that_of_the_energy_bill(plan: Plan) -> None:
+def test_meter_is_that_of_the_energy_bill(plan: TrainingPlan) -> None:
     """KWh of an owner are the cash flow's energy over its price; carbon is kWh x grams, zero by certificates."""
     found, money = _found(plan, grid="us-va", market_grams_per_kwh={"onprem": 0.0})
     mine = found["onprem"]
@@ -49,7 +49,7 @@ def test_meter_is_that_of_the_energy_bill(plan: Plan) -> None:
     assert mine.grams_per_million_tokens == pytest.approx((mine.run_kg or 0) * 1000 / plan.workload.tokens * 1e6)
 
 
-def test_rented_by_hand(plan: Plan) -> None:
+def test_rented_by_hand(plan: TrainingPlan) -> None:
     """On demand: 1.275 kW for each H100 at 80 % load for the hours worked, by the operator's PUE and the grid."""
     found, money = _found(plan, embodied_kg_per_server=3000.0)
     cost = next(entry for entry in money.costs() if entry.key == "aws")
@@ -60,7 +60,7 @@ def test_rented_by_hand(plan: Plan) -> None:
     assert found["aws"].embodied_kg == pytest.approx(3000 * cost.nodes * cost.busy_fraction * 36 / 60)
 
 
-def test_unknown_stays_unknown(plan: Plan) -> None:
+def test_unknown_stays_unknown(plan: TrainingPlan) -> None:
     """Without a grid an owner's emissions are unknown and say so; nothing is taken as 0."""
     mine = _found(plan)[0]["onprem"]
     assert (mine.location_kg, mine.run_kg, mine.market_kg) == (None, None, None)
@@ -74,7 +74,7 @@ def test_unknown_stays_unknown(plan: Plan) -> None:
         ({"market_grams_per_kwh": {"ovh": 1.0}}, ("tco", "carbon", "market_grams_per_kwh", "ovh")),
     ],
 )
-def test_unknown_names_are_told(plan: Plan, carbon: dict[str, Any], path: tuple[str, ...]) -> None:
+def test_unknown_names_are_told(plan: TrainingPlan, carbon: dict[str, Any], path: tuple[str, ...]) -> None:
     """A grid or a target that is not known is an error at its place, with what is known."""
     with pytest.raises(InputError) as caught:
         _found(plan, **carbon)

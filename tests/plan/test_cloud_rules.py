@@ -16,11 +16,12 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import Finding
+from clusterwright.plan.bounds import most_nodes, node_counts
 from clusterwright.plan.candidates.cloud_addresses import RULES, address_findings
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, cloud_findings, time_findings
 from clusterwright.plan.candidates.cloud_warnings import place_warnings
-from clusterwright.plan.candidates.fronts import most_nodes, node_counts
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.training.without_effect import without_effect as without_effect_on_training
 from clusterwright.plan.without_effect import without_effect
 
 from .examples import plan_of
@@ -361,7 +362,8 @@ def test_keys_without_effect(tmp_path: Path, overrides: tuple[str, ...], found: 
     """A key that changes nothing with what stands beside it is a warning; with what it needs it is none."""
     blueprint = blueprint_of(tmp_path, "aws", *overrides)
     still = SimpleNamespace(failures=SimpleNamespace(elastic_nodes=None))
-    warnings = without_effect(blueprint, [still])  # type: ignore[list-item]
+    options: Any = [still]
+    warnings = [*without_effect_on_training(blueprint, options), *without_effect(blueprint, options)]
     assert ids(warnings) == found
     assert all(warning.path and warning.help for warning in warnings)
 
@@ -370,7 +372,7 @@ def test_elastic_has_an_effect_where_one_cluster_can_go_on(tmp_path: Path) -> No
     """One option that keeps some of its throughput is enough."""
     blueprint = blueprint_of(tmp_path, "aws", ".reliability.elastic=true")
     options: Any = [SimpleNamespace(failures=SimpleNamespace(elastic_nodes=count)) for count in (None, 7)]
-    assert without_effect(blueprint, options) == []
+    assert without_effect_on_training(blueprint, options) == []
 
 
 def test_what_only_clouds_have(tmp_path: Path) -> None:

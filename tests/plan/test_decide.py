@@ -11,9 +11,9 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import RuleError
+from clusterwright.plan import bounds
 from clusterwright.plan import decide as decision
 from clusterwright.plan.candidates import consider as candidates
-from clusterwright.plan.candidates import fronts
 
 from .examples import SHIPPED, SMALL, plan_of, shipped
 
@@ -23,6 +23,11 @@ def point(key: str, nodes: int, days: float, *, broken: bool = False) -> Any:  #
     design = SimpleNamespace(findings=("PWR001",)) if broken else SimpleNamespace(findings=())
     size = SimpleNamespace(nodes=nodes, calendar_days=days, node=SimpleNamespace(id="p5.48xlarge"))
     return SimpleNamespace(key=key, point=size, design=design, meets_goal=True)
+
+
+def days_high(size: Any) -> float:  # noqa: ANN401 - stands in for a SizedPoint
+    """Return how far a size is from the goals, as the engine of training does."""
+    return float(size.calendar_days_high)
 
 
 def costs(owned: bool, **usd: float | None) -> Any:  # noqa: ANN401 - stands in for CandidateCost
@@ -41,22 +46,22 @@ def costs(owned: bool, **usd: float | None) -> Any:  # noqa: ANN401 - stands in 
 def test_the_cheapest_point_is_taken(owned: bool) -> None:
     """Rented by the cost of a run, owned by the present value of the horizon."""
     points = [point("a", 4, 9), point("b", 8, 5), point("c", 16, 3)]
-    assert decision._best(points, costs(owned, a=3.0, b=2.0, c=4.0)).key == "b"
+    assert decision._best(points, costs(owned, a=3.0, b=2.0, c=4.0), days_high).key == "b"
 
 
 @pytest.mark.parametrize("owned", [False, True])
 def test_unknown_cost_never_wins(owned: bool) -> None:
     """A point without a price loses to any with one; if none has, the smallest is taken."""
     points = [point("a", 4, 9), point("b", 8, 5)]
-    assert decision._best(points, costs(owned, a=None, b=1e12)).key == "b"
-    assert decision._best(points[::-1], costs(owned, a=None, b=None)).key == "a"
+    assert decision._best(points, costs(owned, a=None, b=1e12), days_high).key == "b"
+    assert decision._best(points[::-1], costs(owned, a=None, b=None), days_high).key == "a"
 
 
 def test_what_the_building_cannot_hold_comes_last() -> None:
     """A cluster that breaks a rule of the building is not taken while another stands, however cheap."""
     points = [point("a", 4, 9, broken=True), point("b", 8, 5)]
-    assert decision._best(points, costs(True, a=1.0, b=9.0)).key == "b"
-    assert decision._best(points, costs(True, a=1.0, b=None)).key == "b"
+    assert decision._best(points, costs(True, a=1.0, b=9.0), days_high).key == "b"
+    assert decision._best(points, costs(True, a=1.0, b=None), days_high).key == "b"
 
 
 @given(
@@ -69,7 +74,7 @@ def test_no_point_is_better_than_the_best(rows: list[tuple[int, float | None, bo
     """Among points that the building holds, none with a known cost is cheaper than the one taken."""
     points = [point(str(index), nodes, 1.0, broken=broken) for index, (nodes, _, broken) in enumerate(rows)]
     by_key = {str(index): usd for index, (_, usd, _) in enumerate(rows)}
-    best = decision._best(points, costs(owned, **by_key))
+    best = decision._best(points, costs(owned, **by_key), days_high)
     usable = [index for index, (_, _, broken) in enumerate(rows) if not broken]
     pool = usable or range(len(rows))
     known = [usd for index in pool if (usd := by_key[str(index)]) is not None]
@@ -168,7 +173,7 @@ def test_most_nodes_is_the_tightest_limit(tmp_path: Any) -> None:  # noqa: ANN40
         blueprint = load(path, overrides).blueprint
         resolved = resolve(blueprint, load_catalogue())
         assert isinstance(resolved, Resolved)
-        return fronts.most_nodes(blueprint, resolved.targets[0])
+        return bounds.most_nodes(blueprint, resolved.targets[0])
 
     assert limit() == (70, "targets.aws.max_nodes")
     block = ("targets.aws.capacity=capacity-block", "targets.aws.reservation=cr-0123456789abcdef0")

@@ -10,7 +10,7 @@ from clusterwright.errors import InputError
 from clusterwright.explain.explanation import ALSO, explanations, find
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 from .examples import shipped
 
@@ -36,7 +36,7 @@ def numbers_in(text: str) -> set[float]:
     return {float(found.replace(",", "")) for found in re.findall(_NUMBER, text)}
 
 
-def _option(target: str) -> Option:
+def _option(target: str) -> TrainingOption:
     option = shipped().option(target)
     assert option is not None
     return option
@@ -232,7 +232,7 @@ def test_target_that_the_plan_lacks() -> None:
 
 def test_explanations_have_everything() -> None:
     """No entry is without title, value, rule and source."""
-    plan: Plan = shipped()
+    plan: TrainingPlan = shipped()
     entries: list[Explanation] = [entry for target in TARGETS for entry in explanations(plan, target)]
     assert all(entry.title and entry.value and len(entry.equation) == 2 and entry.sources for entry in entries)
 

@@ -8,7 +8,7 @@ import pytest
 from clusterwright.errors import RuleError
 from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import hardware_lines
 
 from .examples import shipped
@@ -16,13 +16,13 @@ from .examples import shipped
 ALONE = ("targets.azure=null", "targets.gcp=null", "targets.onprem=null")
 
 
-def aws(*allowed: str, more: tuple[str, ...] = ()) -> Plan:
+def aws(*allowed: str, more: tuple[str, ...] = ()) -> TrainingPlan:
     """Return the shipped plan with these instance types to choose from on AWS alone."""
     names = ", ".join(allowed)
     return shipped(f"targets.aws={{allowed_instances: [{names}], region: us-east-1}}", *ALONE, *more)
 
 
-def named(instance: str) -> Option:
+def named(instance: str) -> TrainingOption:
     """Return the option of one instance type named by the blueprint."""
     return shipped(f"targets.aws.instance={instance}", *ALONE).options[0]
 

@@ -9,7 +9,7 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 BLUEPRINT = """\
 name: pictures
@@ -38,7 +38,7 @@ PICTURES = "data:\n  bytes_per_sample: 4 MB\n  worker_samples_per_s: 1\n"
 def planned(tmp_path: Path):  # noqa: ANN201 - a function
     """Return a function that plans a blueprint with more sections."""
 
-    def plan(more: str = "", *, target: str = "aws", values: tuple[str, ...] = ()) -> Plan:
+    def plan(more: str = "", *, target: str = "aws", values: tuple[str, ...] = ()) -> TrainingPlan:
         path = tmp_path / "pictures.yaml"
         path.write_text(BLUEPRINT.format(target=target, hardware=HARDWARE[target], more=more))
         # A few epochs of 20 TB, so that capacity does not decide.
@@ -48,7 +48,7 @@ def planned(tmp_path: Path):  # noqa: ANN201 - a function
     return plan
 
 
-def only(plan: Plan) -> Option:
+def only(plan: TrainingPlan) -> TrainingOption:
     """Return the only option."""
     (option,) = plan.options
     return option

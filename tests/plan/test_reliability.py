@@ -10,17 +10,17 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import explanations
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
 
-def planned(*values: str, on: str = "aws") -> Plan:
+def planned(*values: str, on: str = "aws") -> TrainingPlan:
     """Return the plan of the shipped blueprint with values replaced, on one target."""
     return plan_of(GPT3, list(values), on)
 
 
-def option(*values: str, on: str = "aws") -> Option:
+def option(*values: str, on: str = "aws") -> TrainingOption:
     """Return its only option."""
     return planned(*values, on=on).options[0]
 

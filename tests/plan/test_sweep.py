@@ -19,10 +19,10 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.errors import InputError
-from clusterwright.plan.candidates.consider import training_job
-from clusterwright.plan.candidates.reliability import reliability_of
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.training.job import training_job
+from clusterwright.plan.training.reliability import reliability_of
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.training.search import search
 from clusterwright.sweep import run as sweep_run

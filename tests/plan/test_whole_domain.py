@@ -20,7 +20,7 @@ from clusterwright.explain.explanation import explanations
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.sweep.fronts import facts, gathered
 from clusterwright.sweep.run import run
 from clusterwright.sweep.space import NodeRange, questions, scenarios
@@ -101,7 +101,7 @@ BLUEPRINTS = st.fixed_dictionaries(
 )
 
 
-def planned(folder: Path, values: dict[str, Any]) -> Plan | None:
+def planned(folder: Path, values: dict[str, Any]) -> TrainingPlan | None:
     """Return the plan of a blueprint, None where it is refused; what refuses it has words."""
     path = folder / "any.yaml"
     path.write_text(json.dumps(values))
@@ -142,7 +142,7 @@ def numbers(value: Any, path: str = "") -> Any:  # noqa: ANN401 - anything of a 
         yield path, value
 
 
-def check_option(option: Option) -> None:
+def check_option(option: TrainingOption) -> None:
     """Check that what must be positive is, and that bands and shares are in order."""
     for name in ("nodes", "gpus", "mfu", "tokens_per_s_per_gpu", "calendar_days", "hbm_bytes_per_gpu"):
         assert getattr(option, name) > 0, name

@@ -17,7 +17,7 @@ from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.devices import device_of
 from clusterwright.sizing.hardware.software import stacks_of
 from clusterwright.sizing.model.shapes import shape_of
-from clusterwright.sizing.records.job import Front, SizedPoint, TrainingJob
+from clusterwright.sizing.records.job import Front, TrainingJob, TrainingPoint
 from clusterwright.sizing.reliability import goodput
 from clusterwright.sizing.training import layouts, step
 from clusterwright.sizing.training.parallel_sizes import context_parallel_sizes
@@ -254,7 +254,7 @@ def test_the_free_search_predicts_published_h100_runs(row: dict[str, str], gpt3:
     assert point.calendar_days_low <= days / point.goodput.fraction <= point.calendar_days_high
 
 
-def _at(front: Front, nodes: int) -> SizedPoint:
+def _at(front: Front, nodes: int) -> TrainingPoint:
     return min((point for point in front.points if point.nodes <= nodes), key=lambda point: point.calendar_days)
 
 

@@ -8,13 +8,13 @@ from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.software import stacks_of
-from clusterwright.sizing.records.job import Layout, SizedPoint, TrainingJob
+from clusterwright.sizing.records.job import Layout, TrainingJob, TrainingPoint
 from clusterwright.sizing.training.points import median_factor
 from clusterwright.sizing.training.search import search
 from clusterwright.sizing.training.traffic import Traffic, traffic_of
 
 
-def sized(job: TrainingJob, node: NodeType, **fixed: int) -> tuple[SizedPoint, dict[str, Traffic]]:
+def sized(job: TrainingJob, node: NodeType, **fixed: int) -> tuple[TrainingPoint, dict[str, Traffic]]:
     """Return the fastest point of at most 64 nodes and its traffic by name."""
     asked = replace(job, max_nodes=64, **fixed)
     point = search(job=asked, node=node, calibration=load_calibration()).points[-1]

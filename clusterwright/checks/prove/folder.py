@@ -6,6 +6,7 @@ from pathlib import Path
 from clusterwright.checks.prove.records import PLAN, Documents
 from clusterwright.errors import InputError
 from clusterwright.plan.document import loads
+from clusterwright.plan.record import training_option
 
 _BILL = "bill_of_materials.csv"
 
@@ -34,5 +35,9 @@ def read_folder(root: Path) -> Documents:
         )
     inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
     return Documents(
-        root=root, site=site, plan=plan, option=option, design=replace(option.facility, inventory=inventory)
+        root=root,
+        site=site,
+        plan=plan,
+        option=training_option(option),
+        design=replace(option.facility, inventory=inventory),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clusterwright.errors import Finding
 from clusterwright.facility.design import OnPremDesign
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 PROVEN, NOT_PROVEN, SKIPPED = "proven", "not proven", "skipped"
 PLAN = "plan.json"
@@ -22,8 +22,8 @@ class Documents:
 
     root: Path
     site: Path
-    plan: Plan
-    option: Option
+    plan: TrainingPlan
+    option: TrainingOption
     design: OnPremDesign
 
     def name(self, path: Path) -> str:

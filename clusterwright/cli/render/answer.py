@@ -9,7 +9,7 @@ from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.record import Alternative, Plan, TrainingOption
 from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
     NONE,
@@ -86,11 +86,18 @@ def plan_text(
 
 def _details(plan: Plan) -> list[str]:
     shown = plan.planned(plan.recommended_key) or plan.options[0]
+    run = (
+        [
+            *_block("Layout", layout_text(shown.layout)),
+            *_block("Memory", *_memory_bar(shown)),
+            *_block("Limited by", *_limits(shown)),
+            "",
+        ]
+        if isinstance(shown, TrainingOption)
+        else []
+    )
     return [
-        *_block("Layout", layout_text(shown.layout)),
-        *_block("Memory", *_memory_bar(shown)),
-        *_block("Limited by", *_limits(shown)),
-        "",
+        *run,
         *caveat_details(plan),
         *prose(band_text(plan), indent=2),
         "",
@@ -102,7 +109,8 @@ def _heading(plan: Plan) -> str:
     goal = ""
     if plan.goals.finish_within_days is not None:
         goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)}"
-    return f"{plan.name} · {work.model_name} · {work.tokens / 1e9:,.0f} B tokens · {work.precision}{goal}"
+    parts = (plan.name, work.model_name, work.amount_text, work.precision)
+    return f"{' · '.join(part for part in parts if part)}{goal}"
 
 
 def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
@@ -132,7 +140,7 @@ def _rows(title: str, *lines: str) -> list[str]:
     return [f"  {title if index == 0 else '':<12} {line}" for index, line in enumerate(lines)]
 
 
-def _memory_bar(option: Option) -> tuple[str, ...]:
+def _memory_bar(option: TrainingOption) -> tuple[str, ...]:
     terms = _memory_terms(option)
     total = option.memory_bytes_per_gpu.total
     bar = ""
@@ -145,7 +153,7 @@ def _memory_bar(option: Option) -> tuple[str, ...]:
     return (shown, listed, away) if away else (shown, listed)
 
 
-def _limits(option: Option) -> tuple[str, str]:
+def _limits(option: TrainingOption) -> tuple[str, str]:
     """Return what the step's time goes to beyond computing, and how much of calendar time is productive."""
     failures = option.failures
     between = f"{failures.mean_time_between_interruptions_s / 3600:.0f} h between interruptions"
@@ -157,7 +165,7 @@ def _limits(option: Option) -> tuple[str, str]:
     )
 
 
-def _memory_terms(option: Option) -> list[tuple[str, float]]:
+def _memory_terms(option: TrainingOption) -> list[tuple[str, float]]:
     memory = option.memory_bytes_per_gpu
     terms = [
         (name, getattr(memory, name))
@@ -176,7 +184,8 @@ def _comparison(plan: Plan) -> str:
     columns = [
         Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
         Column("days (low–high)", drop=0),
-        Column("MFU", drop=6), Column("this run", drop=0), Column("share of a run", drop=2), Column("NPV", drop=0),
+        *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
+        Column("this run", drop=0), Column("share of a run", drop=2), Column("NPV", drop=0),
         Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
         Column("", "left", drop=0),
     ]  # fmt: skip
@@ -196,7 +205,7 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
         f"{way.nodes:,}",
         f"{way.gpus:,}",
         days_of(way),
-        NONE if option is None else percent(option.mfu),
+        *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
         cash_text(way),
         share_text(way),
         money(way.npv_usd),

@@ -8,7 +8,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, training_option
 from clusterwright.plan.text.words import cluster_text, days_band_text, layout_text
 
 _WIDTH = 110
@@ -51,7 +51,7 @@ def yaml_text(plan: Plan, option: Option, exported: Exported) -> str:
     stream = io.StringIO()
     yaml.dump(dict(exported.document), stream)
     lines = [
-        f"{plan.name}: {cluster_text(option)}, {layout_text(option.layout)}.",
+        f"{plan.name}: {cluster_text(option)}, {layout_text(training_option(option).layout)}.",
         f"One run takes {days_band_text(option)}.",
         *(f"To set: {sentence}" for sentence in exported.to_set),
         *(f"Not expressed here: {sentence}" for sentence in exported.left_out),

@@ -12,7 +12,7 @@ from clusterwright.outputs.launch.job import HOLDS, MEGATRON_RELEASE
 from clusterwright.outputs.launch.megatron import argument_groups, no_megatron
 from clusterwright.outputs.launch.megatron_layout import uses_fsdp
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 #: What an instance type is called where SkyPilot has its own name for it.
 _TPU_PREFIX = "ct5p-hightpu-4t"
@@ -21,7 +21,7 @@ _TPU_PREFIX = "ct5p-hightpu-4t"
 _SET_UP_BY_SKYPILOT = ("tcpx", "tcpxo")
 
 
-def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
+def skypilot(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> Exported:
     """Return the task: where it runs, on how many nodes, and Megatron-LM started on all of them.
 
     Args:
@@ -83,13 +83,13 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
     )
 
 
-def _stops(option: Option) -> dict[str, Any]:
+def _stops(option: TrainingOption) -> dict[str, Any]:
     if option.stop_when_idle_minutes is None:
         return {}
     return {"autostop": {"idle_minutes": int(option.stop_when_idle_minutes), "down": True}}
 
 
-def _run(plan: Plan, option: Option, *, fabric: str) -> str:
+def _run(plan: TrainingPlan, option: TrainingOption, *, fabric: str) -> str:
     model = plan.workload.architecture
     rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
     return render(
@@ -108,7 +108,7 @@ def _run(plan: Plan, option: Option, *, fabric: str) -> str:
     )
 
 
-def _left_out(option: Option) -> list[str]:
+def _left_out(option: TrainingOption) -> list[str]:
     reserved = [f"the reservation {option.reservation}: name it in SkyPilot's own configuration"]
     file_system = option.file_system
     size = f"{file_system.capacity_gib:,} GiB" if file_system else "unknown size"

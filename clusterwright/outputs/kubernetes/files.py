@@ -25,11 +25,11 @@ from clusterwright.outputs.kubernetes.worker import submit_texts
 from clusterwright.outputs.launch.files import max_restarts, nodes_of_job
 from clusterwright.outputs.launch.megatron import no_megatron
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text
 
 
-def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+def kubernetes_files(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of a plan's cluster on premises by name within their folder.
 
     Args:
@@ -106,7 +106,7 @@ def _labels(cluster: KubernetesCluster) -> str:
     )
 
 
-def _readme(option: Option, cluster: KubernetesCluster, *, trains: bool) -> str:
+def _readme(option: TrainingOption, cluster: KubernetesCluster, *, trains: bool) -> str:
     used = [chart for chart in charts(cluster.vendor) if chart.chart != "network-operator" or cluster.hands_out_rails]
     gpus = len(cluster.nodes) * cluster.gpus_per_node
     to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]

@@ -11,7 +11,7 @@ from clusterwright.outputs.kubernetes.worker import UNSET_IMAGE, failure_policy,
 from clusterwright.outputs.launch.files import nodes_of_job
 from clusterwright.outputs.launch.megatron import argument_groups
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 IMAGE = "YOUR-REGISTRY/megatron-lm:TAG"
 _PORT = 29400
@@ -38,7 +38,9 @@ def all_reduce(cluster: KubernetesCluster) -> list[dict[str, Any]]:
     return [text, _service(name), job]
 
 
-def train(plan: Plan, option: Option, cluster: KubernetesCluster, *, restarts: int) -> list[dict[str, Any]]:
+def train(
+    plan: TrainingPlan, option: TrainingOption, cluster: KubernetesCluster, *, restarts: int
+) -> list[dict[str, Any]]:
     """Return the plan's job: the arguments of `launch/train.sbatch`, on as many nodes; `submit.sh` adds image and data.
 
     Args:

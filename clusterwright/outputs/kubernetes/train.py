@@ -42,7 +42,7 @@ from clusterwright.outputs.launch.job import (
 from clusterwright.outputs.launch.megatron import argument_groups
 from clusterwright.outputs.launch.megatron_layout import uses_fsdp
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text
 
 NAMESPACE, QUEUE = "training", "gpu"
@@ -50,7 +50,9 @@ _PORT = 29400
 _QUANTITY = re.compile(r"([0-9]+)([A-Za-z]*)")
 
 
-def kubernetes_launch_files(plan: Plan, option: Option, catalogue: Catalogue, all_reduce: str) -> dict[str, File]:
+def kubernetes_launch_files(
+    plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, all_reduce: str
+) -> dict[str, File]:
     """Return the `launch` folder of a Kubernetes project; a README alone where Megatron-LM does not run the plan.
 
     Args:
@@ -88,7 +90,7 @@ def kubernetes_launch_files(plan: Plan, option: Option, catalogue: Catalogue, al
     }
 
 
-def train_manifest(plan: Plan, option: Option, catalogue: Catalogue, all_reduce: str) -> str:
+def train_manifest(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, all_reduce: str) -> str:
     """Return the job and the service by which its pods find each other; see `kubernetes_launch_files` for arguments."""
     fewest, most, _ = nodes_of_job(option)
     yaml = YAML()
@@ -153,7 +155,7 @@ def _rename(entry: dict[str, Any], name: str) -> None:
         entry["spec"]["selector"] = {"job-name": name}
 
 
-def _words(plan: Plan, option: Option) -> Iterable[str]:
+def _words(plan: TrainingPlan, option: TrainingOption) -> Iterable[str]:
     for group in argument_groups(plan, option, plan.workload.architecture):
         for line in group.lines:
             yield from line
@@ -161,7 +163,7 @@ def _words(plan: Plan, option: Option) -> Iterable[str]:
     yield from ("--save", checkpoints, "--load", checkpoints, "--split", "99,1,0", "--eval-iters", "0")
 
 
-def _command(plan: Plan, option: Option, catalogue: Catalogue, worker: dict[str, Any]) -> list[str]:
+def _command(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, worker: dict[str, Any]) -> list[str]:
     """Return what starts torchrun: with the lines of the fabric's vendor that the all-reduce has, too."""
     written = worker["args"][0] if worker["command"][:1] == ["bash"] else ""
     before = [line for line in str(written).partition("exec torchrun")[0].splitlines() if line.strip()]

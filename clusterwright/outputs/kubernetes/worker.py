@@ -7,7 +7,7 @@ from clusterwright import assets
 from clusterwright.outputs.launch.files import milestone_steps
 from clusterwright.outputs.launch.job import HOLDS, MEGATRON_COMMIT, MEGATRON_SOURCE, job_env
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Plan, TrainingOption
 
 #: Stands where `submit.sh` puts the image; no registry has it, since names are in lower case.
 UNSET_IMAGE: Final = "IMAGE-IS-NOT-SET"
@@ -19,7 +19,7 @@ _FETCH_PATIENCE_S: Final = 900
 
 
 def worker_command(
-    plan: Plan, option: Option, *, before: Sequence[str] = (), fabric_lines: Sequence[str] = ()
+    plan: Plan, option: TrainingOption, *, before: Sequence[str] = (), fabric_lines: Sequence[str] = ()
 ) -> list[str]:
     """Return the command of a pod: its checks of image and data, and torchrun with the pod's arguments.
 

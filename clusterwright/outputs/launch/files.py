@@ -29,7 +29,7 @@ from clusterwright.outputs.launch.sharded import (
     yaml_text,
 )
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text, on_target
 from clusterwright.units import SECONDS_PER_DAY
 
@@ -62,7 +62,7 @@ _TRANSPORT = "NCCL_NET"
 _BYTES_PER_S_OF_GBIT = 1e9 / 8
 
 
-def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+def launch_files(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of one target's `launch` folder.
 
     Only a README with the reason where the accelerator is not one that Megatron-LM drives with NCCL, or where none of
@@ -103,16 +103,16 @@ def launch_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, 
     return files
 
 
-def has_job(plan: Plan, option: Option, catalogue: Catalogue) -> bool:
+def has_job(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> bool:
     """Return whether a target's training job is written: Megatron-LM runs the plan on its accelerator."""
     return catalogue.accelerators[option.accelerator].vendor == "NVIDIA" and not no_megatron(plan, option)
 
 
-def _only_readme(plan: Plan, reason: str) -> dict[str, File]:
+def _only_readme(plan: TrainingPlan, reason: str) -> dict[str, File]:
     return {"README.md": text(f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n")}
 
 
-def _environment(option: Option, catalogue: Catalogue) -> dict[str, File]:
+def _environment(option: TrainingOption, catalogue: Catalogue) -> dict[str, File]:
     """Return what a job of a vendor's own software exports on a cloud's fabric; nothing where nobody knows."""
     instance = catalogue.instances.get(option.instance)
     pod = pod_of(instance) if instance is not None else None
@@ -123,31 +123,31 @@ def _environment(option: Option, catalogue: Catalogue) -> dict[str, File]:
     return {"environment.sh": text(f"# shellcheck shell=sh\n{said}\n{exports}")}
 
 
-def fabric_of(option: Option, catalogue: Catalogue) -> str:
+def fabric_of(option: TrainingOption, catalogue: Catalogue) -> str:
     """Return the kind of network between the nodes, `none` where there is none beside Ethernet."""
     if option.facility is not None:
         return "roce" if option.facility.inventory.compute_network == ETHERNET else "infiniband"
     return catalogue.instances[option.instance].fabric_kind
 
 
-def nodes_of_job(option: Option) -> tuple[int, int, int]:
+def nodes_of_job(option: TrainingOption) -> tuple[int, int, int]:
     """Return (fewest hosts that torchrun starts with, most that train, hosts that Slurm allocates)."""
     hosts, most = hosts_per_node(option), option.training_nodes
     return (option.failures.elastic_nodes or most) * hosts, most * hosts, option.nodes * hosts
 
 
-def hosts_per_node(option: Option) -> int:
+def hosts_per_node(option: TrainingOption) -> int:
     """Return how many hosts one node of a plan is: the compute trays of a system that is a whole rack, else 1."""
     return 1 if option.facility is None else option.facility.inventory.hosts_per_node
 
 
-def max_restarts(option: Option) -> int:
+def max_restarts(option: TrainingOption) -> int:
     """Return how many interruptions torchrun restarts from: three times the mean number in a run, at least 20."""
     expected = option.calendar_days * SECONDS_PER_DAY / option.failures.mean_time_between_interruptions_s
     return max(_LEAST_RESTARTS, math.ceil(_RESTART_MARGIN * expected))
 
 
-def milestone_steps(option: Option) -> int:
+def milestone_steps(option: TrainingOption) -> int:
     """Return optimizer steps between checkpoints that are kept for good, whole save intervals; 0 for none."""
     every_s = option.storage.milestone_every_s
     if every_s is None:
@@ -158,7 +158,7 @@ def milestone_steps(option: Option) -> int:
     return math.ceil(steps / interval) * interval
 
 
-def retention_text(option: Option) -> str:
+def retention_text(option: TrainingOption) -> str:
     """Return which checkpoints stay, as part of a sentence with its end."""
     steps = milestone_steps(option)
     return f"{option.storage.checkpoints_kept} are kept" + (
@@ -170,7 +170,7 @@ def _variable(group: ArgumentGroup) -> str:
     return group.title.split()[0]
 
 
-def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, gres_type: str) -> str:
+def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue: Catalogue, *, gres_type: str) -> str:
     fewest, most, allocated = nodes_of_job(option)
     fabric = fabric_of(option, catalogue)
     rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
@@ -212,7 +212,7 @@ def _sbatch(plan: Plan, option: Option, model: Model, catalogue: Catalogue, *, g
     )
 
 
-def adapters_text(option: Option, catalogue: Catalogue) -> str:
+def adapters_text(option: TrainingOption, catalogue: Catalogue) -> str:
     """Return how a job on premises knows the adapters of the compute fabric from those of storage."""
     rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
     for row in rows:
@@ -228,7 +228,7 @@ def adapters_text(option: Option, catalogue: Catalogue) -> str:
     )
 
 
-def _adapters(option: Option, catalogue: Catalogue) -> dict[str, str | int] | None:
+def _adapters(option: TrainingOption, catalogue: Catalogue) -> dict[str, str | int] | None:
     """Return by what a node's adapters of the compute fabric are recognised; None where a cloud has no others."""
     if option.facility is None:
         return None
@@ -243,7 +243,7 @@ def _adapters(option: Option, catalogue: Catalogue) -> dict[str, str | int] | No
     }
 
 
-def _node_words(option: Option) -> str:
+def _node_words(option: TrainingOption) -> str:
     fewest, most, allocated = nodes_of_job(option)
     words = f"{most} nodes train"
     if allocated > most:
@@ -255,7 +255,7 @@ def _node_words(option: Option) -> str:
     return words
 
 
-def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[str, str]) -> str:
+def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *, missing: dict[str, str]) -> str:
     model = plan.workload.architecture
     fabric = fabric_of(option, catalogue)
     layout, failures = option.layout, option.failures
@@ -310,7 +310,7 @@ def _readme(plan: Plan, option: Option, catalogue: Catalogue, *, missing: dict[s
     )
 
 
-def _submit_command(option: Option) -> str:
+def _submit_command(option: TrainingOption) -> str:
     """Return what submits the job, from the machine that holds the project or the documents."""
     example = "--image registry.example.com/team/megatron:1.0 --get-megatron"
     if option.facility is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from clusterwright.catalog.records import Model
 from clusterwright.outputs.launch.megatron_layout import layout_arguments, uses_fsdp
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import SCHEDULE_NAMES
 from clusterwright.sizing.model.shapes import trained_layers
 from clusterwright.sizing.records.job import Layout, OffloadNeed
@@ -76,7 +76,7 @@ def no_schedule(layout: Layout) -> str:
     return f"the layout's pipeline schedule is {name}, which its authors' code has ({where[layout.schedule]} on GitHub)"
 
 
-def argument_groups(plan: Plan, option: Option, model: Model) -> tuple[ArgumentGroup, ...]:
+def argument_groups(plan: TrainingPlan, option: TrainingOption, model: Model) -> tuple[ArgumentGroup, ...]:
     """Return every argument that the plan decides; data, learning rate and paths are the user's.
 
     Args:
@@ -158,7 +158,7 @@ def _experts(model: Model) -> list[tuple[str, ...]]:
     return lines
 
 
-def no_megatron(plan: Plan, option: Option) -> str:
+def no_megatron(plan: TrainingPlan, option: TrainingOption) -> str:
     """Return why Megatron-LM cannot run the plan, empty if it can."""
     if plan.workload.optimizer not in _OPTIMIZER_ARGUMENTS:
         return f"{plan.workload.optimizer} is not an optimizer of it"
@@ -170,7 +170,7 @@ def no_megatron(plan: Plan, option: Option) -> str:
     return _no_offload(option, need)
 
 
-def _no_offload(option: Option, need: OffloadNeed) -> str:
+def _no_offload(option: TrainingOption, need: OffloadNeed) -> str:
     if ACTIVATIONS in need.what:
         return "it moves chosen modules of a layer to the host, not all that the layer keeps"
     if PARAMETERS in need.what or need.where == "nvme":
@@ -180,14 +180,14 @@ def _no_offload(option: Option, need: OffloadNeed) -> str:
     return ""
 
 
-def _optimizer(plan: Plan, option: Option) -> tuple[tuple[str, ...], ...]:
+def _optimizer(plan: TrainingPlan, option: TrainingOption) -> tuple[tuple[str, ...], ...]:
     lines = _OPTIMIZER_ARGUMENTS[plan.workload.optimizer]
     if option.offload is not None and OPTIMIZER in option.offload.what:
         lines = (*lines, *(line for line in _OFFLOAD_ARGUMENTS if line not in lines))
     return lines
 
 
-def _run(plan: Plan, layout: Layout) -> tuple[tuple[str, ...], ...]:
+def _run(plan: TrainingPlan, layout: Layout) -> tuple[tuple[str, ...], ...]:
     work = plan.workload
     return (
         ("--seq-length", str(work.sequence_length)),
@@ -204,12 +204,12 @@ def _precision(precision: str) -> tuple[tuple[str, ...], ...]:
     return _PRECISION_ARGUMENTS[precision]
 
 
-def save_interval_steps(option: Option) -> int:
+def save_interval_steps(option: TrainingOption) -> int:
     """Return optimizer steps between checkpoints: the plan's interval over the step time, at least 1."""
     return max(1, round(option.failures.checkpoint_interval_s / option.step.total_s))
 
 
-def _checkpoints(option: Option) -> tuple[tuple[str, ...], ...]:
+def _checkpoints(option: TrainingOption) -> tuple[tuple[str, ...], ...]:
     """Return where and when checkpoints go; each strategy that Megatron has no own flag for takes the nearest.
 
     `full` is the legacy format without a distributed optimizer's parallel save; `memory` and `incremental` are written

@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.precisions import EIGHT_BIT, FOUR_BIT
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.offload import ACTIVATIONS, OPTIMIZER, PARAMETERS
 
@@ -40,7 +40,7 @@ def _some_layers(layout: Layout) -> str:
     return f"the layout recomputes {count} layer{'s' if (count or 0) > 1 else ''} of a stage" if count else ""
 
 
-def no_deepspeed(plan: Plan, option: Option) -> str:
+def no_deepspeed(plan: TrainingPlan, option: TrainingOption) -> str:
     """Return why DeepSpeed's configuration cannot express the layout, empty if it can."""
     split = _split(option.layout)
     if split:
@@ -56,11 +56,11 @@ def no_deepspeed(plan: Plan, option: Option) -> str:
     return ""
 
 
-def _offloads(option: Option, what: str) -> bool:
+def _offloads(option: TrainingOption, what: str) -> bool:
     return option.offload is not None and what in option.offload.what
 
 
-def no_fsdp(plan: Plan, option: Option) -> str:
+def no_fsdp(plan: TrainingPlan, option: TrainingOption) -> str:
     """Return why FSDP's configuration cannot express the layout, empty if it can."""
     split = _split(option.layout)
     if split:
@@ -77,7 +77,7 @@ def no_fsdp(plan: Plan, option: Option) -> str:
     return ""
 
 
-def deepspeed_config(plan: Plan, option: Option) -> dict[str, Any]:
+def deepspeed_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, Any]:
     """Return DeepSpeed's configuration; the optimizer and its learning rate come from the training script."""
     layout, stage = option.layout, option.layout.zero_stage
     zero: dict[str, Any] = {"stage": stage}
@@ -112,7 +112,7 @@ def deepspeed_config(plan: Plan, option: Option) -> dict[str, Any]:
     return config
 
 
-def _offload_sections(option: Option) -> dict[str, Any]:
+def _offload_sections(option: TrainingOption) -> dict[str, Any]:
     """Return `offload_optimizer` and `offload_param`; drives are mounted where the node scripts mount them."""
     if option.offload is None:
         return {}
@@ -123,7 +123,7 @@ def _offload_sections(option: Option) -> dict[str, Any]:
     return {name: dict(place) for name, what in names.items() if _offloads(option, what)}
 
 
-def accelerate_config(plan: Plan, option: Option) -> dict[str, Any]:
+def accelerate_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, Any]:
     """Return Accelerate's configuration of FSDP 2; the launcher gives rank and address of each machine."""
     layout = option.layout
     mesh = {"dp_replicate": layout.sharding_groups, "dp_shard": layout.dp // layout.sharding_groups, "tp": 1, "cp": 1}

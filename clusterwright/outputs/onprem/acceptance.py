@@ -13,7 +13,7 @@ from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, TrainingOption, training_option
 from clusterwright.units import percent
 
 
@@ -105,7 +105,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Nodes": _nodes(option, system, design),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
-        f"{option.scheduler.capitalize()} and the workload": _workload(plan, option, design),
+        f"{option.scheduler.capitalize()} and the workload": _workload(plan, training_option(option), design),
     }
     lines = [
         f"# {plan.name}: acceptance test",
@@ -267,7 +267,7 @@ def _storage(design: OnPremDesign) -> list[_Step]:
     return steps
 
 
-def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
+def _workload(plan: Plan, option: TrainingOption, design: OnPremDesign) -> list[_Step]:
     speed, hosts = option.tokens_per_s_per_gpu, design.inventory.hosts_per_node
     # The band of the run's days is that of its speed, turned round.
     slow = speed * option.calendar_days / option.calendar_days_high
@@ -299,7 +299,7 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[_Step]:
     ]
 
 
-def _after_a_node(option: Option) -> str:
+def _after_a_node(option: TrainingOption) -> str:
     """Return what the job does when a node is gone: without a spare it has to wait for that node."""
     spare = option.failures.spare_nodes
     if spare:

@@ -10,7 +10,7 @@ from clusterwright.outputs.project.configuration.shared import secrets_provider,
 from clusterwright.outputs.project.files import log_in
 from clusterwright.outputs.project.fill_ins import FillIn
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, training_option
 from clusterwright.plan.text.money import money, told, told_code
 from clusterwright.plan.text.words import NAME_OF_TARGET, cluster_text, days_band_text, layout_text
 from clusterwright.tco.records import PricedLine
@@ -89,7 +89,7 @@ def project_readme(
         cloud=NAME_OF_TARGET[option.target],
         cluster=cluster_text(option),
         region=option.region,
-        layout=layout_text(option.layout),
+        layout=layout_text(training_option(option).layout),
         days=days_band_text(option),
         run_cost=money(option.run_cost_usd),
         priced=percent(option.priced_share),

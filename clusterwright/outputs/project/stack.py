@@ -31,7 +31,7 @@ from clusterwright.outputs.project.files import kept_example, project_files
 from clusterwright.outputs.project.fill_ins import Declared, fill_ins
 from clusterwright.outputs.project.kept_values import keep_values
 from clusterwright.outputs.project.readme import HOLDS, project_readme
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, training_option, training_plan
 
 #: What the device plugin of each vendor calls an accelerator.
 _ACCELERATORS = {
@@ -112,7 +112,12 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     pages = files["README.md"].content.decode().strip()
     page = project_readme(
-        plan, option, missing, zone=_zone(option, layers), pages=pages, submits=has_job(plan, option, catalogue)
+        plan,
+        option,
+        missing,
+        zone=_zone(option, layers),
+        pages=pages,
+        submits=has_job(training_plan(plan), training_option(option), catalogue),
     )
     return dict(sorted((files | {"README.md": text(page)}).items()))
 

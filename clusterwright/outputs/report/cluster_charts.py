@@ -16,7 +16,7 @@ from clusterwright.outputs.drawing.charts import (
     logarithmic_ticks,
 )
 from clusterwright.outputs.drawing.line_chart import line_chart
-from clusterwright.plan.record import FrontPoint, Option, Plan
+from clusterwright.plan.record import FrontPoint, TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import NAME_OF_TARGET, days_text
 
 _MEMORY_COLOURS = {
@@ -43,7 +43,7 @@ _STEP_NAMES = {
 _NEAR = 1.2
 
 
-def memory_chart(plan: Plan) -> str:
+def memory_chart(plan: TrainingPlan) -> str:
     """Return a stacked bar of the fullest GPU's memory per target, with the capacity as a line; GB are 1e9 bytes."""
     bars = []
     for option in plan.options:
@@ -64,7 +64,7 @@ def memory_chart(plan: Plan) -> str:
     return bar_chart(title="Memory of the fullest GPU", bars=bars, unit="GB per GPU", limit_name="capacity")
 
 
-def step_chart(plan: Plan) -> str:
+def step_chart(plan: TrainingPlan) -> str:
     """Return a stacked bar of one optimizer step's time per target, in seconds."""
     bars = [
         Bar(
@@ -81,12 +81,12 @@ def step_chart(plan: Plan) -> str:
     return bar_chart(title="Where the time of a step goes", bars=bars, unit="seconds per optimizer step")
 
 
-def front_chart(plan: Plan) -> str:
+def front_chart(plan: TrainingPlan) -> str:
     """Return the high end of calendar days against nodes for the sizes considered, the chosen ones marked.
 
     Both axes are logarithmic; targets whose sizes and days are the same share one line.
     """
-    fronts: dict[tuple[tuple[float, float], ...], list[tuple[int, Option]]] = defaultdict(list)
+    fronts: dict[tuple[tuple[float, float], ...], list[tuple[int, TrainingOption]]] = defaultdict(list)
     for index, option in enumerate(plan.options):
         if len(option.front) > 1:
             line = tuple((float(point.nodes), point.calendar_days_high) for point in _sorted(option))
@@ -124,9 +124,9 @@ def front_chart(plan: Plan) -> str:
     )
 
 
-def _chosen(plan: Plan) -> list[Mark]:
+def _chosen(plan: TrainingPlan) -> list[Mark]:
     """Return a mark per chosen cluster; those of one size that end about the same day share the label of the first."""
-    groups: list[list[Option]] = []
+    groups: list[list[TrainingOption]] = []
     for option in plan.options:
         near = next((group for group in groups if _near(group[0], option)), None)
         if near is None:
@@ -148,10 +148,10 @@ def _chosen(plan: Plan) -> list[Mark]:
     ]
 
 
-def _near(one: Option, other: Option) -> bool:
+def _near(one: TrainingOption, other: TrainingOption) -> bool:
     low, high = sorted((one.calendar_days_high, other.calendar_days_high))
     return one.nodes == other.nodes and high < _NEAR * low
 
 
-def _sorted(option: Option) -> list[FrontPoint]:
+def _sorted(option: TrainingOption) -> list[FrontPoint]:
     return sorted(option.front, key=lambda point: point.nodes)

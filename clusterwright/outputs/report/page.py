@@ -23,7 +23,7 @@ from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Plan, TrainingOption, TrainingPlan, training_plan
 from clusterwright.plan.text.money import money, told_lines
 from clusterwright.plan.text.ranking import RULE, paper_title
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
@@ -102,7 +102,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             "tornado": _tornado(plan, found),
             "heat": _heat(plan, found),
             **_money_charts(plan, money_of, book),
-            **_cluster_charts(plan),
+            **_cluster_charts(training_plan(plan)),
         },
         "cash_flow": [
             *(
@@ -117,7 +117,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "parameters": report_tables.parameters(plan),
         "prices": [(heading(option), report_tables.prices(option, sources)) for option in plan.options],
         "sources": sources.texts,
-        "sizing": report_tables.sizing(plan),
+        "sizing": report_tables.sizing(training_plan(plan)),
         "not_counted": plan.not_counted,
         "explained": f"{told.instance}, {NAME_OF_TARGET[told.target]}",
         "formulas": [
@@ -201,7 +201,7 @@ def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint]) -> str:
     return "".join(sentences)
 
 
-def _held(option: Option) -> str:
+def _held(option: TrainingOption) -> str:
     """Return what tensors and the allocator hold, and what lies outside, in words."""
     allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
     held = f"{NAME_OF_TARGET[option.target]}: {allocated / 1e9:.1f} allocated, {reserved / 1e9:.1f} reserved"
@@ -209,7 +209,7 @@ def _held(option: Option) -> str:
     return f"{held}, {away}" if away else held
 
 
-def _cluster_charts(plan: Plan) -> dict[str, Chart]:
+def _cluster_charts(plan: TrainingPlan) -> dict[str, Chart]:
     return {
         "memory": Chart(
             svg=cluster_charts.memory_chart(plan),

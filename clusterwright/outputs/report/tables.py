@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from clusterwright.outputs.report.html_table import Cell, Table, plain
-from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.record import Alternative, Option, Plan, TrainingPlan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
 from clusterwright.plan.text.ranking import RANKED, main_ways, purchase_text
@@ -236,7 +236,7 @@ def _ends(entry: Parameter) -> str:
     return _NONE if entry.low == entry.high else f"{low} to {high}"
 
 
-def sizing(plan: Plan) -> Table:
+def sizing(plan: TrainingPlan) -> Table:
     """Return how each target runs the job: layout, speed, failures and what limits it."""
     return Table(
         columns=(

@@ -6,7 +6,7 @@ from clusterwright.outputs.workbook.cash import CashSheet
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.shared import Workbook
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import Option, training_option
 from clusterwright.plan.text.ranking import NONE
 from clusterwright.plan.text.words import NAME_OF_TARGET, layout_text, term_text
 
@@ -61,12 +61,13 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
     page.head(_FIRST - 1, _COLUMNS, texts=_FIRST_NUMBER)
     for row, option in enumerate(plan.options, start=_FIRST):
+        layout = layout_text(training_option(option).layout)
         page.text(
             row, 0, NAME_OF_TARGET[option.target] + (" *" if plan.planned(plan.recommended_key) is option else "")
         )
         page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
-        page.heighten(row, {2: layout_text(option.layout)})
-        page.text(row, 2, layout_text(option.layout), "wrapped")
+        page.heighten(row, {2: layout})
+        page.text(row, 2, layout, "wrapped")
         if option.target not in sheets:
             page.number(row, _FIRST_NUMBER, option.calendar_days, "number")
             for column in range(_FIRST_MONEY, _SHARE):

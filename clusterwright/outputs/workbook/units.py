@@ -8,6 +8,7 @@ from clusterwright.outputs.workbook.formula import Figure, added, figure, span
 from clusterwright.outputs.workbook.mixed import Mixed, gpu_hours_of, run_of
 from clusterwright.outputs.workbook.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
 from clusterwright.plan.hybrids import BASE
+from clusterwright.plan.record import training_plan
 
 _FIRST = 9
 #: Name of the cell with the cost of a run.
@@ -39,9 +40,9 @@ def write_units(
     page.widths(34, rest=18, columns=len(_COLUMNS))
     page.sheet.freeze_panes(_FIRST, 1)
     page.text(3, 0, "tokens of a run")
-    tokens = page.number(3, 1, plan.workload.tokens, "input")
+    tokens = page.number(3, 1, training_plan(plan).workload.tokens, "input")
     page.text(4, 0, "model FLOP per token")
-    flop = page.number(4, 1, plan.workload.flop_per_token, "input")
+    flop = page.number(4, 1, training_plan(plan).workload.flop_per_token, "input")
     page.text(5, 0, "annuity a year")
     years = work.names["horizon_months"] / 12.0
     annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")

@@ -10,10 +10,10 @@ from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Choice, Considered, consider, key_of
+from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.sizing.records.job import TrainingJob
 
 #: Kinds of capacity with a price of their own that are planned where a blueprint leaves the capacity open.
 _KINDS = ("on-demand", "capacity-block", "flex-start")
@@ -39,7 +39,7 @@ class OtherCapacity:
 
 
 def other_capacities(
-    blueprint: Blueprint, facts: Facts, job: TrainingJob, considered: dict[str, Sequence[Considered]]
+    blueprint: Blueprint, facts: Facts, engine: Engine, considered: dict[str, Sequence[Considered]]
 ) -> list[OtherCapacity]:
     """Return the clouds under each capacity and commitment that the blueprint does not ask for.
 
@@ -48,7 +48,7 @@ def other_capacities(
     Args:
         blueprint: with the clouds' sections.
         facts: catalogue, prices and calibrated constants.
-        job: the training run.
+        engine: of the workload.
         considered: of each target as the blueprint asks for it.
     """
     found: list[OtherCapacity] = []
@@ -62,7 +62,7 @@ def other_capacities(
         for kind in _KINDS:
             if OFFERED_BY.get(kind, name) != name or TERM_OF_CAPACITY[kind] == base_term:
                 continue
-            other = _under(blueprint, facts, job, name=name, kind=kind, held=held)
+            other = _under(blueprint, facts, engine, name=name, kind=kind, held=held)
             found.append(other)
             if kind == "on-demand":
                 listed = other
@@ -78,7 +78,7 @@ def other_capacities(
     return found
 
 
-def _under(blueprint: Blueprint, facts: Facts, job: TrainingJob, *, name: str, kind: str, held: str) -> OtherCapacity:
+def _under(blueprint: Blueprint, facts: Facts, engine: Engine, *, name: str, kind: str, held: str) -> OtherCapacity:
     """Return what a cloud has under a kind of capacity, or why it has nothing."""
     asked: CloudTarget = getattr(blueprint.targets, name)
     reservation = RESERVATION_IDS[name][1] if kind in RESERVED else None
@@ -97,7 +97,7 @@ def _under(blueprint: Blueprint, facts: Facts, job: TrainingJob, *, name: str, k
             if target.target != name:
                 continue
             try:
-                several.append(consider(changed, facts, job, target))
+                several.append(consider(changed, facts, engine, target))
             except RuleError as error:
                 reasons += [finding.message for finding in error.findings]
             except ClusterwrightError as error:

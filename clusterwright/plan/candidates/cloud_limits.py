@@ -4,9 +4,9 @@ from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.facility.storage.file_system import asked_problem
+from clusterwright.plan.bounds import hardware_limits, node_counts
 from clusterwright.plan.candidates.cloud_addresses import overlap_findings
 from clusterwright.plan.candidates.cloud_file_systems import asked_of, usd_per_month
-from clusterwright.plan.candidates.fronts import hardware_limits, node_counts
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import days_text, time_text

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill
@@ -15,16 +13,15 @@ from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.storage.file_system import FileSystem, choose_file_system
 from clusterwright.plan.booking import Booked, booked_of, with_booking
+from clusterwright.plan.bounds import bounds_of, most_nodes, node_counts
 from clusterwright.plan.candidates.cloud_file_systems import asked_of
 from clusterwright.plan.candidates.cloud_limits import cloud_findings
-from clusterwright.plan.candidates.fronts import front_of_target
-from clusterwright.plan.candidates.loading import loading_of
+from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.design import HallLimit, hall_limit, owned_design
 from clusterwright.plan.target_network import with_levels
 from clusterwright.plan.work import owned_hours_suffice
-from clusterwright.sizing.records.job import SizedPoint, TrainingJob
-from clusterwright.sizing.records.offload import Offload
+from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.records import Candidate
 from clusterwright.units import SECONDS_PER_DAY
 
@@ -70,49 +67,8 @@ class Considered:
     choices: tuple[Choice, ...]
 
 
-def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
-    """Return the blueprint's run as sizing takes it."""
-    workload = blueprint.workload
-    assert isinstance(workload, Train)  # noqa: S101 - narrowed by `decide`
-    layout = workload.parallelism
-    return TrainingJob(
-        model=resolved.model,
-        tokens=workload.tokens,
-        sequence_length=workload.sequence_length,
-        global_batch_sequences=workload.global_batch,
-        precision=workload.precision,
-        finish_within_s=blueprint.goals.finish_within,
-        confidence=blueprint.goals.confidence,
-        dataset_bytes=blueprint.storage.dataset,
-        loading=loading_of(blueprint, vocab=resolved.model.vocab),
-        tensor_parallel=layout.tensor,
-        pipeline_parallel=layout.pipeline,
-        micro_batch=layout.micro_batch,
-        recompute="full" if layout.recompute_layers else layout.recompute,
-        recompute_layers=layout.recompute_layers,
-        sharding_group=layout.sharding_group,
-        schedule=None if layout.schedule == "auto" else layout.schedule,
-        expert_imbalance=layout.expert_imbalance,
-        max_tensor_parallel=layout.max_tensor,
-        context_parallel=layout.context,
-        data_parallel=layout.data,
-        data_must_be=layout.data_must_be,
-        expert_parallel=layout.expert,
-        optimizer=workload.optimizer,
-        offload=_offload(workload),
-        offload_optional=workload.memory.optional,
-    )
-
-
-def _offload(workload: Train) -> Offload | None:
-    moved = workload.memory.offload
-    if not moved:
-        return None
-    return Offload(**dict.fromkeys(moved, True), nvme=workload.memory.offload_to == "nvme")
-
-
-def consider(blueprint: Blueprint, facts: Facts, job: TrainingJob, target: ResolvedTarget) -> Considered:
-    """Return the sizes of a target that meet the goal, or the fastest one where none does, and the bills.
+def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: ResolvedTarget) -> Considered:
+    """Return the sizes of a target that meet the goals, or the one nearest to them where none does, and the bills.
 
     Renting is billed for every size. Owning is billed for the sizes that can cost least over the horizon: all sizes do
     the same work there, and what is bought rises with the number of nodes, so a size with `OWNED_NODES_MARGIN` times
@@ -127,11 +83,10 @@ def consider(blueprint: Blueprint, facts: Facts, job: TrainingJob, target: Resol
     if wrong:
         raise RuleError(tuple(wrong))
     target = replace(target, node=with_levels(blueprint, target.node, facts.catalogue))
-    front, target = _front_in_hall(blueprint, facts, job, target)
-    goal_days = days(blueprint.goals.finish_within)
-    meeting = [point for point in front if goal_days is None or point.calendar_days_high <= goal_days]
+    front, target = _front_in_hall(blueprint, facts, engine, target)
+    meeting = [point for point in front if engine.meets_goals(blueprint, point)]
     meeting = _fast_enough(blueprint, target, _within_capacity(target, meeting))
-    # Where no size meets the goal, the fastest that can be had is shown with what is missing. So it is where the hall
+    # Where no size meets the goals, the nearest that can be had is shown with what is missing. So it is where the hall
     # holds none of those that meet it.
     met = {point.nodes for point in meeting}
     slower = [point for point in front if point.nodes not in met]
@@ -141,7 +96,7 @@ def consider(blueprint: Blueprint, facts: Facts, job: TrainingJob, target: Resol
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
-    for point in (*meeting, *sorted(slower, key=lambda point: point.calendar_days_high)):
+    for point in (*meeting, *sorted(slower, key=engine.shortfall)):
         meets = point.nodes in met
         if choices and not meets:
             break
@@ -178,24 +133,31 @@ def consider(blueprint: Blueprint, facts: Facts, job: TrainingJob, target: Resol
 
 
 def _front_in_hall(
-    blueprint: Blueprint, facts: Facts, job: TrainingJob, target: ResolvedTarget
+    blueprint: Blueprint, facts: Facts, engine: Engine, target: ResolvedTarget
 ) -> tuple[tuple[SizedPoint, ...], ResolvedTarget]:
     """Return the sizes that the hall holds, and the target with that limit; rented hardware has none.
 
     Raises:
-        RuleError: not even one node fits, or the job needs more nodes than fit (`HAL005`), or as `front_of_target`.
+        RuleError: not even one node fits, or the job needs more nodes than fit (`HAL005`), or as `Engine.front`.
     """
     limit = None if target.system is None else hall_limit(blueprint, facts.catalogue, target.system, target.node)
     if limit is None:
-        return front_of_target(blueprint, facts, job, target), target
+        return _front(blueprint, engine, target), target
     within = replace(target, hall_nodes=limit.nodes, hall_keys=limit.words)
     try:
-        return front_of_target(blueprint, facts, job, within), within
+        return _front(blueprint, engine, within), within
     except RuleError:
-        needed = min(point.nodes for point in front_of_target(blueprint, facts, job, target))
+        needed = min(point.nodes for point in _front(blueprint, engine, target))
         if needed <= limit.nodes:
             raise
         raise RuleError((_hall_too_small(limit, needed, target, blueprint),)) from None
+
+
+def _front(blueprint: Blueprint, engine: Engine, target: ResolvedTarget) -> tuple[SizedPoint, ...]:
+    """Return the sizes of a target's hardware that no size beats, within what the target allows."""
+    most, _ = most_nodes(blueprint, target)
+    bounds = bounds_of(getattr(blueprint.targets, target.target), most=most, counts=node_counts(target))
+    return tuple(engine.front(blueprint, target, bounds))
 
 
 def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget, blueprint: Blueprint) -> Finding:

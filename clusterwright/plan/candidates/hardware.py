@@ -5,11 +5,8 @@ from collections.abc import Mapping, Sequence
 from clusterwright.blueprint.hardware import Unusable, is_choice
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.plan.candidates.consider import Choice, Considered
-from clusterwright.plan.candidates.reliability import goodputs_by_capacity
-from clusterwright.plan.facts import Facts
+from clusterwright.plan.engine import Engine
 from clusterwright.plan.record import Hardware
-from clusterwright.sizing.hardware.calibration import Calibration
-from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.tco.records import CandidateCost
 
 
@@ -31,8 +28,7 @@ def hardware(
     costs: Mapping[str, CandidateCost],
     refused: Sequence[Unusable],
     *,
-    facts: Facts,
-    job: TrainingJob,
+    engine: Engine,
 ) -> tuple[Hardware, ...]:
     """Return everything that a target left to choose from, the chosen one first; nothing where it named one.
 
@@ -42,16 +38,13 @@ def hardware(
         several: what was considered, one for each hardware.
         costs: of the sizes that were billed, by key.
         refused: hardware that could not be used, of this target and of others.
-        facts: catalogue, prices and calibrated constants.
-        job: the training run.
+        engine: of the workload.
     """
     target = chosen.resolved.target
     if not is_choice(getattr(blueprint.targets, target)):
         return ()
     best = [chosen if chosen in entry.choices else _cheapest(entry.choices, costs) for entry in several]
-    known = sorted(
-        (_record(blueprint, facts.calibration, job, entry, chosen=chosen, costs=costs) for entry in best), key=_order
-    )
+    known = sorted((_record(blueprint, engine, entry, chosen, costs) for entry in best), key=_order)
     return (*known, *sorted((_refused(entry) for entry in refused if entry.target == target), key=_order))
 
 
@@ -64,27 +57,19 @@ def _paid(choice: Choice, costs: Mapping[str, CandidateCost]) -> float:
     return float("inf") if usd is None else usd
 
 
-def rented_goodputs(
-    blueprint: Blueprint, calibration: Calibration, choice: Choice, job: TrainingJob
-) -> tuple[float | None, float | None]:
-    """Return the goodput of a choice on nodes that are kept and on spot nodes; None twice for owned ones."""
+def rented_shares(blueprint: Blueprint, choice: Choice, engine: Engine) -> tuple[float | None, float | None]:
+    """Return the useful share of a choice's time on nodes that are kept and on spot nodes; None twice if owned."""
     if choice.resolved.system is not None:
         return None, None
-    return goodputs_by_capacity(blueprint, calibration, model=job.model, point=choice.point)
+    return engine.useful_shares_by_capacity(blueprint, choice.point)
 
 
 def _record(
-    blueprint: Blueprint,
-    calibration: Calibration,
-    job: TrainingJob,
-    choice: Choice,
-    *,
-    chosen: Choice,
-    costs: Mapping[str, CandidateCost],
+    blueprint: Blueprint, engine: Engine, choice: Choice, chosen: Choice, costs: Mapping[str, CandidateCost]
 ) -> Hardware:
     point = choice.point
     other = choice is not chosen
-    kept, spot = rented_goodputs(blueprint, calibration, choice, job) if other else (None, None)
+    kept, spot = rented_shares(blueprint, choice, engine) if other else (None, None)
     return Hardware(
         name=point.node.id,
         accelerator=point.node.accelerator.id,
@@ -97,7 +82,7 @@ def _record(
         reason=_why_not(choice, chosen, costs) if other else "",
         bill=choice.bill if other else None,
         gpus_per_node=point.node.gpus if other else None,
-        goodput=point.goodput.fraction if other else None,
+        goodput=engine.useful_share(point) if other else None,
         kept_goodput=kept,
         spot_goodput=spot,
         booked=choice.booked if other else None,

@@ -20,7 +20,7 @@ from clusterwright.facility.site_network import SiteNetwork
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.facility.storage.demand import AskedStorage, BoxFigures
 from clusterwright.plan.target_network import design_rules
-from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.run import StorageNeed
 
 

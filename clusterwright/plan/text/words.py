@@ -1,7 +1,7 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
 from clusterwright import units
-from clusterwright.plan.record import Alternative, Option, Plan
+from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption
 from clusterwright.plan.text.money import money, money_band
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.loading import DataFeed
@@ -166,7 +166,7 @@ def layout_text(layout: Layout) -> str:
     return f"{' × '.join(parts)}, {', '.join(extras)}"
 
 
-def offload_text(option: Option) -> str:
+def offload_text(option: TrainingOption) -> str:
     """Return what lies outside the accelerators and what that takes, empty where nothing does."""
     need = option.offload
     if need is None:

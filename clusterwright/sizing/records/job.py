@@ -7,7 +7,8 @@ from clusterwright.blueprint.multiples import Multiple
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.sizing.records.offload import Offload
-from clusterwright.sizing.records.run import Goodput, StorageNeed
+from clusterwright.sizing.records.point import SizedPoint
+from clusterwright.sizing.records.run import Goodput
 
 OptimizerName = Literal["adam", "adam-bf16", "adafactor", "muon"]
 
@@ -266,32 +267,22 @@ class OffloadNeed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SizedPoint:
-    """One point of a target's front: a cluster size with its best layout.
+class TrainingPoint(SizedPoint):
+    """A cluster size that trains, with its best layout; the unit of work is a run.
 
     Attributes:
-        mfu: model FLOPs (full attention) per second over the dense peak; days are calendar days.
-        calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the job's confidence.
+        mfu: model FLOPs (full attention) per second over the dense peak.
         tokens_per_s_per_gpu: while training, without interruptions.
-        limited_by: the largest parts of the step beyond compute, in words.
         offload: what lies outside the accelerators, None for nothing.
         data: what is read and prepared, and how long training waits for it.
     """
 
-    node: NodeType
-    nodes: int
-    gpus: int
     layout: Layout
     memory: MemoryPerGpu
     step: StepTime
     mfu: float
     tokens_per_s_per_gpu: float
     goodput: Goodput
-    storage: StorageNeed
-    calendar_days: float
-    calendar_days_low: float
-    calendar_days_high: float
-    limited_by: tuple[str, ...]
     data: DataFeed
     offload: OffloadNeed | None = None
 
@@ -307,6 +298,6 @@ class Front:
     """
 
     node: NodeType
-    points: tuple[SizedPoint, ...]
+    points: tuple[TrainingPoint, ...]
     layouts_evaluated: int
     layouts_rejected_by_memory: int

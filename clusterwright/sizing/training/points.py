@@ -8,7 +8,15 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
 from clusterwright.sizing.feeding import feed as data_feed
 from clusterwright.sizing.hardware.calibration import Residuals, StackCalibration
-from clusterwright.sizing.records.job import Front, Layout, MemoryPerGpu, OffloadNeed, SizedPoint, StepTime, TrainingJob
+from clusterwright.sizing.records.job import (
+    Front,
+    Layout,
+    MemoryPerGpu,
+    OffloadNeed,
+    StepTime,
+    TrainingJob,
+    TrainingPoint,
+)
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.records.run import Goodput
@@ -45,7 +53,7 @@ def describe(
     *,
     stacks: tuple[StackCalibration, StackCalibration],
     reliability: Reliability,
-) -> tuple[SizedPoint, ...]:
+) -> tuple[TrainingPoint, ...]:
     """Return the record of each chosen layout, in their order; time and memory are computed for all at once."""
     fsdp = np.asarray(np.asarray(chosen.zero_stage) >= 2, dtype=np.intp)  # noqa: PLR2004 - ZeRO stage
     tuning = take(stack([entry.tuning for entry in stacks]), fsdp)
@@ -109,7 +117,7 @@ def point(
     offload: OffloadNeed | None,
     parameters: float,
     flop_share: float,
-) -> SizedPoint:
+) -> TrainingPoint:
     """Return one layout's point.
 
     The step's parts are scaled by the median of measured over predicted time, so that they add up to the median step;
@@ -136,7 +144,7 @@ def point(
     )
     tokens_per_s = per_step / step_s.total_s
     days = (job.tokens / tokens_per_s / useful.fraction + feed.startup_s) / SECONDS_PER_DAY
-    return SizedPoint(
+    return TrainingPoint(
         node=node,
         nodes=gpus // node.gpus,
         gpus=gpus,
@@ -165,7 +173,7 @@ def point(
 def joined(fronts: Sequence[Front]) -> Front:
     """Return the front of several fronts of one node type; on the same nodes and days the first one's point stays."""
     found = [point for front in fronts for point in front.points]
-    kept: list[SizedPoint] = []
+    kept: list[TrainingPoint] = []
     for point in sorted(found, key=lambda point: (point.nodes, point.calendar_days)):
         if not kept or point.calendar_days < kept[-1].calendar_days:
             kept.append(point)

@@ -1,9 +1,8 @@
 """The blueprint's sections `data` and `storage` as sizing takes them, and what is told where data comes too slowly."""
 
-from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.workloads import Train
+from clusterwright.blueprint.schema import Blueprint, train_of
 from clusterwright.errors import Finding
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import TrainingOption
 from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.units import BANDWIDTH, text
 from clusterwright.workload import training
@@ -19,8 +18,7 @@ def loading_of(blueprint: Blueprint, *, vocab: int) -> Loading:
         blueprint: its sections `data` and `storage`.
         vocab: of the model, for the bytes of a sample of text.
     """
-    asked, storage, workload = blueprint.data, blueprint.storage, blueprint.workload
-    assert isinstance(workload, Train)  # noqa: S101 - narrowed by `decide`
+    asked, storage, workload = blueprint.data, blueprint.storage, train_of(blueprint)
     per_token = asked.bytes_per_token
     if asked.bytes_per_sample is not None:
         per_token = asked.bytes_per_sample / workload.sequence_length
@@ -41,7 +39,7 @@ def loading_of(blueprint: Blueprint, *, vocab: int) -> Loading:
     )
 
 
-def waiting(blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:
+def waiting(blueprint: Blueprint, option: TrainingOption) -> tuple[Finding, ...]:
     """Return `DAT001` where training waits for its data, with what would end that; nothing where it does not."""
     feed = option.data
     if feed.stall_s <= TOLD_SHARE * option.step.total_s:

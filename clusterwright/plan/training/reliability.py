@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.workloads import Train
+from clusterwright.blueprint.schema import Blueprint, train_of
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.sizing.hardware.calibration import Calibration
 from clusterwright.sizing.model.shapes import shape_of
-from clusterwright.sizing.records.job import SizedPoint
+from clusterwright.sizing.records.job import TrainingPoint
 from clusterwright.sizing.records.reliability import Reliability, ReliabilityNumbers
 from clusterwright.sizing.reliability.goodput import goodput
 from clusterwright.sizing.training.optimizers import OPTIMIZERS, checkpoint_bytes_per_parameter
@@ -57,7 +56,7 @@ def reliability_of(
 
 
 def goodputs_by_capacity(
-    blueprint: Blueprint, calibration: Calibration, *, model: Model, point: SizedPoint
+    blueprint: Blueprint, calibration: Calibration, *, model: Model, point: TrainingPoint
 ) -> tuple[float, float]:
     """Return the goodput of a rented size on nodes that are kept, and on ones that the cloud takes back.
 
@@ -86,10 +85,9 @@ def goodputs_by_capacity(
 def _checkpoint_bytes(blueprint: Blueprint, model: Model, *, numbers: ReliabilityNumbers) -> float:
     """Return bytes of a checkpoint per parameter: as published with fp32 Adam, changed by what the optimizer keeps."""
     published = numbers.checkpoint_bytes_per_parameter
-    if not isinstance(blueprint.workload, Train):
-        return published
-    shape = shape_of(model, sequence_length=blueprint.workload.sequence_length)
-    optimizer = OPTIMIZERS[blueprint.workload.optimizer]
+    train = train_of(blueprint)
+    shape = shape_of(model, sequence_length=train.sequence_length)
+    optimizer = OPTIMIZERS[train.optimizer]
     return checkpoint_bytes_per_parameter(optimizer, shape, with_adam=published)
 
 

@@ -1,0 +1,26 @@
+"""One cluster size of a workload of any kind; each kind adds a record of its own with what it knows of its work."""
+
+from dataclasses import dataclass
+
+from clusterwright.catalog.records import NodeType
+from clusterwright.sizing.records.run import StorageNeed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SizedPoint:
+    """A cluster size as billing, design and decision take it.
+
+    Attributes:
+        calendar_days, calendar_days_low, calendar_days_high: of one unit of work: P50, P10 and the quantile of the
+            goal's confidence.
+        limited_by: the largest parts of that time beyond computation, in words.
+    """
+
+    node: NodeType
+    nodes: int
+    gpus: int
+    storage: StorageNeed
+    calendar_days: float
+    calendar_days_low: float
+    calendar_days_high: float
+    limited_by: tuple[str, ...]
