@@ -545,9 +545,9 @@ def tried_by_nearest(session: Any, items: dict[str, Any], mutant: Mutant) -> Mut
     if not tests:
         return replace(mutant, outcome="not run")
     changed = changed_functions(mutant, source)
-    if not changed:
-        return replace(mutant, outcome="passed")
     names, expected_s = within([one for one in tests if one[0] in items], most=NEAREST, most_s=NEAREST_S)
+    if not changed or not names:
+        return replace(mutant, outcome="passed")
 
     def work(_: Path) -> int:
         return run_items(session, [items[one] for one in names]) if replace_functions(changed) else 0
