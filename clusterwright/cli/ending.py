@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 from typer.core import TyperGroup
@@ -85,12 +87,23 @@ def _around_caret(source: str, caret: str) -> tuple[str, str]:
 
 
 def run_to_the_end(program: Callable[[], object], *, debug: bool) -> None:
-    """Run a program; turn what it raises into words on stderr and an exit code.
+    """Run a program; turn what it raises, and signals to end, into words on stderr and an exit code.
 
     Args:
         program: the command line.
         debug: let errors through as they are.
     """
+    received: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
+    # Ended from outside, a command still removes its temporary files and what it has half written.
+    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(each, end)
     try:
         program()
     except ClusterwrightError as error:
@@ -103,6 +116,9 @@ def run_to_the_end(program: Callable[[], object], *, debug: bool) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:  # last resort: any bug ends in a sentence
+        if received:
+            # DuckDB makes an error of its own of what a signal raises during a query.
+            sys.exit(128 + received[-1])
         if debug:
             raise
         print(  # noqa: T201

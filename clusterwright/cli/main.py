@@ -4,7 +4,6 @@ Heavy modules are imported inside the commands that need them, so that `--help` 
 """
 
 import gc
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -246,9 +245,6 @@ def run() -> None:
     # A command makes records, keeps them and ends: looking for cycles as often as Python does took 5 % of its time.
     gc.set_threshold(50_000)
     protect_streams()
-    # Ended from outside, a command still removes its temporary files and what it has half written.
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, lambda number, _frame: sys.exit(128 + number))
     lake.reach_with(_reach)
     debug = "--debug" in sys.argv[1:]
     if debug:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 from pathlib import Path
 
 import openpyxl
@@ -425,6 +426,21 @@ def test_folder_of_others_is_refused(command: Command, small: Path, tmp_path: Pa
     ended = command("stack", small, "--on", "aws", "-o", out)
     assert ended.code == 2
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+
+
+def test_a_signal_during_a_query_is_no_bug(command: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB turns what a signal raises into an error of its own: the exit code is still the signal's."""
+
+    def interrupted(*_arguments: object, **_more: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit:
+            raise RuntimeError("Query interrupted") from None
+
+    monkeypatch.setattr("clusterwright.interface.planning.decide", interrupted)
+    ended = command("plan", small)
+    assert ended.code == 128 + signal.SIGTERM
+    assert "bug" not in ended.err
 
 
 def test_a_bug_is_exit_code_70(command: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
