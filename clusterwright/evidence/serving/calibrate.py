@@ -18,6 +18,7 @@ from clusterwright.evidence.serving import models, store
 from clusterwright.evidence.serving.fitting import Fitted, Fold, Problem, fit, left_out, problem_of
 from clusterwright.evidence.serving.measurements import METRICS, Measurement, read_measurements
 from clusterwright.sizing.columns import Array
+from clusterwright.units import percent
 
 _CONFIGURATION_FOLDS = 5
 _PAIR_FOLDS = 6
@@ -125,7 +126,9 @@ def table(residuals: Mapping[str, Mapping[str, Array]], chosen: Flags) -> list[s
         cells = []
         for metric in METRICS:
             left = by_metric[metric][chosen & np.isfinite(by_metric[metric])]
-            cells.append(f"{np.median(np.abs(np.expm1(-left))) * 100:.1f} % ({len(left)})" if len(left) else "-")
+            cells.append(
+                f"{percent(float(np.median(np.abs(np.expm1(-left)))), digits=1)} ({len(left)})" if len(left) else "-"
+            )
         lines.append(f"| {level} | " + " | ".join(cells) + " |")
     return lines
 
