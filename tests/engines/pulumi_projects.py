@@ -4,13 +4,13 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.stacks.projects import LAYERS, MONITOR, ROOT, Case, set_config, stacks_python, write
 
 _SERVER = MONITOR / "engine_plugins.py"
@@ -212,11 +212,9 @@ def _let_port_be_free(folder: Path) -> None:
     """Give the way to the API server a port of this test's own: several tests run on one machine."""
     program = folder / "gpu_cluster" / "kubernetes" / "api_access.py"
     if program.exists():
-        with socket.create_server(("127.0.0.1", 0)) as found:
-            port = found.getsockname()[1]
         text = program.read_text()
         assert "TUNNEL_PORT = 16443" in text
-        program.write_text(text.replace("TUNNEL_PORT = 16443", f"TUNNEL_PORT = {port}"))
+        program.write_text(text.replace("TUNNEL_PORT = 16443", f"TUNNEL_PORT = {free_port()}"))
 
 
 class Place:

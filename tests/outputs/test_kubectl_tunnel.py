@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
+from tests.ports import free_port
 
 STACKS = assets.root() / "stacks"
 LAYERS = ("foundation", "cluster", "nodes")
@@ -77,13 +78,6 @@ TUNNELS = {
         "kubelogin convert-kubeconfig --login azurecli --kubeconfig ",
     ),
 }
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def answers(port: int) -> bool:

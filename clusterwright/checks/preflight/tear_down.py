@@ -5,8 +5,10 @@ there, and the script finds no other program than those of a POSIX system. A scr
 their path is not tried.
 """
 
+import contextlib
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -29,6 +31,8 @@ _TOOLS = (
 )  # fmt: skip
 _STAND_INS = ("pulumi", "python3", "pip", "aws", "az", "gcloud", "kubectl", "helm", "jq", "curl", "git", "ssh")
 _BY_PATH = re.compile(r"(?<![\w.$}\"/-])/(usr|bin|sbin|opt|home|root|snap|Users)/\S*")
+#: For the tunnel's end; the kernel gives ports from 32768 on to whoever asks for any, on Linux.
+_PORTS = range(20_000, 32_000)
 #: Stands for the tunnel to a private API server: takes connections until it is ended, or the trial's folder is gone.
 _LISTEN = """\
 import os, socket
@@ -194,5 +198,7 @@ def _write_program(path: Path, bash: str) -> None:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    while True:
+        port = secrets.choice(_PORTS)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
