@@ -19,6 +19,8 @@ KNOWN_PAIR, UNSEEN_PAIR, UNSEEN_HARDWARE, UNSEEN_MODEL, BOTH_UNSEEN = LEVELS = (
 )  # fmt: skip
 #: Text that no row of the calibration has, such as an unknown framework, makes a band this much wider in ln.
 VAGUE_WIDENING = 1.25
+#: Ways to speculate that rows of the calibration have: none, and heads of the model that predict several tokens.
+_SPECULATION = ("", "mtp")
 _FACTOR_DIGITS = 4
 
 
@@ -47,7 +49,12 @@ class Calibration:
     def band_of(self, row: Measurement, level: str, metric: str) -> tuple[float, float]:
         """Return P10 and P90 of ln(measured/predicted) of a row at its level."""
         low, high = self.bands[level, metric]
-        vague = not row.framework or not row.precision or ("framework", row.framework) not in self.fitted.rows
+        vague = (
+            not row.framework
+            or not row.precision
+            or ("framework", row.framework) not in self.fitted.rows
+            or row.speculative not in _SPECULATION
+        )
         return (low * VAGUE_WIDENING, high * VAGUE_WIDENING) if vague else (low, high)
 
 

@@ -139,6 +139,18 @@ def test_an_unknown_framework_is_predicted_with_a_wider_band(
     assert all(one > other for one, other in zip(wide, narrow, strict=True))
 
 
+def test_an_unknown_way_to_speculate_is_predicted_with_a_wider_band(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same run with another name of its speculation has the same median, and a band that is a quarter wider."""
+    made = [rows[0] | {"id": "known", "speculative": "mtp"}, rows[0] | {"id": "unknown", "speculative": "medusa"}]
+    _run(_write(tmp_path / "runs.csv", made), capsys, out=tmp_path / "out.csv")
+    known, unknown = (row for row in _predictions(tmp_path / "out.csv") if row["metric"] == "throughput")
+    assert unknown["predicted"] == known["predicted"]
+    width, wider = (math.log(float(row["p90"]) / float(row["p10"])) for row in (known, unknown))
+    assert wider == pytest.approx(1.25 * width, rel=1e-3)
+
+
 def test_a_model_or_accelerator_that_is_unknown_is_not_expressed_with_its_reason(
     tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
