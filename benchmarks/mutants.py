@@ -535,7 +535,7 @@ def outcome_of(ended: Ended) -> str:
 
 
 def limit_s(expected_s: float) -> int:
-    """Return the processor seconds after which tests of so many seconds are broken off."""
+    """Return the limit of processor time for tests of a recorded duration, in seconds."""
     return int(30 + 4 * expected_s)
 
 

@@ -155,7 +155,7 @@ def drawn_plan(
     columns = {name: column for name, column in columns.items() if name.partition("/")[0] != _CLOUD_PRICE}
     return DrawnPlan(
         inputs=inputs,
-        price_paths=_told(markets, path, mean),
+        price_paths=_summary(markets, path, mean),
         drawn=drawn(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
     )
 
@@ -229,7 +229,7 @@ def _mean_levels(paths: PathDraws, ledger: Ledger) -> "dict[str, Column]":
 
 
 def _as_drawn(entry: UncertainInput, mean: "Mapping[str, Column]", rented: Mapping[str, str]) -> UncertainInput:
-    """Return the rental price as an input that is what the paths make of it, for one input at a time.
+    """Return the rental price as one input, with the spread of its paths, for the effect of one input at a time.
 
     Options with several accelerators have a band each.
     """
@@ -263,31 +263,31 @@ def _as_drawn(entry: UncertainInput, mean: "Mapping[str, Column]", rented: Mappi
     )
 
 
-def _told(markets: Mapping[str, MarketHistory], path: PathRule, mean: "Mapping[str, Column]") -> PricePaths:
-    """Return where prices go: what all markets share, and of each its own."""
-    told = tuple(_of_market(name, history, mean[name]) for name, history in markets.items())
-    without = [entry.accelerator for entry in told if entry.stands_in and entry.accelerator]
+def _summary(markets: Mapping[str, MarketHistory], path: PathRule, mean: "Mapping[str, Column]") -> PricePaths:
+    """Return a summary of the price paths: the settings of all markets, and the spread of each."""
+    paths = tuple(_of_market(name, history, mean[name]) for name, history in markets.items())
+    without = [entry.accelerator for entry in paths if entry.stands_in and entry.accelerator]
     shared = PricePaths(
         source="history",
         reason=f"{', '.join(without)} has no two years of price history" if without else "",
-        accelerators=tuple(dict.fromkeys(name for entry in told for name in entry.histories)),
-        first_month=min(entry.first_month for entry in told),
-        last_month=max(entry.last_month for entry in told),
+        accelerators=tuple(dict.fromkeys(name for entry in paths for name in entry.histories)),
+        first_month=min(entry.first_month for entry in paths),
+        last_month=max(entry.last_month for entry in paths),
         months=sum(history.months for history in dict.fromkeys(markets.values())),
         block_months=path.block_months,
         drift=path.drift,
         resale_correlation=path.resale_correlation,
-        markets=told,
+        markets=paths,
     )
-    if len(told) > 1:
+    if len(paths) > 1:
         return shared
     return replace(
         shared,
-        volatility_per_year=told[0].volatility_per_year,
-        drift_per_year=told[0].drift_per_year,
-        mean_level_p10=told[0].mean_level_p10,
-        mean_level_p50=told[0].mean_level_p50,
-        mean_level_p90=told[0].mean_level_p90,
+        volatility_per_year=paths[0].volatility_per_year,
+        drift_per_year=paths[0].drift_per_year,
+        mean_level_p10=paths[0].mean_level_p10,
+        mean_level_p50=paths[0].mean_level_p50,
+        mean_level_p90=paths[0].mean_level_p90,
     )
 
 
