@@ -34,7 +34,7 @@ def serving(path: Path, *, models: Path | None, predictions_to: Path | None, as_
     from clusterwright.evidence.serving import models as named
     from clusterwright.evidence.serving import report
     from clusterwright.evidence.serving.measurements import read_measurements
-    from clusterwright.evidence.serving.store import load_calibration
+    from clusterwright.sizing.serving.calibration import load_calibration
 
     catalogue = load()
     own = named.read_models(models) if models else {}

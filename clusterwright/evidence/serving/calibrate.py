@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from clusterwright.catalog.load import load
 from clusterwright.evidence.serving import models, store
-from clusterwright.evidence.serving.fitting import Fitted, Fold, Problem, fit, left_out, problem_of
-from clusterwright.evidence.serving.measurements import METRICS, Measurement, read_measurements
+from clusterwright.evidence.serving.fitting import Fold, Problem, fit, left_out, problem_of
+from clusterwright.evidence.serving.measurements import Measurement, read_measurements
 from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving import calibration
+from clusterwright.sizing.serving.calibration import METRICS, Fitted
 from clusterwright.units import percent
 
 _CONFIGURATION_FOLDS = 5
@@ -60,10 +62,10 @@ def cross_validate(problem: Problem, fitted: Fitted) -> dict[str, dict[str, Arra
     found = {
         level: left_out(problem, fitted, cells, [Fold(predicted=one, unseen=one) for one in _apart(cells)])
         for level, cells in (
-            (store.KNOWN_PAIR, curve),
-            (store.UNSEEN_PAIR, pair),
-            (store.UNSEEN_HARDWARE, hardware),
-            (store.UNSEEN_MODEL, design),
+            (calibration.KNOWN_PAIR, curve),
+            (calibration.UNSEEN_PAIR, pair),
+            (calibration.UNSEEN_HARDWARE, hardware),
+            (calibration.UNSEEN_MODEL, design),
         )
     }
     crossed = [
@@ -77,7 +79,7 @@ def cross_validate(problem: Problem, fitted: Fitted) -> dict[str, dict[str, Arra
         )
         for cell in sorted(set(both))
     ]
-    found[store.BOTH_UNSEEN] = left_out(problem, fitted, both, crossed)
+    found[calibration.BOTH_UNSEEN] = left_out(problem, fitted, both, crossed)
     return found
 
 
@@ -101,13 +103,13 @@ def _curve_of(row: Measurement) -> str:
 def bands_of(residuals: Mapping[str, Mapping[str, Array]]) -> dict[tuple[str, str], tuple[float, float, int]]:
     """Return P10, P90 and rows by level and metric; a level that knows less has no narrower band."""
     parents = {
-        store.UNSEEN_PAIR: (store.KNOWN_PAIR,),
-        store.UNSEEN_HARDWARE: (store.UNSEEN_PAIR,),
-        store.UNSEEN_MODEL: (store.UNSEEN_PAIR,),
-        store.BOTH_UNSEEN: (store.UNSEEN_HARDWARE, store.UNSEEN_MODEL),
+        calibration.UNSEEN_PAIR: (calibration.KNOWN_PAIR,),
+        calibration.UNSEEN_HARDWARE: (calibration.UNSEEN_PAIR,),
+        calibration.UNSEEN_MODEL: (calibration.UNSEEN_PAIR,),
+        calibration.BOTH_UNSEEN: (calibration.UNSEEN_HARDWARE, calibration.UNSEEN_MODEL),
     }
     found: dict[tuple[str, str], tuple[float, float, int]] = {}
-    for level in store.LEVELS:
+    for level in calibration.LEVELS:
         for metric in METRICS:
             known = residuals[level][metric]
             known = known[np.isfinite(known)]

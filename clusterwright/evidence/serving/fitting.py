@@ -6,32 +6,37 @@ with few rows stays with its parents. Student's t noise makes odd rows count les
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from clusterwright.evidence.serving.measurements import (
+from clusterwright.evidence.serving.measurements import Measurement
+from clusterwright.evidence.serving.predictions import formulas, measured_columns
+from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving import calibration
+from clusterwright.sizing.serving.calibration import (
     ENERGY,
+    LARGEST_MODEL_EFFECT,
     METRICS,
+    NOTHING_FITTED,
+    OF_MODEL,
+    SCALES,
     THROUGHPUT,
     TPOT_MEDIAN,
     TTFT_MEAN,
     TTFT_MEDIAN,
     TTFT_P99,
-    Measurement,
+    Fitted,
+    Level,
+    Memberships,
+    factors_of,
+    memberships,
+    scale_of,
 )
-from clusterwright.evidence.serving.predictions import (
-    Columns,
-    columns_of,
-    factors_with,
-    format_of,
-    formulas,
-    measured_columns,
-)
-from clusterwright.sizing.columns import Array
-from clusterwright.sizing.serving.columns import Factors, taken
+from clusterwright.sizing.serving.columns import taken
+from clusterwright.sizing.serving.configuration import Columns, columns_of
 
 #: Factors of the formulas that are fitted, and how far the global one may move (standard deviation of ln).
 FITTED = MappingProxyType(
@@ -44,17 +49,6 @@ FITTED = MappingProxyType(
         "memory_power": 0.3, "reserved_bytes": 0.4,
     }
 )  # fmt: skip
-#: Scales of what the formulas give, by the metrics that each multiplies.
-SCALES = MappingProxyType(
-    {
-        "throughput_scale": (THROUGHPUT,),
-        "tpot_scale": (TPOT_MEDIAN,),
-        "ttft_scale": (TTFT_MEDIAN, TTFT_MEAN, TTFT_P99),
-        "ttft_mean_scale": (TTFT_MEAN,),
-        "ttft_p99_scale": (TTFT_P99,),
-        "energy_scale": (ENERGY,),
-    }
-)
 _EFFICIENCIES = ("efficiency_16", "efficiency_8", "efficiency_4")
 _FIXED_TIMES = ("layer_s", "expert_layer_s", "step_s", "sequence_s", "collective_s")
 _ALL = ("step_scale", "prefill_scale")
@@ -100,89 +94,14 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
         "framework data parallel": (0.12, (*_ALL, "collective_s", "expert_layer_s")),
     }
 )  # fmt: skip
-#: A model's own name says this much at most, so that a new name for the same model moves nothing far.
-LARGEST_MODEL_EFFECT = 0.12
 #: Standard deviation of what no level explains, by metric; larger than one row's, as rows of a curve err together.
 NOISE = MappingProxyType(
     {THROUGHPUT: 0.25, TPOT_MEDIAN: 0.25, TTFT_MEDIAN: 0.8, TTFT_MEAN: 0.8, TTFT_P99: 1.0, ENERGY: 0.4}
 )
-#: Levels that only a model's name tells, and the rows at which half of what they show is believed.
-OF_MODEL = MappingProxyType({"model": 20.0, "model framework": 30.0})
 _DEGREES_OF_FREEDOM = 3.0
 _STEP = 0.02
 _ROUNDS = 2
-_CAPPED = MappingProxyType({"accepted_share": 0.9})
 NAMES = (*FITTED, *SCALES)
-
-Level = tuple[str, str]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fitted:
-    """What the formulas are corrected by.
-
-    Attributes:
-        shared: ln of each factor over its default; added: by level and factor, ln.
-        rows: measurements behind each level.
-    """
-
-    shared: Mapping[str, float]
-    added: Mapping[Level, Mapping[str, float]]
-    rows: Mapping[Level, int]
-
-
-NOTHING_FITTED = Fitted(shared={}, added={}, rows={})
-
-
-def levels_of(row: Measurement) -> tuple[Level, ...]:
-    """Return the levels that a measurement's configuration belongs to."""
-    accelerator = row.accelerator
-    spoken = format_of(row)
-    bits = "four" if spoken in ("nvfp4", "mxfp4", "fp4") else spoken
-    model = row.model
-    architecture = "latent" if model.latent else "linear" if model.linear else "experts" if model.routed else "dense"
-    if model.sparse:
-        architecture += " sparse"
-    framework = row.framework
-    found: list[Level] = [
-        ("vendor", accelerator.vendor),
-        ("generation", accelerator.generation),
-        ("accelerator", accelerator.id),
-        ("format", bits),
-        ("generation format", f"{accelerator.generation}|{bits}"),
-        ("architecture", architecture),
-        ("model", model.name),
-    ]
-    if framework:
-        found += [
-            ("framework", framework),
-            ("generation framework", f"{accelerator.generation}|{framework}"),
-            ("framework format", f"{framework}|{bits}"),
-            ("framework architecture", f"{framework}|{architecture}"),
-            ("model framework", f"{model.name}|{framework}"),
-        ]
-    for name, applies in (
-        ("disaggregated", row.disaggregated),
-        ("speculative", bool(row.speculative)),
-        ("data parallel", row.attention_tp == 1 and row.gpus_per_worker > 1),
-    ):
-        if applies:
-            found.append((name, "yes"))
-            if name == "speculative":
-                found.append(("architecture speculative", architecture))
-            if framework:
-                found.append((f"framework {name}", framework))
-    found.append(("protocol", protocol_of(row)))
-    return tuple(found)
-
-
-def protocol_of(row: Measurement) -> str:
-    """Return how a measurement loads the replica, which is configuration too."""
-    if row.scenario:
-        return f"mlperf {row.scenario}"
-    if row.static:
-        return "static"
-    return "closed loop" if np.isfinite(row.concurrency) else "as many as fit"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,41 +117,28 @@ class Problem:
 
 def problem_of(rows: Sequence[Measurement]) -> Problem:
     """Return measurements as a problem to fit or to predict."""
-    by_row = [levels_of(row) for row in rows]
-    levels = tuple(dict.fromkeys(level for own in by_row for level in own))
-    place = {level: index for index, level in enumerate(levels)}
-    members = np.zeros((len(rows), len(levels)))
-    for index, own in enumerate(by_row):
-        members[index, [place[level] for level in own]] = 1.0
-    return Problem(rows=rows, columns=columns_of(rows), levels=levels, members=members, measured=measured_columns(rows))
+    belonging = memberships(rows)
+    return Problem(
+        rows=rows,
+        columns=columns_of(rows),
+        levels=belonging.levels,
+        members=belonging.members,
+        measured=measured_columns(rows),
+    )
 
 
 def logarithms(problem: Problem, fitted: Fitted) -> dict[str, Array]:
     """Return ln of each row's factors and scales over their defaults."""
-    own = np.array([level[0] in OF_MODEL for level in problem.levels])
-    found: dict[str, Array] = {}
-    for name in NAMES:
-        values = np.array([fitted.added.get(level, {}).get(name, 0.0) for level in problem.levels])
-        total = problem.members[:, ~own] @ values[~own] + fitted.shared.get(name, 0.0)
-        named = problem.members[:, own] @ values[own]
-        found[name] = total + np.clip(named, -LARGEST_MODEL_EFFECT, LARGEST_MODEL_EFFECT)
-    return found
+    return calibration.logarithms(Memberships(levels=problem.levels, members=problem.members), fitted)
 
 
 def predict(problem: Problem, given: Mapping[str, Array]) -> dict[str, Array]:
     """Return ln of every metric under factors given by their logarithms."""
-    factors = factors_with(Factors(), given)
-    factors = _capped(factors)
-    _, metrics = formulas(problem.rows, problem.columns, factors)
+    _, metrics = formulas(problem.rows, problem.columns, factors_of(given))
     found = {}
     for metric in METRICS:
-        scale = sum((given[name] for name, scaled in SCALES.items() if metric in scaled), np.zeros(len(problem.rows)))
-        found[metric] = np.log(np.maximum(metrics[metric], 1e-12)) + scale
+        found[metric] = np.log(np.maximum(metrics[metric], 1e-12)) + scale_of(given, metric)
     return found
-
-
-def _capped(factors: Factors) -> Factors:
-    return replace(factors, **{name: np.minimum(getattr(factors, name), most) for name, most in _CAPPED.items()})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,14 +17,14 @@ from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError, shortened
 from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError
-from clusterwright.evidence.serving.models import NamedModel, find
+from clusterwright.evidence.serving.models import find
 from clusterwright.input_files import read_text
+from clusterwright.sizing.serving.calibration import ENERGY, THROUGHPUT, TPOT_MEDIAN, TTFT_MEAN, TTFT_MEDIAN, TTFT_P99
+from clusterwright.sizing.serving.configuration import Configuration
+from clusterwright.workload.inference import NamedModel
 
 _MOST_BYTES = 50_000_000
 
-THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, TTFT_MEAN, TTFT_P99, ENERGY = METRICS = (
-    "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy",
-)  # fmt: skip
 #: What counts as throughput: of all tokens or of output alone, per accelerator or of all.
 TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT = range(3)
 _MILLISECONDS = 1e-3
@@ -40,18 +40,14 @@ _PRECISIONS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Measurement:
+class Measurement(Configuration):
     """One row: what was configured, and what was measured of it.
 
     Attributes:
         kind: of file; top: the metric that the row counts by; unit: what counts as throughput, one of the constants.
-        named_accelerator, named_model, named_framework: as the file writes them; framework: its family, empty if
-            unknown; precision, cache_precision: of weights and of keys and values, empty if not stated.
-        gpus_per_worker, workers, prefill_gpus_per_worker, prefill_workers: as `Deployment`.
-        concurrency: infinite for as many as fit.
-        scenario: of MLPerf, else empty; repeated: another table of measurements has the row too.
-        static: all sequences of a batch start together; waves: as `Deployment`.
-        measured: by metric, of those that the row states; in_scope: metrics that a row of this kind can have.
+        named_accelerator, named_model, named_framework: as the file writes them.
+        repeated: another table of measurements has the row too.
+        measured: by metric, of those that the row states.
     """
 
     id: str
@@ -62,39 +58,8 @@ class Measurement:
     named_accelerator: str
     named_model: str
     named_framework: str
-    accelerator: Accelerator
-    model: NamedModel
-    framework: str
-    precision: str
-    cache_precision: str
-    gpus: float
-    gpus_per_worker: float
-    workers: float
-    attention_tp: float
-    expert_parallel: float
-    pipeline: float
-    prefill_gpus_per_worker: float
-    prefill_workers: float
-    prefill_attention_tp: float
-    prefill_expert_parallel: float
-    decode_gpus: float
-    speculative: str
-    input_tokens: float
-    output_tokens: float
-    reserved_tokens: float
-    shortest_share: float
-    concurrency: float
-    most_sequences: float
-    static: bool
-    waves: float
-    scenario: str = ""
     repeated: bool = False
     measured: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def disaggregated(self) -> bool:
-        """Whether prefill has a pool of its own."""
-        return self.prefill_workers > 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

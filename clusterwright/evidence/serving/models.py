@@ -4,14 +4,13 @@ import csv
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright import assets
-from clusterwright.catalog.records import Catalogue, Model
+from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
-from clusterwright.sizing.serving.columns import ServedModel
+from clusterwright.workload.inference import NamedModel, inference_model, named_model, plain_name
 
 _MOST_BYTES = 5_000_000
 #: Two headers are read; each name of the first column stands for what follows.
@@ -26,37 +25,10 @@ _NAMES = {
     "params_b": ("params_b_exact", "params_b"),
 }
 _NUMBERS_IN = re.compile(r"\d+")
-#: Endings of names that say how a model was tuned or packed, not how it is built.
-_TUNED = re.compile(r"[-_ ](instruct|chat|it|hf|base|fp8|fp4|nvfp4|mxfp4|bf16|v0[-._]?\d|\d{4}|99(\.9)?)$")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NamedModel:
-    """A model by the name that calibration knows it by.
-
-    Attributes:
-        sparse, latent, linear, routed: whether it reads a part of its cache, keeps latents, has layers of linear
-            attention, routes to experts.
-    """
-
-    name: str
-    shape: ServedModel
-    sparse: bool
-    latent: bool
-    linear: bool
-    routed: bool
 
 
 class ImpossibleModelError(Exception):
     """A row of a table of models that describes none."""
-
-
-def plain_name(name: str) -> str:
-    """Return a model's name without case, punctuation, and endings that say how it was tuned or packed."""
-    found = name.strip().lower()
-    while _TUNED.search(found):
-        found = _TUNED.sub("", found)
-    return re.sub(r"[^a-z0-9.]+", "-", found).strip("-")
 
 
 def read_models(path: Path) -> dict[str, NamedModel]:
@@ -92,11 +64,11 @@ def read_models(path: Path) -> dict[str, NamedModel]:
 
 def catalogued(catalogue: Catalogue) -> dict[str, NamedModel]:
     """Return the catalogue's models, and those of `served_models.csv` that its columns cannot hold, by plain name."""
-    found = {plain_name(model.name.replace(" ", "-")): _of_model(model) for model in catalogue.models.values()}
-    found |= {plain_name(identity): _of_model(model) for identity, model in catalogue.models.items()}
+    found = {plain_name(model.name.replace(" ", "-")): inference_model(model) for model in catalogue.models.values()}
+    found |= {plain_name(identity): inference_model(model) for identity, model in catalogue.models.items()}
     for alias, identity in catalogue.aliases.items():
         if identity in catalogue.models:
-            found.setdefault(plain_name(alias), _of_model(catalogue.models[identity]))
+            found.setdefault(plain_name(alias), inference_model(catalogue.models[identity]))
     return found | read_models(assets.root() / "catalog" / "served_models.csv")
 
 
@@ -132,7 +104,7 @@ def _of_cells(name: str, cells: Mapping[str, str]) -> NamedModel:
     gated = cells.get("gated", "1") not in ("0", "no")
     routed = _number(cells, "experts") > 0
     dense_layers = _number(cells, "dense_layers", default=0.0 if routed else dimensions["layers"])
-    return _named(
+    return named_model(
         name,
         layers=dimensions["layers"],
         hidden=dimensions["hidden"],
@@ -159,117 +131,4 @@ def _of_cells(name: str, cells: Mapping[str, str]) -> NamedModel:
         vocab=_number(cells, "vocab"),
         tied=cells.get("tied_embeddings", "0") in ("1", "yes"),
         parameters=dimensions["params_b"] * 1e9,
-    )
-
-
-def _of_model(model: Model) -> NamedModel:
-    latent = None
-    if model.attention_kind == "mla":
-        parts = (model.mla_q_lora, model.mla_kv_lora, model.mla_rope_dim, model.mla_nope_dim, model.mla_v_dim)
-        latent = tuple(float(part or 0) for part in parts)
-    return _named(
-        model.id,
-        layers=float(model.layers),
-        hidden=float(model.hidden),
-        heads=float(model.heads),
-        kv_heads=float(model.kv_heads),
-        head_dim=float(model.head_dim),
-        ffn=float(model.ffn_hidden),
-        gated=model.gated,
-        experts=float(model.experts or 0),
-        chosen=float(model.experts_per_token or 0),
-        shared=float(model.shared_experts or 0),
-        moe_ffn=float(model.moe_ffn_hidden or model.ffn_hidden),
-        dense_layers=float(model.dense_layers or 0) if model.experts else float(model.layers),
-        latent=latent,
-        window=float(model.sliding_window or 0),
-        window_share=float(model.sliding_layer_fraction or (1.0 if model.sliding_window else 0.0)),
-        linear_layers=0.0,
-        index=0.0,
-        limit=float("inf"),
-        vocab=float(model.vocab),
-        tied=model.tied_embeddings,
-        parameters=float(model.parameters or 0),
-    )
-
-
-def _named(
-    name: str,
-    *,
-    layers: float,
-    hidden: float,
-    heads: float,
-    kv_heads: float,
-    head_dim: float,
-    ffn: float,
-    gated: bool,
-    experts: float,
-    chosen: float,
-    shared: float,
-    moe_ffn: float,
-    dense_layers: float,
-    latent: tuple[float, ...] | None,
-    window: float,
-    window_share: float,
-    linear_layers: float,
-    index: float,
-    limit: float,
-    vocab: float,
-    tied: bool,
-    parameters: float,
-) -> NamedModel:
-    matrices = 3.0 if gated else 2.0
-    width = heads * head_dim
-    if latent:
-        query_latent, cached, rotary, plain, value = latent
-        score_width = heads * (plain + rotary + value)
-        absorbed = heads * (2.0 * cached + rotary)
-        elements, cache_heads = cached + rotary, 1.0
-        query = heads * (plain + rotary)
-        attention = hidden * query_latent + query_latent * query if query_latent else hidden * query
-        attention += hidden * (cached + rotary) + cached * heads * (plain + value) + heads * value * hidden
-    else:
-        score_width = absorbed = 2.0 * width
-        elements, cache_heads = 2.0 * kv_heads * head_dim, kv_heads
-        attention = 2.0 * hidden * width + 2.0 * hidden * kv_heads * head_dim
-    expert_layers = layers - dense_layers if experts else 0.0
-    expert = matrices * hidden * moe_ffn if experts else 0.0
-    always = expert_layers * (shared * expert + experts * hidden) + (layers - expert_layers) * matrices * hidden * ffn
-    tables = hidden * vocab
-    # What the published total leaves after experts, MLPs and tables is attention of every kind.
-    rest = (parameters - expert_layers * experts * expert - always - tables * (1.0 if tied else 2.0)) / layers
-    if 0.5 * attention < rest < 2.0 * attention:
-        attention = rest
-    kept = layers - linear_layers
-    return NamedModel(
-        name=plain_name(name),
-        shape=ServedModel(
-            layers=layers,
-            hidden=hidden,
-            attention_weights=attention,
-            dense_ffn_weights=always / layers,
-            expert_weights=expert,
-            experts=experts,
-            experts_per_token=chosen,
-            expert_layers=expert_layers,
-            head_weights=tables,
-            table_weights=0.0 if tied else tables,
-            query_heads=heads,
-            score_width=score_width,
-            absorbed_width=absorbed,
-            cache_elements=elements,
-            cache_heads=cache_heads,
-            full_layers=kept * (1.0 - window_share),
-            window_layers=kept * window_share,
-            window=window or float("inf"),
-            linear_layers=linear_layers,
-            # A gated delta net keeps heads x key width x value width; 64 x 128 x 128 for hidden 4,096 (Qwen3-Next).
-            state_elements=hidden * 2.0 * 128.0 if linear_layers else 0.0,
-            attended_limit=limit,
-            index_elements=index,
-        ),
-        sparse=limit < float("inf"),
-        latent=latent is not None,
-        linear=linear_layers > 0,
-        routed=experts > 0,
     )

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from clusterwright.evidence.rows import NotExpressed
 from clusterwright.evidence.serving.fitting import logarithms, predict, problem_of
-from clusterwright.evidence.serving.measurements import METRICS, THROUGHPUT, Measurement, Read
-from clusterwright.evidence.serving.store import LEVELS, Calibration
+from clusterwright.evidence.serving.measurements import Measurement, Read
 from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving.calibration import LEVELS, METRICS, THROUGHPUT, Calibration
 
 SCHEMA = 1
 WORST_SHOWN = 10

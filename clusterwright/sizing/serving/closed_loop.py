@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.sizing.columns import Array, Values
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServedModel, ServingDevice
+from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.memory import largest_batch
 from clusterwright.sizing.serving.step import StepTime, decode_step, prefill_overhead, prefill_time
+from clusterwright.workload.inference import ServedModel
 
 Flags = npt.NDArray[np.bool_]
 #: Halvings of the interval that holds the sequences in flight; in logarithms, of which 16 leave 0.02 %.

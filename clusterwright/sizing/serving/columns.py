@@ -10,66 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.sizing.columns import Values
+from clusterwright.workload.inference import ServedModel
 
 _Columns = TypeVar("_Columns", bound="ServedModel | ServingDevice | Deployment")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServedModel:
-    """A transformer's dimensions as inference needs them.
-
-    Attributes:
-        attention_weights: matrix weights of attention (or what replaces it) in an average layer.
-        dense_ffn_weights: matrix weights of the MLP in an average layer without routed experts, shared experts and
-            router included.
-        expert_weights: matrix weights of one routed expert; expert_layers: layers that route.
-        head_weights: of the output matrix; table_weights: of the token table, 0 where the output matrix is it.
-        query_heads, query_width: of one layer, all heads; score_width: keys' width over all heads plus values' width.
-        cache_elements: keys and values of one token in one layer that keeps all of them; cache_heads: into how many
-            shards they divide (1 for a latent, which every rank holds).
-        full_layers: layers that keep the cache of every token; window_layers, window: layers that keep the last
-            `window` tokens alone; linear_layers: layers with a state of fixed size, `state_elements` each.
-        attended_limit: tokens that sparse attention reads at most, infinite for all; index_elements: elements per
-            token and layer of its index, which it scans in full.
-    """
-
-    layers: Values
-    hidden: Values
-    attention_weights: Values
-    dense_ffn_weights: Values
-    expert_weights: Values
-    experts: Values
-    experts_per_token: Values
-    expert_layers: Values
-    head_weights: Values
-    table_weights: Values
-    query_heads: Values
-    score_width: Values
-    absorbed_width: Values
-    cache_elements: Values
-    cache_heads: Values
-    full_layers: Values
-    window_layers: Values = 0.0
-    window: Values = np.inf
-    linear_layers: Values = 0.0
-    state_elements: Values = 0.0
-    attended_limit: Values = np.inf
-    index_elements: Values = 0.0
-
-    @property
-    def parameters(self) -> Values:
-        """All matrix weights and tables."""
-        routed = self.expert_layers * self.experts * self.expert_weights
-        return self._always + routed + self.head_weights + self.table_weights
-
-    @property
-    def active_weights(self) -> Values:
-        """Matrix weights that one token passes."""
-        return self._always + self.expert_layers * self.experts_per_token * self.expert_weights + self.head_weights
-
-    @property
-    def _always(self) -> Values:
-        return self.layers * (self.attention_weights + self.dense_ffn_weights)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,8 @@ from types import MappingProxyType
 import numpy as np
 
 from clusterwright.sizing.columns import Array, Values
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServedModel
+from clusterwright.sizing.serving.columns import Deployment, Factors
+from clusterwright.workload.inference import ServedModel
 
 #: Bytes of one weight with its scales. NVFP4: 4 bits and an fp8 scale for 16 weights; MXFP4: 4 bits and an 8-bit scale
 #: for 32 (OCP Microscaling Formats 1.0, section 5); AWQ and GPTQ: 4 bits, and 16-bit scale and 4-bit zero for 128.

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.sizing.columns import Array, Values
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServedModel, ServingDevice
+from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.memory import touched_experts
+from clusterwright.workload.inference import ServedModel
 
 #: How sharply the larger of two overlapping times wins: of equal ones the sum of powers is 1.26 times each.
 _SHARPNESS = 3.0

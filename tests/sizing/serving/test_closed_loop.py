@@ -9,11 +9,12 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Catalogue
 from clusterwright.evidence.serving.models import catalogued, find
-from clusterwright.evidence.serving.predictions import device_of
 from clusterwright.sizing.columns import Values
 from clusterwright.sizing.serving.closed_loop import serve
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServedModel, ServingDevice
+from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
+from clusterwright.sizing.serving.configuration import device_of
 from clusterwright.sizing.serving.step import decode_step, prefill_time
+from clusterwright.workload.inference import ServedModel
 
 #: No time but that of the datasheet's bandwidth and peaks.
 IDEAL = Factors(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.evidence.serving.models import NamedModel, catalogued, find
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServedModel
+from clusterwright.evidence.serving.models import catalogued, find
+from clusterwright.sizing.serving.columns import Deployment, Factors
 from clusterwright.sizing.serving.memory import (
     WEIGHT_BYTES,
     cache_bytes,
@@ -16,6 +16,7 @@ from clusterwright.sizing.serving.memory import (
     touched_experts,
     weight_bytes,
 )
+from clusterwright.workload.inference import NamedModel, ServedModel
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,235 @@
+"""The shipped calibration of serving: what corrects the formulas, how far off they are, and what it was fitted on.
+
+A factor of a configuration is the global one plus what each of its levels (accelerator, framework, format and others)
+adds to its logarithm.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from clusterwright import assets
+from clusterwright.errors import ClusterwrightError
+from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving.columns import Factors
+from clusterwright.sizing.serving.configuration import Configuration, format_of
+
+FACTORS, BANDS, PAIRS = "serving_factors.csv", "serving_bands.csv", "serving_pairs.csv"
+THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, TTFT_MEAN, TTFT_P99, ENERGY = METRICS = (
+    "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy",
+)  # fmt: skip
+KNOWN_PAIR, UNSEEN_PAIR, UNSEEN_HARDWARE, UNSEEN_MODEL, BOTH_UNSEEN = LEVELS = (
+    "known pair", "unseen pair", "unseen hardware", "unseen model", "both unseen",
+)  # fmt: skip
+#: Scales of what the formulas give, by the metrics that each multiplies.
+SCALES = MappingProxyType(
+    {
+        "throughput_scale": (THROUGHPUT,),
+        "tpot_scale": (TPOT_MEDIAN,),
+        "ttft_scale": (TTFT_MEDIAN, TTFT_MEAN, TTFT_P99),
+        "ttft_mean_scale": (TTFT_MEAN,),
+        "ttft_p99_scale": (TTFT_P99,),
+        "energy_scale": (ENERGY,),
+    }
+)
+#: A model's own name says this much at most, so that a new name for the same model moves nothing far.
+LARGEST_MODEL_EFFECT = 0.12
+#: Levels that only a model's name tells, and the rows at which half of what they show is believed.
+OF_MODEL = MappingProxyType({"model": 20.0, "model framework": 30.0})
+#: Logarithms of factors and scales are kept under these names.
+_NAMES = (*(field.name for field in fields(Factors)), *SCALES)
+_CAPPED = MappingProxyType({"accepted_share": 0.9})
+#: Text that no row of the calibration has, such as an unknown framework, makes a band this much wider in ln.
+VAGUE_WIDENING = 1.25
+#: Ways to speculate that rows of the calibration have: none, and heads of the model that predict several tokens.
+_SPECULATION = ("", "mtp")
+
+Level = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fitted:
+    """What the formulas are corrected by.
+
+    Attributes:
+        shared: ln of each factor over its default; added: by level and factor, ln.
+        rows: measurements behind each level.
+    """
+
+    shared: Mapping[str, float]
+    added: Mapping[Level, Mapping[str, float]]
+    rows: Mapping[Level, int]
+
+
+NOTHING_FITTED = Fitted(shared={}, added={}, rows={})
+
+
+def levels_of(row: Configuration) -> tuple[Level, ...]:
+    """Return the levels that a configuration belongs to."""
+    accelerator = row.accelerator
+    spoken = format_of(row)
+    bits = "four" if spoken in ("nvfp4", "mxfp4", "fp4") else spoken
+    model = row.model
+    architecture = "latent" if model.latent else "linear" if model.linear else "experts" if model.routed else "dense"
+    if model.sparse:
+        architecture += " sparse"
+    framework = row.framework
+    found: list[Level] = [
+        ("vendor", accelerator.vendor),
+        ("generation", accelerator.generation),
+        ("accelerator", accelerator.id),
+        ("format", bits),
+        ("generation format", f"{accelerator.generation}|{bits}"),
+        ("architecture", architecture),
+        ("model", model.name),
+    ]
+    if framework:
+        found += [
+            ("framework", framework),
+            ("generation framework", f"{accelerator.generation}|{framework}"),
+            ("framework format", f"{framework}|{bits}"),
+            ("framework architecture", f"{framework}|{architecture}"),
+            ("model framework", f"{model.name}|{framework}"),
+        ]
+    for name, applies in (
+        ("disaggregated", row.disaggregated),
+        ("speculative", bool(row.speculative)),
+        ("data parallel", row.attention_tp == 1 and row.gpus_per_worker > 1),
+    ):
+        if applies:
+            found.append((name, "yes"))
+            if name == "speculative":
+                found.append(("architecture speculative", architecture))
+            if framework:
+                found.append((f"framework {name}", framework))
+    found.append(("protocol", protocol_of(row)))
+    return tuple(found)
+
+
+def protocol_of(row: Configuration) -> str:
+    """Return how a replica is loaded."""
+    if row.scenario:
+        return f"mlperf {row.scenario}"
+    if row.static:
+        return "static"
+    return "closed loop" if np.isfinite(row.concurrency) else "as many as fit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Memberships:
+    """Which of all levels each configuration belongs to: a row each, 1 where it does."""
+
+    levels: tuple[Level, ...]
+    members: npt.NDArray[np.float64]
+
+
+def memberships(rows: Sequence[Configuration]) -> Memberships:
+    """Return the levels of configurations."""
+    by_row = [levels_of(row) for row in rows]
+    levels = tuple(dict.fromkeys(level for own in by_row for level in own))
+    place = {level: index for index, level in enumerate(levels)}
+    members = np.zeros((len(rows), len(levels)))
+    for index, own in enumerate(by_row):
+        members[index, [place[level] for level in own]] = 1.0
+    return Memberships(levels=levels, members=members)
+
+
+def logarithms(belonging: Memberships, fitted: Fitted) -> dict[str, Array]:
+    """Return ln of each row's factors and scales over their defaults."""
+    own = np.array([level[0] in OF_MODEL for level in belonging.levels])
+    found: dict[str, Array] = {}
+    for name in _NAMES:
+        values = np.array([fitted.added.get(level, {}).get(name, 0.0) for level in belonging.levels])
+        total = belonging.members[:, ~own] @ values[~own] + fitted.shared.get(name, 0.0)
+        named = belonging.members[:, own] @ values[own]
+        found[name] = total + np.clip(named, -LARGEST_MODEL_EFFECT, LARGEST_MODEL_EFFECT)
+    return found
+
+
+def factors_of(given: Mapping[str, Array]) -> Factors:
+    """Return the factors of the formulas whose logarithms over the defaults are given."""
+    base = Factors()
+    names = [field.name for field in fields(base) if field.name in given]
+    changed = replace(base, **{name: getattr(base, name) * np.exp(given[name]) for name in names})
+    return replace(changed, **{name: np.minimum(getattr(changed, name), most) for name, most in _CAPPED.items()})
+
+
+def scale_of(given: Mapping[str, Array], metric: str) -> Array:
+    """Return ln of what a metric is multiplied by beside the formulas' factors."""
+    return np.asarray(sum(given[name] for name, scaled in SCALES.items() if metric in scaled))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibration:
+    """Fitted factors, bands by level and metric (ln measured over predicted), and what they were fitted on."""
+
+    fitted: Fitted
+    bands: Mapping[tuple[str, str], tuple[float, float]]
+    pairs: frozenset[tuple[str, str]]
+    models: frozenset[str]
+    accelerators: frozenset[str]
+
+    def level_of(self, row: Configuration) -> str:
+        """Return how much of a row's model and accelerator the calibration has seen."""
+        if (row.model.name, row.accelerator.id) in self.pairs:
+            return KNOWN_PAIR
+        model = row.model.name in self.models
+        hardware = row.accelerator.id in self.accelerators
+        if model and hardware:
+            return UNSEEN_PAIR
+        if model:
+            return UNSEEN_HARDWARE
+        return UNSEEN_MODEL if hardware else BOTH_UNSEEN
+
+    def band_of(self, row: Configuration, level: str, metric: str) -> tuple[float, float]:
+        """Return P10 and P90 of ln(measured/predicted) of a row at its level."""
+        low, high = self.bands[level, metric]
+        vague = (
+            not row.framework
+            or not row.precision
+            or ("framework", row.framework) not in self.fitted.rows
+            or row.speculative not in _SPECULATION
+        )
+        return (low * VAGUE_WIDENING, high * VAGUE_WIDENING) if vague else (low, high)
+
+
+def load_calibration(folder: Path | None = None) -> Calibration:
+    """Return the shipped calibration, or that of a folder.
+
+    Raises:
+        ClusterwrightError: a table is missing or broken.
+    """
+    folder = folder or assets.root() / "catalog"
+    try:
+        factors, bands, pairs = (_rows(folder / name) for name in (FACTORS, BANDS, PAIRS))
+        shared: dict[str, float] = {}
+        added: dict[Level, dict[str, float]] = {}
+        rows: dict[Level, int] = {}
+        for row in factors:
+            if row["kind"] == "all":
+                shared[row["factor"]] = float(row["value"])
+            else:
+                level = (row["kind"], row["level"])
+                added.setdefault(level, {})[row["factor"]] = float(row["value"])
+                rows[level] = int(row["rows"])
+        return Calibration(
+            fitted=Fitted(shared=shared, added=added, rows=rows),
+            bands={(row["level"], row["metric"]): (float(row["p10"]), float(row["p90"])) for row in bands},
+            pairs=frozenset((row["model"], row["accelerator"]) for row in pairs),
+            models=frozenset(row["model"] for row in pairs),
+            accelerators=frozenset(row["accelerator"] for row in pairs),
+        )
+    except (OSError, KeyError, ValueError) as error:
+        raise ClusterwrightError(
+            f"{folder}: the calibration of serving is broken: {error}", help="install again"
+        ) from None
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,160 @@
+"""What is configured of a replica: model, accelerator, framework, formats, layout and load, as columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.sizing.serving.columns import Deployment, ServingDevice, stacked
+from clusterwright.sizing.serving.memory import WEIGHT_BYTES
+from clusterwright.workload.inference import NamedModel, ServedModel
+
+#: 400 Gb/s per accelerator, which all systems of the measurements have.
+_NETWORK_BYTES_PER_S = 50e9
+#: What an accelerator without a link of its own to others reaches: PCIe 5.0 x16.
+_HOST_LINK_BYTES_PER_S = 63e9
+#: Board power where no document states it.
+_POWER_W = 400.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Configuration:
+    """One replica, or one system of alike replicas, before its load is known to be held.
+
+    Attributes:
+        framework: its family, empty if unknown; precision, cache_precision: of weights and of keys and values, empty if
+            not stated.
+        gpus: of the whole; gpus_per_worker, workers, prefill_gpus_per_worker, prefill_workers: as `Deployment`, 0
+            workers where only the system is stated.
+        speculative: how tokens are drafted, empty for not at all.
+        concurrency: infinite for as many as fit.
+        static: all sequences of a batch start together; waves: as `Deployment`.
+        scenario: of a benchmark that loads the replica in its own way, else empty.
+    """
+
+    accelerator: Accelerator
+    model: NamedModel
+    framework: str
+    precision: str
+    cache_precision: str
+    gpus: float
+    gpus_per_worker: float
+    workers: float
+    attention_tp: float
+    expert_parallel: float
+    pipeline: float
+    prefill_gpus_per_worker: float
+    prefill_workers: float
+    prefill_attention_tp: float
+    prefill_expert_parallel: float
+    decode_gpus: float
+    speculative: str
+    input_tokens: float
+    output_tokens: float
+    reserved_tokens: float
+    shortest_share: float
+    concurrency: float
+    most_sequences: float
+    static: bool
+    waves: float
+    scenario: str = ""
+
+    @property
+    def disaggregated(self) -> bool:
+        """Whether prefill has a pool of its own."""
+        return self.prefill_workers > 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Columns:
+    """Configurations as columns of the formulas."""
+
+    model: ServedModel
+    device: ServingDevice
+    place: Deployment
+
+
+def columns_of(rows: Sequence[Configuration]) -> Columns:
+    """Return the columns of configurations."""
+    return Columns(
+        model=stacked([row.model.shape for row in rows]),
+        device=stacked([device_of(row.accelerator) for row in rows]),
+        place=stacked([place_of(row) for row in rows]),
+    )
+
+
+def device_of(accelerator: Accelerator) -> ServingDevice:
+    """Return an accelerator as the formulas need it; a format that it does not multiply in runs in the next wider."""
+    sixteen = accelerator.dense_bf16_flop_per_s or accelerator.dense_fp16_flop_per_s or 0.0
+    eight = accelerator.dense_fp8_flop_per_s or sixteen
+    return ServingDevice(
+        flop_per_s_16=sixteen,
+        flop_per_s_8=eight,
+        # Four-bit weights without four-bit multiplications are unpacked to 16 bits.
+        flop_per_s_4=accelerator.dense_fp4_flop_per_s or sixteen,
+        hbm_bytes=accelerator.hbm_bytes or 0.0,
+        hbm_bytes_per_s=accelerator.hbm_bytes_per_s or 0.0,
+        scale_up_bytes_per_s=accelerator.scale_up_bytes_per_s_per_gpu_one_way or _HOST_LINK_BYTES_PER_S,
+        scale_up_gpus=accelerator.scale_up_domain_gpus or 1.0,
+        network_bytes_per_s=_NETWORK_BYTES_PER_S,
+        power_w=accelerator.power_w or _POWER_W,
+    )
+
+
+def format_of(row: Configuration) -> str:
+    """Return the format of the weights: the stated one, `fp4` as its maker's, none as fp8 where that runs."""
+    if row.precision == "fp4":
+        return "nvfp4" if row.accelerator.vendor == "NVIDIA" and row.accelerator.dense_fp4_flop_per_s else "mxfp4"
+    return row.precision or ("fp8" if row.accelerator.dense_fp8_flop_per_s else "bf16")
+
+
+def place_of(row: Configuration) -> Deployment:
+    """Return the layout, formats and load of a configuration."""
+    spoken = format_of(row)
+    packed = WEIGHT_BYTES[spoken]
+    four = spoken in ("nvfp4", "mxfp4", "int4")
+    # Mixtures of experts are published in four bits with attention left in 16.
+    attention = 2.0 if four and row.model.routed else packed
+    bits = 4.0 if spoken in ("nvfp4", "mxfp4") else 8.0 if spoken in ("fp8", "int8") else 16.0
+    if row.accelerator.dense_fp8_flop_per_s is None and bits == 8.0:  # noqa: PLR2004 - weights alone are packed
+        bits = 16.0
+    cache = WEIGHT_BYTES[row.cache_precision] if row.cache_precision else (1.0 if packed <= 1.0 else 2.0)
+    gpus, workers, attention_tp = row.gpus_per_worker, row.workers, row.attention_tp
+    if not workers:
+        gpus, workers = _replicas(row, packed)
+        attention_tp = gpus
+    return Deployment(
+        gpus=gpus,
+        workers=workers,
+        attention_tp=attention_tp,
+        expert_parallel=row.expert_parallel,
+        pipeline=row.pipeline,
+        attention_bytes=attention,
+        expert_bytes=packed,
+        cache_bytes=cache,
+        attention_bits=16.0 if four and (row.model.routed or spoken == "int4") else bits,
+        expert_bits=bits,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        reserved_tokens=row.reserved_tokens,
+        concurrency=row.concurrency,
+        most_sequences=min(row.most_sequences, 4096.0) if not np.isfinite(row.concurrency) else row.most_sequences,
+        prefill_gpus=row.prefill_gpus_per_worker,
+        prefill_workers=row.prefill_workers,
+        prefill_attention_tp=row.prefill_attention_tp,
+        prefill_expert_parallel=row.prefill_expert_parallel,
+        shortest_share=row.shortest_share,
+        static=float(row.static),
+        draft_tokens=3.0 if row.speculative else 0.0,
+        waves=row.waves,
+    )
+
+
+def _replicas(row: Configuration, packed: float) -> tuple[float, float]:
+    """Return GPUs per replica, and replicas, where only the system is stated: the fewest whose memory is half free."""
+    weights = float(row.model.shape.parameters) * packed
+    size = 1.0
+    while size < min(row.gpus, 8.0) and weights > 0.6 * size * (row.accelerator.hbm_bytes or 0.0):
+        size *= 2
+    return size, max(row.gpus / size, 1.0)
