@@ -252,6 +252,21 @@ start_tunnel() {
   return "$failed"
 }
 
+tunnel_lives() { [ -n "$tunnel" ] && kill -0 -- "-$tunnel" 2>/dev/null; }
+
+# Tells whether what answers on a port of this machine is the tunnel: its processes have to be there, and where lsof shows
+# who listens it has to be one of them. Another program that takes the port meanwhile ends the command.
+leads_through_tunnel() {
+  answers_here "$1" || return 1
+  if tunnel_lives; then
+    command -v lsof >/dev/null || return 0
+    [ -z "$(lsof -nP -a -g "$tunnel" -i "TCP:$1" -s TCP:LISTEN -t 2>/dev/null)" ] || return 0
+    # It may have begun to listen between the two looks, or be about to see that the port is taken.
+    return 1
+  fi
+  fail "another program has taken port $1 of this machine, which leads to the API server, while the tunnel was opening: end what listens there, then run this again"
+}
+
 close_tunnel() {
   [ -z "$tunnel" ] || kill -- "-$tunnel" 2>/dev/null || true
   tunnel=''
@@ -268,10 +283,10 @@ open_tunnel() {
   say "opening 127.0.0.1:$port, which leads to the API server while this command runs"
   trap close_tunnel EXIT
   start_tunnel "$port" || return 1
-  until answers_here "$port"; do
+  until leads_through_tunnel "$port"; do
     [ "$waited" -lt "${API_TUNNEL_WAIT_S:-180}" ] || return 1
     waited=$((waited + 1))
-    if [ $((waited % 10)) -eq 0 ] && ! kill -0 "$tunnel" 2>/dev/null; then start_tunnel "$port" || return 1; fi
+    if [ $((waited % 10)) -eq 0 ] && ! tunnel_lives; then start_tunnel "$port" || return 1; fi
     sleep 1
   done
 }

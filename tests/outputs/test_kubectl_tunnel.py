@@ -6,10 +6,12 @@ tunnel would, and kubectl, which connects to the server that its configuration n
 
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +31,24 @@ while True:
     here.accept()[0].sendall(b"the API server")
 ' "$1"
 }
+# Somebody else's program, which takes the port while the tunnel opens; the tunnel's command then ends, or hangs.
+impostor() {
+  setsid python3 -c '
+import socket, sys
+here = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open(sys.argv[2], "w").write("listening")
+while True:
+    here.accept()[0].sendall(b"an impostor")
+' "$1" "$CALLS.impostor" >/dev/null 2>&1 &
+  echo $! >"$CALLS.process"
+  until [ -s "$CALLS.impostor" ]; do sleep 0.1; done
+  if [ "$IMPOSTOR" = hangs ]; then exec sleep 600; fi
+  exit 1
+}
+opened() {
+  [ -z "$IMPOSTOR" ] || [ -e "$CALLS.process" ] || impostor "$1"
+  [ -n "$NO_WAY$IMPOSTOR" ] || listen "$1"
+}
 words="$*"
 note() { printf '%s %s\\n' "$1" "$2" >>"$CALLS"; }
 """
@@ -42,13 +62,13 @@ esac""",
     "aws": """note aws "$*"
 case "$*" in
   *describe-instances*) echo i-0123456789abcdef0 ;;
-  *start-session*) [ -n "$NO_WAY" ] || listen "${words##*localPortNumber=}"; exit 1 ;;
+  *start-session*) opened "${words##*localPortNumber=}"; exit 1 ;;
   *update-kubeconfig*) echo "cluster: of-aws" >"${words##*--kubeconfig }" ;;
 esac""",
     "session-manager-plugin": "",
     "az": """note az "$*"
 case "$*" in
-  "network bastion tunnel"*) [ -n "$NO_WAY" ] || listen "${words##*--port }"; exit 1 ;;
+  "network bastion tunnel"*) opened "${words##*--port }"; exit 1 ;;
   "aks get-credentials"*) file="${words##*--file }"; echo "cluster: of-azure" >"${file%% *}" ;;
 esac""",
     "kubelogin": 'note kubelogin "$*"',
@@ -111,6 +131,7 @@ class Project:
             "PULUMI_CONFIG_PASSPHRASE": "test",
             "API_TUNNEL_WAIT_S": "30",
             "NO_WAY": "",
+            "IMPOSTOR": "",
         }
         return subprocess.run(
             ["bash", self.folder / "cluster.sh", *words], env=known | environment, capture_output=True, text=True,
@@ -205,6 +226,21 @@ def test_another_program_on_the_port_is_not_taken_for_the_tunnel(project: Projec
         done = project.run("kubectl", "get", "pods")
     assert done.returncode == 1
     assert f"port {project.port} of this machine, which leads to the API server, is taken" in done.stderr
+    assert not any(call.startswith("kubectl") for call in project.calls())
+
+
+@pytest.mark.parametrize("way", ["ends", "hangs"])
+def test_what_takes_the_port_while_the_tunnel_opens_is_not_the_tunnel(project: Project, way: str) -> None:
+    """The tunnel's command finds the port taken and ends, or is still about to listen: nothing goes to the other one."""
+    if way == "hangs" and shutil.which("lsof") is None:
+        pytest.skip("lsof is not installed, so that nobody can tell who listens")
+    try:
+        done = project.run("kubectl", "get", "pods", IMPOSTOR=way, API_TUNNEL_WAIT_S="3")
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int((project.folder.parent / "calls.process").read_text()), signal.SIGKILL)
+    said = {"ends": f"another program has taken port {project.port}", "hangs": "there is no way to the API server"}
+    assert (done.returncode, said[way] in done.stderr) == (1, True), done.stderr
     assert not any(call.startswith("kubectl") for call in project.calls())
 
 
