@@ -54,12 +54,14 @@ def _jobs(jobs: Jobs, name: str, target: CloudTarget | OnPremTarget) -> Iterator
         return
     if jobs.environment != "container":
         yield Problem(
+            id="JOB008",
             path=("cluster", "jobs", "environment"),
             message=f"targets.{name} places jobs by Kubernetes, whose pods start from a container image",
             help="set environment: container, or scheduler: slurm",
         )
     elif jobs.image is not None and jobs.image.endswith(SQUASH_FILE):
         yield Problem(
+            id="JOB008",
             path=("cluster", "jobs", "image"),
             message=f"targets.{name} uses Kubernetes, which pulls images from registries and reads no squash file",
             help="name the image as REGISTRY/NAME:TAG, or set scheduler: slurm",

@@ -28,9 +28,9 @@ _HUB_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?
 _LONGEST = 1000
 
 
-def _refused(message: str, advice: str, **values: str) -> PydanticCustomError:
+def _refused(rule: str, message: str, advice: str, **values: str) -> PydanticCustomError:
     shown = {name: repr(value) for name, value in values.items()}
-    return PydanticCustomError("identifier", message, {**shown, "help": advice})
+    return PydanticCustomError("identifier", message, {**shown, "id": rule, "help": advice})
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -39,9 +39,11 @@ def _matches(pattern: str, text: str) -> bool:
 
 def _path(text: str, example: str = f"for example {SHARED_PATH}/Megatron-LM") -> str:
     if not text.startswith("/"):
-        raise _refused("{found} is not an absolute path, and jobs start in a folder of their own", example, found=text)
+        message = "{found} is not an absolute path, and jobs start in a folder of their own"
+        raise _refused("JOB005", message, example, found=text)
     if any(part in (".", "..") for part in text.split("/")) or not _matches(_PATH, text):
-        raise _refused("{found} is not a plain path: letters, digits and / . _ + - only", example, found=text)
+        message = "{found} is not a plain path: letters, digits and / . _ + - only"
+        raise _refused("JOB005", message, example, found=text)
     return text
 
 
@@ -50,8 +52,14 @@ def _shared_path(text: str) -> str:
     _path(text, example)
     if not _matches(_SHARED, text):
         message = "{found} is not on the shared file system, so the nodes do not see it"
-        raise _refused(message, f"every node mounts that at {SHARED_PATH}; {example}", found=text)
+        raise _refused("JOB003", message, f"every node mounts that at {SHARED_PATH}; {example}", found=text)
     return text
+
+
+def _without_scheme(text: str) -> str | None:
+    """Return the name that registries have for one written as Enroot or Docker take it; None where it is none."""
+    name = text.rpartition("://")[2].replace("#", "/", 1)
+    return name if _matches(_REFERENCE, name) else None
 
 
 def _image(text: str) -> str:
@@ -60,27 +68,29 @@ def _image(text: str) -> str:
         path = _shared_path(text)
         if not path.endswith(SQUASH_FILE):
             message = "{found} is not a squash file, the form in which Enroot reads an image from a path"
-            raise _refused(message, f"make it with: enroot import -o {SHARED_PATH}/images/NAME{SQUASH_FILE} docker://IMAGE",
-                           found=text)  # fmt: skip
+            advice = f"make it with: enroot import -o {SHARED_PATH}/images/NAME{SQUASH_FILE} docker://IMAGE"
+            raise _refused("JOB004", message, advice, found=text)
         return path
     if "://" in text or "#" in text:
         message = "{found} is not the name of an image as registries have it"
-        raise _refused(message, f"leave the scheme out and write / for #; {example}", found=text)
+        meant = _without_scheme(text)
+        advice = f"write {meant}" if meant else f"leave the scheme out and write / for #; {example}"
+        raise _refused("JOB004", message, advice, found=text)
     if _matches(_REPOSITORY, text):
         message = "{found} names no version, so a restarted job could find another image"
-        raise _refused(message, f"add a tag or a digest; {example}", found=text)
+        raise _refused("JOB004", message, f"add a tag or a digest; {example}", found=text)
     if not _matches(_REFERENCE, text):
         message = "{found} is not the name of an image: REGISTRY/NAME:TAG, the name in lower-case letters"
-        raise _refused(message, example, found=text)
+        raise _refused("JOB004", message, example, found=text)
     if text.endswith(":latest"):
         message = "{found} changes with every release, so a restarted job could find another image"
-        raise _refused(message, f"name one version; {example}", found=text)
+        raise _refused("JOB004", message, f"name one version; {example}", found=text)
     return text
 
 
 def _module(text: str) -> str:
     if not _matches(_MODULE, text):
-        raise _refused("{found} is not the name of a module", "for example cuda/12.8", found=text)
+        raise _refused("JOB006", "{found} is not the name of a module", "for example cuda/12.8", found=text)
     return text
 
 
@@ -89,7 +99,7 @@ def _tokenizer(text: str) -> str:
         return _shared_path(text)
     if not _matches(_HUB_NAME, text):
         advice = f"for example {SHARED_PATH}/tokenizers/gpt2, or a name of Hugging Face such as openai-community/gpt2"
-        raise _refused("{found} is neither a path nor a name of Hugging Face", advice, found=text)
+        raise _refused("JOB006", "{found} is neither a path nor a name of Hugging Face", advice, found=text)
     return text
 
 
@@ -182,6 +192,7 @@ class Jobs(Section):
                         "environment": environment,
                         "chosen": self.environment,
                         "at": key,
+                        "id": "JOB007",
                         "help": f"remove {key}, or set environment: {environment}",
                     },
                 )
@@ -193,7 +204,12 @@ class Jobs(Section):
             raise PydanticCustomError(
                 "identifier",
                 "{found} is not on the shared file system, and without an image the nodes have nothing else",
-                {"found": repr(self.megatron), "at": "megatron", "help": f"for example {SHARED_PATH}/Megatron-LM"},
+                {
+                    "found": repr(self.megatron),
+                    "at": "megatron",
+                    "id": "JOB003",
+                    "help": f"for example {SHARED_PATH}/Megatron-LM",
+                },
             )
         return self
 
@@ -203,6 +219,10 @@ class Jobs(Section):
             raise PydanticCustomError(
                 "identifier",
                 "data is named without the tokenizer that made it",
-                {"at": "data", "help": f"add tokenizer: {SHARED_PATH}/tokenizers/NAME, or a name of Hugging Face"},
+                {
+                    "at": "data",
+                    "id": "JOB007",
+                    "help": f"add tokenizer: {SHARED_PATH}/tokenizers/NAME, or a name of Hugging Face",
+                },
             )
         return self

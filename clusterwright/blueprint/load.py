@@ -196,9 +196,8 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         message = _wording(error, path, document)
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
     of_key = document.keys.get(path) if error["loc"][-1:] == ("[key]",) else None
-    return _placed(
-        Problem(path=path, message=message, help=advice or _what_stands_here(path), position=of_key), document
-    )
+    problem = Problem(path=path, message=message, help=advice or _what_stands_here(path), position=of_key)
+    return _placed(replace(problem, id=context.get("id")), document)
 
 
 def _closest_choice(error: dict[str, Any]) -> str | None:

@@ -1,15 +1,29 @@
 """Software and data of jobs: an image that can be named again, one environment, and paths that every node sees."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from clusterwright import assets
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Jobs
 from clusterwright.catalog.load import load as load_catalogue
 
+#: Rules by what they say; the others are JOB004.
+IDS = {
+    "not on the shared file system": "JOB003",
+    "not an absolute path": "JOB005",
+    "not a plain path": "JOB005",
+    "neither a path nor a name": "JOB006",
+    "not the name of a module": "JOB006",
+    "without the tokenizer": "JOB007",
+    "belongs to environment: container": "JOB007",
+    "belongs to environment: venv": "JOB007",
+    "belongs to environment: modules": "JOB007",
+}
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 SLURM = "{instance: p5.48xlarge, region: us-east-1}"
 KUBERNETES = "{instance: p5.48xlarge, region: us-east-1, scheduler: kubernetes}"
@@ -94,6 +108,30 @@ def test_what_no_node_could_use_is_refused(tmp_path: Path, jobs: str, field: str
     assert [problem.path[:3] for problem in found] == [("cluster", "jobs", field)]
     assert said in found[0].message
     assert found[0].help
+    assert found[0].id == IDS.get(said, "JOB004")
+
+
+@pytest.mark.parametrize(
+    "image", ["nvcr.io#nvidia/pytorch:26.04-py3", "docker://nvcr.io#nvidia/pytorch:26.04-py3", "oci://a.b:5000#c/d:1"]
+)
+def test_the_name_that_registries_have_is_given(tmp_path: Path, image: str) -> None:
+    """Whoever copies a name from Enroot's examples is told the same one as the blueprint takes it."""
+    (found,) = problems(tmp_path, f'image: "{image}"')
+    assert found.help.startswith("write ")
+    assert problems(tmp_path, f'image: "{found.help.removeprefix("write ")}"') == []
+
+
+def test_images_of_the_text_are_those_that_are_taken(tmp_path: Path) -> None:
+    """The nodes' README names images as the blueprint takes them, and with # only what Slurm's own option is given."""
+    text = (assets.root() / "templates" / "node" / "README.md").read_text()
+    named = re.findall(r"`(nvcr\.io[^`]*)`", text)
+    taken = [image for image in named if "#" not in image]
+    assert taken
+    for image in taken:
+        assert problems(tmp_path, f'image: "{image}"') == []
+    for image in set(named) - set(taken):
+        assert image.replace("#", "/", 1) in taken
+        assert re.search(rf"--container-image[^.]*`{re.escape(image)}`", text)
 
 
 @pytest.mark.parametrize("environment", ["podman", "venvs", "1"])
@@ -117,7 +155,7 @@ def test_kubernetes_runs_images_of_registries(tmp_path: Path, jobs: str, field: 
     assert problems(tmp_path, jobs) == []
     found = problems(tmp_path, jobs, KUBERNETES)
     assert [problem.path for problem in found] == [("cluster", "jobs", field)]
-    assert "Kubernetes" in found[0].message
+    assert (found[0].id, "Kubernetes" in found[0].message) == ("JOB008", True)
 
 
 def test_an_image_may_hold_megatron_itself(tmp_path: Path) -> None:

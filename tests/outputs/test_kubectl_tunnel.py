@@ -231,7 +231,7 @@ def test_another_program_on_the_port_is_not_taken_for_the_tunnel(project: Projec
 
 @pytest.mark.parametrize("way", ["ends", "hangs"])
 def test_what_takes_the_port_while_the_tunnel_opens_is_not_the_tunnel(project: Project, way: str) -> None:
-    """The tunnel's command finds the port taken and ends, or is still about to listen: nothing goes to the other one."""
+    """The tunnel's command finds the port taken and ends, or still waits: nothing goes to the other one."""
     if way == "hangs" and shutil.which("lsof") is None:
         pytest.skip("lsof is not installed, so that nobody can tell who listens")
     try:

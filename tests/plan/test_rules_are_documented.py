@@ -4,7 +4,7 @@ import re
 
 from clusterwright import assets
 
-_RULE = r"\b(?:PLC|CAP|ADR|EXI|EFF)\d{3}\b"
+_RULE = r"\b(?:PLC|CAP|USR|JOB|ADR|EXI|EFF)\d{3}\b"
 
 
 def test_every_rule_is_in_the_table() -> None:
