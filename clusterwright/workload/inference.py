@@ -30,6 +30,7 @@ class ServedModel:
             `window` tokens alone; linear_layers: layers with a state of fixed size, `state_elements` each.
         attended_limit: tokens that sparse attention reads at most, infinite for all; index_elements: elements per
             token and layer of its index, which it scans in full.
+        mlp_matrices: 3 if the MLP is gated, else 2.
     """
 
     layers: Values
@@ -54,6 +55,7 @@ class ServedModel:
     state_elements: Values = 0.0
     attended_limit: Values = np.inf
     index_elements: Values = 0.0
+    mlp_matrices: Values = 3.0
 
     @property
     def parameters(self) -> Values:
@@ -203,6 +205,7 @@ def named_model(
             state_elements=hidden * 2.0 * 128.0 if linear_layers else 0.0,
             attended_limit=limit,
             index_elements=index,
+            mlp_matrices=matrices,
         ),
         sparse=limit < float("inf"),
         latent=latent is not None,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.catalog.load import load
-from clusterwright.evidence.serving import models, store
+from clusterwright.evidence import calibration_tables, models
 from clusterwright.evidence.serving.fitting import Fold, Problem, fit, left_out, problem_of
 from clusterwright.evidence.serving.measurements import Measurement, read_measurements
 from clusterwright.sizing.columns import Array
@@ -152,8 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     date = datetime.now(tz=UTC).date().isoformat()
     source = " ".join(path.name for path in given.runs)
     given.output.mkdir(parents=True, exist_ok=True)
-    written = store.write(
-        given.output, fitted, bands_of(residuals), pairs, source=source, date=date, rows=len(problem.rows)
+    written = calibration_tables.write(
+        given.output, "serving", fitted, bands_of(residuals), pairs, source=source, date=date, rows=len(problem.rows)
     )
     kinds = np.array([row.kind for row in problem.rows])
     parts = {"all": np.ones(len(kinds), dtype=bool)} | {str(kind): kinds == kind for kind in np.unique(kinds)}

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from clusterwright.evidence.serving.measurements import Measurement
 from clusterwright.evidence.serving.predictions import formulas, measured_columns
+from clusterwright.evidence.shrinkage import misfit, roots, shrunk
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving import calibration
 from clusterwright.sizing.serving.calibration import (
@@ -98,7 +99,6 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
 NOISE = MappingProxyType(
     {THROUGHPUT: 0.25, TPOT_MEDIAN: 0.25, TTFT_MEDIAN: 0.8, TTFT_MEAN: 0.8, TTFT_P99: 1.0, ENERGY: 0.4}
 )
-_DEGREES_OF_FREEDOM = 3.0
 _STEP = 0.02
 _ROUNDS = 2
 NAMES = (*FITTED, *SCALES)
@@ -344,18 +344,17 @@ class _Equations:
         total = float(np.sum((values / self._deviations) ** 2)) / 2
         for metric, rows in self._rows.items():
             rest = (self._log[metric] - found[metric][rows]) / NOISE[metric]
-            total += float(np.sum(np.log1p(rest**2 / _DEGREES_OF_FREEDOM))) * (_DEGREES_OF_FREEDOM + 1) / 2
+            total += misfit(rest)
         return total, fitted
 
     def system(self, linear: Linear, fitted: Fitted) -> _System:
         """Return the equations linearised, weighted by what fitted factors leave."""
         matrix, target, noise = self._matrix(linear)
         rest = (target - matrix @ self._values(fitted)) / noise
-        weights = (_DEGREES_OF_FREEDOM + 1.0) / (_DEGREES_OF_FREEDOM + rest**2)
         return _System(
             matrix=matrix,
             target=target,
-            root=(np.sqrt(weights) / noise).astype(np.float32),
+            root=roots(rest, noise=noise),
             row=np.concatenate([self._rows[metric] for metric in METRICS]),
             metric=np.concatenate([np.full(len(self._rows[metric]), at) for at, metric in enumerate(METRICS)]),
             count=len(self._problem.rows),
@@ -365,17 +364,8 @@ class _Equations:
     def solve(self, linear: Linear, before: Fitted | None) -> Fitted:
         """Return the solution of the linearised equations, or what lies on the way to it where that fits better."""
         matrix, target, noise = self._matrix(linear)
-        scaled = matrix * self._deviations.astype(np.float32)
         start = self._values(before)
-        rest = (target - matrix @ start) / noise
-        values = start
-        for _ in range(2):
-            weights = (_DEGREES_OF_FREEDOM + 1.0) / (_DEGREES_OF_FREEDOM + rest**2)
-            root = (np.sqrt(weights) / noise).astype(np.float32)
-            left = scaled * root[:, None]
-            normal = (left.T @ left).astype(float) + np.eye(left.shape[1])
-            values = np.linalg.solve(normal, left.T.astype(float) @ (root * target)) * self._deviations
-            rest = (target - matrix @ values) / noise
+        values = shrunk(matrix, target, noise=noise, deviations=self._deviations, start=start)
         best = self._misfit(start) if before is not None else (np.inf, NOTHING_FITTED)
         for share in (1.0, 0.5, 0.25):
             tried = self._misfit(start + share * (values - start))

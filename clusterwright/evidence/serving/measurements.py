@@ -4,26 +4,24 @@ What a row measured is kept apart from what was configured: a prediction is made
 """
 
 import csv
-import io
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from clusterwright import assets
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import Catalogue
-from clusterwright.errors import InputError, shortened
-from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError
-from clusterwright.evidence.serving.models import find
-from clusterwright.input_files import read_text
+from clusterwright.evidence import accelerators
+from clusterwright.evidence.models import find
+from clusterwright.evidence.reading import Read, read_rows
+from clusterwright.evidence.rows import Cells, NotPublishedError, WrongCellError
 from clusterwright.sizing.serving.calibration import ENERGY, THROUGHPUT, TPOT_MEDIAN, TTFT_MEAN, TTFT_MEDIAN, TTFT_P99
 from clusterwright.sizing.serving.configuration import Configuration
 from clusterwright.workload.inference import NamedModel
-
-_MOST_BYTES = 50_000_000
 
 #: What counts as throughput: of all tokens or of output alone, per accelerator or of all.
 TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT = range(3)
@@ -73,15 +71,6 @@ class Workload:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Read:
-    """A file's measurements, what is left out, and how many are excluded as unsound."""
-
-    rows: tuple[Measurement, ...]
-    skipped: tuple[NotExpressed, ...]
-    excluded: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Known:
     own: Mapping[str, NamedModel]
     catalogue: Mapping[str, NamedModel]
@@ -91,7 +80,7 @@ class _Known:
 
 def read_measurements(
     path: Path, catalogue: Catalogue, *, own: Mapping[str, NamedModel], known: Mapping[str, NamedModel]
-) -> Read:
+) -> Read[Measurement]:
     """Return the measurements of a CSV file.
 
     Args:
@@ -103,60 +92,13 @@ def read_measurements(
     Raises:
         InputError: the file cannot be read, or its header is of no kind.
     """
-    text = read_text(path, most_bytes=_MOST_BYTES, what="a table of measurements", advice="give a CSV file")
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    facts = _Known(own=own, catalogue=known, accelerators=_accelerators(catalogue), workloads=_workloads())
-    rows: list[Measurement] = []
-    skipped: list[NotExpressed] = []
-    excluded = 0
-    try:
-        columns = reader.fieldnames or ()
-        kind = next((name for name, needed in _KINDS.items() if all(column in columns for column in needed)), None)
-        if kind is None:
-            raise InputError(
-                f"{path.name}: the header is of no known kind of measurements",
-                help="docs/serving-accuracy.md names the columns of each kind",
-            )
-        for entry in reader:
-            cells = {name: cell for name, cell in entry.items() if name is not None and isinstance(cell, str)}
-            row = Cells(line=reader.line_num, cells=cells)
-            identity = shortened(row.text("id") or row.text("mlperf_id") or f"L{row.line}")
-            if None in entry or None in entry.values():
-                skipped.append(_left_out(row, identity, "the row has not as many cells as the header", wrong=True))
-                continue
-            if row.text("suspect") == "1" or row.text("errors") not in ("", "0", "0.0"):
-                excluded += 1
-                continue
-            try:
-                rows.append(_READERS[kind](row, identity, facts))
-            except NotPublishedError as error:
-                skipped.append(_left_out(row, identity, str(error), wrong=False))
-            except WrongCellError as error:
-                skipped.append(_left_out(row, identity, f"line {row.line}, {error}", wrong=True))
-    except csv.Error as error:
-        raise InputError(f"{path.name}:{reader.line_num}: {error}", help="save it as CSV UTF-8") from None
-    if not rows and not skipped and not excluded:
-        raise InputError(f"{path.name} holds no measurements", help="give one row per measurement")
-    return Read(rows=tuple(rows), skipped=tuple(skipped), excluded=excluded)
-
-
-def _left_out(row: Cells, identity: str, reason: str, *, wrong: bool) -> NotExpressed:
-    return NotExpressed(id=identity, reason=shortened(reason), line=row.line, wrong=wrong)
-
-
-def _accelerators(catalogue: Catalogue) -> dict[str, Accelerator]:
-    found = {_plain(one.name): one for one in catalogue.accelerators.values()}
-    found |= {_plain(identity): one for identity, one in catalogue.accelerators.items()}
-    found |= {
-        _plain(alias): catalogue.accelerators[identity]
-        for alias, identity in catalogue.aliases.items()
-        if identity in catalogue.accelerators
-    }
-    return found
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "", name.lower())
+    facts = _Known(own=own, catalogue=known, accelerators=accelerators.named(catalogue), workloads=_workloads())
+    return read_rows(
+        path,
+        kinds=_KINDS,
+        readers={kind: partial(reader, facts=facts) for kind, reader in _READERS.items()},
+        described_in="docs/serving-accuracy.md",
+    )
 
 
 def _workloads() -> dict[str, Workload]:
@@ -170,35 +112,6 @@ def _workloads() -> dict[str, Workload]:
             )
             for row in csv.DictReader(file)
         }
-
-
-_SIZE = re.compile(r"\d+GB.*$", re.IGNORECASE)
-_MAKERS = re.compile(r"^(virtualized\s+)?(nvidia|amd|intel|google|aws)?\s*(instinct|corporation)?\s*", re.IGNORECASE)
-
-
-def _accelerator(name: str, facts: _Known) -> Accelerator:
-    """Return the accelerator behind a name, with or without its maker and memory.
-
-    Raises:
-        NotPublishedError: none has the name.
-    """
-    if not name:
-        raise NotPublishedError("the accelerator is not published")
-    if "," in name or " (x" in name:
-        raise NotPublishedError(f"more than one kind of accelerator: {name}")
-    bare = _MAKERS.sub("", name)
-    without = _SIZE.sub("", bare).strip(" -")
-    short = re.sub(r"-(SXM\d?|OAM)$", "", without, flags=re.IGNORECASE)
-    for spoken in (name, bare, without, short):
-        found = facts.accelerators.get(_plain(spoken))
-        if found is None:
-            continue
-        if not (
-            found.hbm_bytes and found.hbm_bytes_per_s and (found.dense_bf16_flop_per_s or found.dense_fp16_flop_per_s)
-        ):
-            raise NotPublishedError(f"the catalogue lacks memory or peak of {name}")
-        return found
-    raise NotPublishedError(f"no accelerator {name} in the catalogue")
 
 
 def _model(name: str, facts: _Known) -> NamedModel:
@@ -258,7 +171,7 @@ _INFERENCEX = MappingProxyType(
 
 
 def _inferencex(row: Cells, identity: str, facts: _Known) -> Measurement:
-    accelerator, model = _accelerator(row.text("hardware"), facts), _model(row.text("model"), facts)
+    accelerator, model = accelerators.find(row.text("hardware"), facts.accelerators), _model(row.text("model"), facts)
     split = _flag(row, "disaggregated")
     prefill_gpus, decode_gpus = row.number("prefill_gpus", 0.0), row.number("decode_gpus", 0.0)
     tp = row.number("tp", 0.0)
@@ -318,7 +231,7 @@ _ATTENTION_DATA_PARALLEL = re.compile(r"attention_dp=(\d+)")
 
 
 def _serving_run(row: Cells, identity: str, facts: _Known) -> Measurement:
-    accelerator, model = _accelerator(row.text("gpu"), facts), _model(row.text("model"), facts)
+    accelerator, model = accelerators.find(row.text("gpu"), facts.accelerators), _model(row.text("model"), facts)
     kind = row.text("measured_kind")
     if kind not in _KINDS_OF_VALUES:
         raise NotPublishedError(f"measured_kind {kind or 'is not published'}")
@@ -362,7 +275,7 @@ _OTHER = MappingProxyType(
 
 
 def _other(row: Cells, identity: str, facts: _Known) -> Measurement:
-    accelerator, model = _accelerator(row.text("hardware"), facts), _model(row.text("model"), facts)
+    accelerator, model = accelerators.find(row.text("hardware"), facts.accelerators), _model(row.text("model"), facts)
     gpus = row.number("n_chips", 0.0) or row.number("tp", 1.0)
     concurrency, most = _concurrency(row, "concurrency_or_batch")
     isl, osl = row.number("isl", least=1.0), row.number("osl", least=1.0)
@@ -383,7 +296,7 @@ def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
     workload = facts.workloads.get(benchmark) or facts.workloads.get(re.sub(r"-99(\.9)?$", "", benchmark))
     if workload is None:
         raise NotPublishedError(f"no lengths are known of the benchmark {benchmark}")
-    accelerator, model = _accelerator(row.text("accelerator"), facts), _model(workload.model, facts)
+    accelerator, model = accelerators.find(row.text("accelerator"), facts.accelerators), _model(workload.model, facts)
     gpus = row.number("n_gpus", 0.0)
     if not gpus:
         raise NotPublishedError("n_gpus is not published")
@@ -412,6 +325,6 @@ _KINDS = MappingProxyType(
         "other": ("model", "hardware", "engine", "weights", "isl", "osl", "concurrency_or_batch"),
     }
 )
-_READERS: Mapping[str, Callable[[Cells, str, _Known], Measurement]] = MappingProxyType(
+_READERS: Mapping[str, Callable[..., Measurement]] = MappingProxyType(
     {"inferencex": _inferencex, "serving": _serving_run, "mlperf": _mlperf, "other": _other}
 )

@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from clusterwright import assets
+from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.columns import Factors
 from clusterwright.sizing.serving.configuration import Configuration, format_of
+from clusterwright.workload.inference import NamedModel
 
-FACTORS, BANDS, PAIRS = "serving_factors.csv", "serving_bands.csv", "serving_pairs.csv"
 THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, TTFT_MEAN, TTFT_P99, ENERGY = METRICS = (
     "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy",
 )  # fmt: skip
@@ -50,6 +52,7 @@ VAGUE_WIDENING = 1.25
 _SPECULATION = ("", "mtp")
 
 Level = tuple[str, str]
+_Kind = TypeVar("_Kind", bound="CalibratedPairs")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,20 +133,24 @@ class Memberships:
 
 def memberships(rows: Sequence[Configuration]) -> Memberships:
     """Return the levels of configurations."""
-    by_row = [levels_of(row) for row in rows]
+    return memberships_of([levels_of(row) for row in rows])
+
+
+def memberships_of(by_row: Sequence[tuple[Level, ...]]) -> Memberships:
+    """Return which of all levels each row belongs to, given those of each."""
     levels = tuple(dict.fromkeys(level for own in by_row for level in own))
     place = {level: index for index, level in enumerate(levels)}
-    members = np.zeros((len(rows), len(levels)))
+    members = np.zeros((len(by_row), len(levels)))
     for index, own in enumerate(by_row):
         members[index, [place[level] for level in own]] = 1.0
     return Memberships(levels=levels, members=members)
 
 
-def logarithms(belonging: Memberships, fitted: Fitted) -> dict[str, Array]:
-    """Return ln of each row's factors and scales over their defaults."""
+def logarithms(belonging: Memberships, fitted: Fitted, *, names: Sequence[str] = _NAMES) -> dict[str, Array]:
+    """Return ln of each row's factors and scales, by `names`, over their defaults."""
     own = np.array([level[0] in OF_MODEL for level in belonging.levels])
     found: dict[str, Array] = {}
-    for name in _NAMES:
+    for name in names:
         values = np.array([fitted.added.get(level, {}).get(name, 0.0) for level in belonging.levels])
         total = belonging.members[:, ~own] @ values[~own] + fitted.shared.get(name, 0.0)
         named = belonging.members[:, own] @ values[own]
@@ -164,8 +171,20 @@ def scale_of(given: Mapping[str, Array], metric: str) -> Array:
     return np.asarray(sum(given[name] for name, scaled in SCALES.items() if metric in scaled))
 
 
+class Paired(Protocol):
+    """What has a model and an accelerator."""
+
+    @property
+    def model(self) -> NamedModel:
+        """The model."""
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The accelerator."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Calibration:
+class CalibratedPairs:
     """Fitted factors, bands by level and metric (ln measured over predicted), and what they were fitted on."""
 
     fitted: Fitted
@@ -174,7 +193,7 @@ class Calibration:
     models: frozenset[str]
     accelerators: frozenset[str]
 
-    def level_of(self, row: Configuration) -> str:
+    def level_of(self, row: Paired) -> str:
         """Return how much of a row's model and accelerator the calibration has seen."""
         if (row.model.name, row.accelerator.id) in self.pairs:
             return KNOWN_PAIR
@@ -186,16 +205,26 @@ class Calibration:
             return UNSEEN_HARDWARE
         return UNSEEN_MODEL if hardware else BOTH_UNSEEN
 
+    def band(self, level: str, metric: str, *, vague: bool) -> tuple[float, float]:
+        """Return P10 and P90 of ln(measured/predicted) at a level, wider for a configuration that is `vague`."""
+        low, high = self.bands[level, metric]
+        return (low * VAGUE_WIDENING, high * VAGUE_WIDENING) if vague else (low, high)
+
+
+class Calibration(CalibratedPairs):
+    """The calibration of serving."""
+
+    __slots__ = ()
+
     def band_of(self, row: Configuration, level: str, metric: str) -> tuple[float, float]:
         """Return P10 and P90 of ln(measured/predicted) of a row at its level."""
-        low, high = self.bands[level, metric]
         vague = (
             not row.framework
             or not row.precision
             or ("framework", row.framework) not in self.fitted.rows
             or row.speculative not in _SPECULATION
         )
-        return (low * VAGUE_WIDENING, high * VAGUE_WIDENING) if vague else (low, high)
+        return self.band(level, metric, vague=vague)
 
 
 def load_calibration(folder: Path | None = None) -> Calibration:
@@ -204,9 +233,18 @@ def load_calibration(folder: Path | None = None) -> Calibration:
     Raises:
         ClusterwrightError: a table is missing or broken.
     """
-    folder = folder or assets.root() / "catalog"
+    return read_calibration(Calibration, folder or assets.root() / "catalog", subject="serving")
+
+
+def table_names(subject: str) -> tuple[str, str, str]:
+    """Return the names of a calibration's tables: factors, bands, and the pairs that they were fitted on."""
+    return f"{subject}_factors.csv", f"{subject}_bands.csv", f"{subject}_pairs.csv"
+
+
+def read_calibration(kind: type[_Kind], folder: Path, *, subject: str) -> _Kind:
+    """Return the calibration of a subject from the tables of a folder; errors as `load_calibration`."""
     try:
-        factors, bands, pairs = (_rows(folder / name) for name in (FACTORS, BANDS, PAIRS))
+        factors, bands, pairs = (_rows(folder / name) for name in table_names(subject))
         shared: dict[str, float] = {}
         added: dict[Level, dict[str, float]] = {}
         rows: dict[Level, int] = {}
@@ -217,7 +255,7 @@ def load_calibration(folder: Path | None = None) -> Calibration:
                 level = (row["kind"], row["level"])
                 added.setdefault(level, {})[row["factor"]] = float(row["value"])
                 rows[level] = int(row["rows"])
-        return Calibration(
+        return kind(
             fitted=Fitted(shared=shared, added=added, rows=rows),
             bands={(row["level"], row["metric"]): (float(row["p10"]), float(row["p90"])) for row in bands},
             pairs=frozenset((row["model"], row["accelerator"]) for row in pairs),
@@ -226,7 +264,7 @@ def load_calibration(folder: Path | None = None) -> Calibration:
         )
     except (OSError, KeyError, ValueError) as error:
         raise ClusterwrightError(
-            f"{folder}: the calibration of serving is broken: {error}", help="install again"
+            f"{folder}: the calibration of {subject} is broken: {error}", help="install again"
         ) from None
 
 

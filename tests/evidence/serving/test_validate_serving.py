@@ -12,8 +12,8 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.cli.validate_serving import serving
 from clusterwright.errors import InputError
+from clusterwright.evidence.models import catalogued
 from clusterwright.evidence.serving.measurements import read_measurements
-from clusterwright.evidence.serving.models import catalogued
 from clusterwright.sizing.serving.calibration import LEVELS, METRICS, load_calibration
 
 MEASURED = ("tput_per_gpu", "ttft_mean_s", "ttft_median_s", "ttft_p99_s", "tpot_median_s", "joules_per_output_token")

@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Catalogue
-from clusterwright.evidence.serving.models import catalogued, find
+from clusterwright.evidence.models import catalogued, find
 from clusterwright.sizing.columns import Values
 from clusterwright.sizing.serving.closed_loop import serve
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice

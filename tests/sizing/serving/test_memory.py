@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.evidence.serving.models import catalogued, find
+from clusterwright.evidence.models import catalogued, find
 from clusterwright.sizing.serving.columns import Deployment, Factors
 from clusterwright.sizing.serving.memory import (
     WEIGHT_BYTES,

@@ -1,10 +1,10 @@
-"""Writing a calibration of serving as tables of the catalogue; `sizing.serving.calibration` reads them."""
+"""Writing a calibration as tables of the catalogue; `sizing.serving.calibration` reads them."""
 
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from clusterwright.sizing.serving.calibration import BANDS, FACTORS, PAIRS, Fitted
+from clusterwright.sizing.serving.calibration import Fitted, table_names
 
 FACTOR_COLUMNS = ("kind", "level", "factor", "value", "unit", "rows", "source", "date")
 BAND_COLUMNS = ("level", "metric", "p10", "p90", "unit", "rows", "source", "date")
@@ -14,6 +14,7 @@ _FACTOR_DIGITS = 4
 
 def write(
     folder: Path,
+    subject: str,
     fitted: Fitted,
     bands: Mapping[tuple[str, str], tuple[float, float, int]],
     pairs: Mapping[tuple[str, str], int],
@@ -22,7 +23,19 @@ def write(
     date: str,
     rows: int,
 ) -> list[Path]:
-    """Write a calibration as tables; return their paths."""
+    """Write a calibration as tables; return their paths.
+
+    Args:
+        folder: to write into.
+        subject: the first word of the tables' names.
+        fitted: factors.
+        bands: P10 and P90 of ln(measured/predicted) and rows, by level and metric.
+        pairs: rows by model and accelerator.
+        source: files that were fitted to.
+        date: of the fit.
+        rows: that were fitted to.
+    """
+    factor_table, band_table, pair_table = table_names(subject)
     factors: list[tuple[str, ...]] = [
         ("all", "all", name, f"{value:.{_FACTOR_DIGITS}f}", "ln", str(rows), source, date)
         for name, value in fitted.shared.items()
@@ -34,15 +47,15 @@ def write(
         if abs(value) >= 10**-_FACTOR_DIGITS
     ]
     tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[str, ...]]]] = {
-        FACTORS: (FACTOR_COLUMNS, factors),
-        BANDS: (
+        factor_table: (FACTOR_COLUMNS, factors),
+        band_table: (
             BAND_COLUMNS,
             [
                 (level, metric, f"{low:.4f}", f"{high:.4f}", "ln", str(count), source, date)
                 for (level, metric), (low, high, count) in bands.items()
             ],
         ),
-        PAIRS: (
+        pair_table: (
             PAIR_COLUMNS,
             [(model, hardware, str(count), source, date) for (model, hardware), count in sorted(pairs.items())],
         ),
