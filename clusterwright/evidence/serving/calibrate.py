@@ -24,7 +24,6 @@ from clusterwright.units import percent
 
 _CONFIGURATION_FOLDS = 5
 _PAIR_FOLDS = 6
-_MODEL_FOLDS = 3
 Flags = npt.NDArray[np.bool_]
 
 
@@ -55,10 +54,9 @@ def cross_validate(problem: Problem, fitted: Fitted) -> dict[str, dict[str, Arra
     rows = problem.rows
     hardware = [row.accelerator.id for row in rows]
     design = [design_of(row) for row in rows]
-    third = [str(_fold(one, _MODEL_FOLDS)) for one in design]
     pair = [str(_fold(f"{one} {other}", _PAIR_FOLDS)) for one, other in zip(hardware, design, strict=True)]
     curve = [str(_fold(_curve_of(row), _CONFIGURATION_FOLDS)) for row in rows]
-    both = [f"{one} {other}" for one, other in zip(hardware, third, strict=True)]
+    both = [f"{one} {other}" for one, other in zip(hardware, design, strict=True)]
     found = {
         level: left_out(problem, fitted, cells, [Fold(predicted=one, unseen=one) for one in _apart(cells)])
         for level, cells in (
@@ -73,7 +71,7 @@ def cross_validate(problem: Problem, fitted: Fitted) -> dict[str, dict[str, Arra
             predicted=frozenset({cell}),
             unseen=frozenset(
                 f"{one} {other}"
-                for one, other in zip(hardware, third, strict=True)
+                for one, other in zip(hardware, design, strict=True)
                 if one == cell.split(" ")[0] or other == cell.split(" ")[1]
             ),
         )

@@ -46,6 +46,8 @@ OF_MODEL = MappingProxyType({"model": 20.0, "model framework": 30.0})
 #: Logarithms of factors and scales are kept under these names.
 _NAMES = (*(field.name for field in fields(Factors)), *SCALES)
 _CAPPED = MappingProxyType({"accepted_share": 0.9})
+#: From this many requests on, schedulers are often set to look for new ones more seldom.
+_MANY_REQUESTS = 16
 #: Text that no row of the calibration has, such as an unknown framework, makes a band this much wider in ln.
 VAGUE_WIDENING = 1.25
 #: Ways to speculate that rows of the calibration have: none, and heads of the model that predict several tokens.
@@ -95,12 +97,15 @@ def levels_of(row: Configuration) -> tuple[Level, ...]:
         found += [
             ("framework", framework),
             ("generation framework", f"{accelerator.generation}|{framework}"),
+            ("framework vendor", f"{framework}|{accelerator.vendor}"),
+            ("framework load", f"{framework}|{'many' if row.concurrency >= _MANY_REQUESTS else 'few'}"),
             ("framework format", f"{framework}|{bits}"),
             ("framework architecture", f"{framework}|{architecture}"),
             ("model framework", f"{model.name}|{framework}"),
         ]
     for name, applies in (
         ("disaggregated", row.disaggregated),
+        ("sparse", model.sparse),
         ("speculative", bool(row.speculative)),
         ("data parallel", row.attention_tp == 1 and row.gpus_per_worker > 1),
     ):
@@ -108,7 +113,7 @@ def levels_of(row: Configuration) -> tuple[Level, ...]:
             found.append((name, "yes"))
             if name == "speculative":
                 found.append(("architecture speculative", architecture))
-            if framework:
+            if framework and name != "sparse":
                 found.append((f"framework {name}", framework))
     found.append(("protocol", protocol_of(row)))
     return tuple(found)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from clusterwright.sizing.columns import Array, Values
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.memory import largest_batch
-from clusterwright.sizing.serving.step import StepTime, decode_step, prefill_overhead, prefill_time
+from clusterwright.sizing.serving.step import StepTime, decode_step, prefill_alone, prefill_time
 from clusterwright.workload.inference import ServedModel
 
 Flags = npt.NDArray[np.bool_]
@@ -57,26 +57,29 @@ def serve(model: ServedModel, device: ServingDevice, place: Deployment, factors:
     fits = most >= 1
     most = np.maximum(most, 1.0)
     split = np.asarray(place.prefill_workers) > 0
-    prefill = _prefill(model, device, place, factors)
+    prefill, alone = _prefill(model, device, place, factors)
     share = place.concurrency / place.workers
     highest = np.minimum(most, share)
     low, high = np.zeros_like(highest) - 7.0, np.log(np.maximum(highest, 1e-3))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        state = _state(model, device, place, factors, sequences=np.exp(middle), prefill=prefill, split=split)
+        state = _state(
+            model, device, place, factors, sequences=np.exp(middle), prefill=prefill, alone=alone, split=split
+        )
         over = (state[0] > share) | np.isinf(state[0])
         high = np.where(over, middle, high)
         low = np.where(over, low, middle)
     sequences = np.exp(low)
     _, rate, per_token, wait, step = _state(
-        model, device, place, factors, sequences=sequences, prefill=prefill, split=split
+        model, device, place, factors, sequences=sequences, prefill=prefill, alone=alone, split=split
     )
     # All at once, none joins: the batch is the concurrency, prefilled first.
+    pools = np.maximum(np.asarray(place.prefill_workers), 1.0) / place.workers
     static = np.asarray(place.static) > 0
     together = np.minimum(share, most)
     still = decode_step(model, device, place, factors, sequences=together, context=_context(place))
     still_token = still.total / _tokens_per_step(place, factors)
-    still_wait = prefill * together + prefill_overhead(model, factors)
+    still_wait = np.maximum(prefill * together, alone)
     still_rate = together / (still_wait + place.output_tokens * still_token)
     rate, per_token = np.where(static, still_rate, rate), np.where(static, still_token, per_token)
     wait = np.where(static, still_wait, wait)
@@ -85,8 +88,9 @@ def serve(model: ServedModel, device: ServingDevice, place: Deployment, factors:
     inside = rate * (wait + place.output_tokens * per_token)
     queue = np.where(bounded & ~static, share - inside, 0.0) / np.maximum(rate, 1e-12)
     queue = np.where(queue > wait / 100, queue, 0.0)
-    first = factors.first_token_s + wait + queue
-    burst = first + prefill * np.where(bounded, np.minimum(share, most), most) / 2 * ~static
+    first = wait + queue
+    each = np.maximum(prefill, factors.burst_share * alone) / np.where(split, pools, 1.0)
+    burst = first + each * np.where(bounded, np.minimum(share, most), most) / 2 * ~static
     busy = np.minimum(rate * prefill, 1.0)
     reading = (step.weights + step.cache) / step.total
     working = step.compute / step.total * (1.0 - busy) + busy
@@ -116,8 +120,8 @@ def _tokens_per_step(place: Deployment, factors: Factors) -> Values:
     return (1.0 - share ** (place.draft_tokens + 1.0)) / (1.0 - share)
 
 
-def _prefill(model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors) -> Array:
-    """Return the seconds of one request's input on one worker that prefills."""
+def _prefill(model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors) -> tuple[Array, Array]:
+    """Return the seconds of one request's input on one worker that prefills: among others, and alone."""
     split = np.asarray(place.prefill_workers) > 0
     own = replace(
         place,
@@ -125,7 +129,8 @@ def _prefill(model: ServedModel, device: ServingDevice, place: Deployment, facto
         attention_tp=np.where(split, place.prefill_attention_tp, place.attention_tp),
         expert_parallel=np.where(split, place.prefill_expert_parallel, place.expert_parallel),
     )
-    return prefill_time(model, device, own, factors, tokens=place.input_tokens)
+    among = prefill_time(model, device, own, factors, tokens=place.input_tokens)
+    return among, prefill_alone(model, device, own, factors, tokens=place.input_tokens)
 
 
 def _state(
@@ -136,6 +141,7 @@ def _state(
     *,
     sequences: Array,
     prefill: Array,
+    alone: Array,
     split: Flags,
 ) -> tuple[Array, Array, Array, Array, StepTime]:
     """Return requests per worker, requests/s, time per token, wait for a first token and the step, at a batch."""
@@ -145,11 +151,16 @@ def _state(
     between = np.where(split, 0.0, others * prefill / place.output_tokens)
     per_token = step.total / gained + between
     rate = sequences / (place.output_tokens * per_token)
-    fixed = prefill_overhead(model, factors)
     pools = np.where(split, np.maximum(place.prefill_workers, 1.0) / place.workers, 1.0)
-    used = np.minimum(rate * prefill / pools, 0.999)
+    # A request of a closed loop meets the others, not itself (Reiser and Lavenberg's arrival theorem).
+    others_rate = rate * (1.0 - 1.0 / np.maximum(place.concurrency, 1.0)) / pools
+    used = np.minimum(others_rate * prefill, 0.999)
     # Waiting behind other prefills: M/D/1, whose mean wait is half of the service over what is idle.
     waiting = factors.queue_share * prefill * used / (2.0 * (1.0 - used))
-    wait = prefill + fixed + waiting + np.where(split, 0.0, 0.5 * step.total)
+    # The scheduler looks for requests every so many steps: half of them pass on average, and those that came meanwhile
+    # are prefilled together.
+    gathered = factors.admission_steps * step.total
+    together = np.maximum(alone, prefill * (1.0 + others_rate * gathered))
+    wait = factors.first_token_s + gathered / 2 + together + waiting + np.where(split, factors.transfer_s, 0.0)
     over = np.where(split & (rate * prefill / pools >= 1.0), np.inf, 0.0)
     return sequences + rate * wait + over, rate, per_token, wait, step

@@ -91,7 +91,11 @@ class Factors:
             sequence_s: of a sequence in a step (sampling, text, scheduling).
         collective_s: fixed time of a collective over two accelerators; link_share: share of the link's bandwidth.
         imbalance: tokens of the fullest rank's experts over the mean, less one, for many ranks.
-        first_token_s: fixed time before a first token; queue_share: of the wait that a queue of prefills gives.
+        first_token_s: fixed time before a first token; transfer_s: more of it where prefill has a pool of its own;
+            queue_share: of the wait that a queue of prefills gives.
+        prefill_layer_s: launching the kernels of a layer in a step that prefills; admission_steps: decode steps between
+            two looks of the scheduler at new requests; burst_share: of a lone prefill, what each request of those that
+            arrive at once adds to the wait of the next.
         cache_fraction: share of the memory that weights and cache may take; reserved_bytes: taken of each accelerator.
         accepted_share: share of draft tokens that are accepted; draft_cost: of a step, per draft token.
         step_scale, prefill_scale: decode step and prefill over what the formulas give, for what they lack.
@@ -114,8 +118,12 @@ class Factors:
     collective_s: Values = 4e-6
     link_share: Values = 0.33
     imbalance: Values = 0.3
-    first_token_s: Values = 0.055
-    queue_share: Values = 1.85
+    first_token_s: Values = 0.02
+    transfer_s: Values = 0.17
+    prefill_layer_s: Values = 0.6e-3
+    admission_steps: Values = 2.0
+    burst_share: Values = 0.65
+    queue_share: Values = 1.25
     cache_fraction: Values = 0.9
     reserved_bytes: Values = 4e9
     accepted_share: Values = 0.6

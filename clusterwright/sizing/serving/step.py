@@ -107,9 +107,31 @@ def prefill_time(
     return np.asarray((dense_compute + expert_compute + scoring + network) * factors.prefill_scale)
 
 
-def prefill_overhead(model: ServedModel, factors: Factors) -> Values:
-    """Return the fixed seconds of a step that prefills alone."""
-    return model.layers * factors.layer_s + model.expert_layers * factors.expert_layer_s + factors.step_s
+def prefill_alone(
+    model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, *, tokens: Values
+) -> Array:
+    """Return the seconds of a step that prefills the input of one request, which one rank of attention does alone.
+
+    The rate of `prefill_time` counts all ranks, since others prefill beside it; a single request has no others. The
+    weights are read for it, and kernels are launched one by one, as no recorded graph has its length: the longest of
+    the three takes the time.
+    """
+    dense_compute, dense_read = _dense(model, device, place, factors, tokens)
+    expert_compute, expert_read = _experts(model, device, place, factors, tokens)
+    half = tokens / 2
+    attended = model.full_layers * np.minimum(half, model.attended_limit) + model.window_layers * np.minimum(
+        half, model.window
+    )
+    scoring = 2.0 * tokens * attended * model.score_width / place.attention_tp
+    scoring = scoring / (device.flop_per_s_16 * factors.attention_efficiency)
+    network = _collectives(model, device, place, factors, own=tokens, tokens=tokens, fixed=0.0)
+    products = _either(dense_compute, dense_read) + _either(expert_compute, expert_read)
+    return _either((products + scoring + network) * factors.prefill_scale, prefill_launch(model, factors))
+
+
+def prefill_launch(model: ServedModel, factors: Factors) -> Values:
+    """Return the seconds that launching the kernels of a step outside of recorded graphs takes."""
+    return (model.layers + model.expert_layers) * factors.prefill_layer_s
 
 
 def _bandwidth(device: ServingDevice, factors: Factors) -> Values:
@@ -117,6 +139,7 @@ def _bandwidth(device: ServingDevice, factors: Factors) -> Values:
 
 
 def _either(first: Values, second: Values) -> Array:
+    """Return the time of two works that overlap: the larger, and of alike ones 1.26 times each."""
     return np.asarray((first**_SHARPNESS + second**_SHARPNESS) ** (1 / _SHARPNESS))
 
 

@@ -13,14 +13,15 @@ from clusterwright.sizing.columns import Values
 from clusterwright.sizing.serving.closed_loop import serve
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.configuration import device_of
-from clusterwright.sizing.serving.step import decode_step, prefill_time
+from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time
 from clusterwright.workload.inference import ServedModel
 
 #: No time but that of the datasheet's bandwidth and peaks.
 IDEAL = Factors(
     efficiency_16=1.0, efficiency_8=1.0, efficiency_4=1.0, expert_efficiency=1.0, attention_efficiency=1.0,
     bandwidth_share=1.0, cache_share=1.0, expert_bandwidth_share=1.0, layer_s=0.0, expert_layer_s=0.0, step_s=0.0,
-    sequence_s=0.0, collective_s=0.0, link_share=1e9, imbalance=0.0, first_token_s=0.0,
+    sequence_s=0.0, collective_s=0.0, link_share=1e9, imbalance=0.0, first_token_s=0.0, transfer_s=0.0,
+    prefill_layer_s=0.0, admission_steps=0.0,
 )  # fmt: skip
 
 
@@ -153,3 +154,56 @@ def test_speculation_helps_while_reading_weights_and_costs_once_computing(
     gain = serve(model, h100, drafted, factors).requests_per_s / serve(model, h100, plain, factors).requests_per_s
     assert gain[0] > 1.4
     assert gain[1] < gain[0]
+
+
+def test_the_first_token_of_a_lone_request_is_its_prefill(
+    h100: ServingDevice, shape: Callable[[str], ServedModel]
+) -> None:
+    """Without fixed times it is that and half a step at most: there is nobody to queue behind."""
+    model = shape("Llama-3-8B")
+    served = serve(model, h100, _place(input_tokens=8192.0), IDEAL)
+    alone = prefill_time(model, h100, _place(), IDEAL, tokens=8192.0)
+    half_a_step = float(served.step.total) / 2
+    assert served.first_token_s == pytest.approx(float(alone), rel=0.01, abs=half_a_step)
+
+
+def test_a_short_prefill_waits_for_its_launches_and_a_long_one_for_its_flops(
+    h100: ServingDevice, shape: Callable[[str], ServedModel]
+) -> None:
+    """Thirty-two layers of a millisecond bound eight tokens; 32,768 tokens take what their FLOPs take."""
+    model = shape("Llama-3-8B")
+    factors = replace(IDEAL, prefill_layer_s=1e-3)
+    short = prefill_alone(model, h100, _place(), factors, tokens=8.0)
+    assert short == pytest.approx(32e-3, rel=0.01)
+    long = prefill_alone(model, h100, _place(), factors, tokens=32768.0)
+    assert long == pytest.approx(float(prefill_time(model, h100, _place(), IDEAL, tokens=32768.0)), rel=0.01)
+
+
+def test_one_rank_of_data_parallel_attention_prefills_a_request_alone(
+    h100: ServingDevice, shape: Callable[[str], ServedModel]
+) -> None:
+    """Of eight ranks one works on the request: what all of them take for eight requests, it takes for this one."""
+    model = shape("Llama-3-8B")
+    spread = _place(gpus=8.0, attention_tp=1.0)
+    alone = prefill_alone(model, h100, spread, IDEAL, tokens=8192.0)
+    among = prefill_time(model, h100, spread, IDEAL, tokens=8192.0)
+    assert alone == pytest.approx(8 * float(among), rel=0.01)
+
+
+def test_a_scheduler_that_looks_seldom_delays_first_tokens_by_half_of_what_passes(
+    h100: ServingDevice, shape: Callable[[str], ServedModel]
+) -> None:
+    """Thirty steps between two looks delay the first token of a lone request by fifteen of them."""
+    model, place = shape("Llama-3-8B"), _place(input_tokens=100.0)
+    often, seldom = (serve(model, h100, place, replace(IDEAL, admission_steps=steps)) for steps in (0.0, 30.0))
+    assert float(seldom.first_token_s - often.first_token_s) == pytest.approx(15 * float(often.step.total), rel=0.02)
+
+
+def test_requests_that_arrive_at_once_wait_for_each_other(
+    h100: ServingDevice, shape: Callable[[str], ServedModel]
+) -> None:
+    """The burst at the start waits half of all its prefills more than a request of the steady state."""
+    model, place = shape("Llama-3-8B"), _place(input_tokens=1000.0, concurrency=np.array([2.0, 16.0]))
+    served = serve(model, h100, place, IDEAL)
+    more = served.burst_first_token_s - served.first_token_s
+    assert more == pytest.approx(np.array([1.0, 8.0]) * served.prefill_s, rel=1e-6)
