@@ -6,7 +6,7 @@ from collections import defaultdict
 from clusterwright.explain.records import Explanation, Input, exact, total
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import money, told, told_code
-from clusterwright.plan.text.words import runs_text
+from clusterwright.plan.text.words import amount_text
 from clusterwright.plan.work import reference_target, run_hours
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
@@ -27,8 +27,8 @@ def money_numbers(plan: Plan, option: Option, counted: Ledger) -> tuple[Explanat
         _horizon(plan, option),
         _capex(option, rows),
         _npv(plan, option, rows),
-        _per_gpu_hour(option),
-        _priced_share(option),
+        _per_gpu_hour(plan, option),
+        _priced_share(plan, option),
     )
 
 
@@ -74,12 +74,12 @@ def _economics(plan: Plan) -> tuple[Input, ...]:
 
 
 def _runs(plan: Plan, option: Option) -> Explanation:
-    economics = plan.economics
+    economics, unit = plan.economics, plan.workload.unit
     if economics.runs is not None:
         rule, numbers = "economics.runs of the blueprint", f"{economics.runs:.10g} = {option.runs_in_horizon:.10g}"
-        given = Input(name="runs", value=f"{economics.runs:,.10g}", source="blueprint, economics.runs")
+        given = Input(name=unit.plural, value=f"{economics.runs:,.10g}", source="blueprint, economics.runs")
     else:
-        rule = "utilisation × horizon months × hours a month × growth / hours of the reference run"
+        rule = f"utilisation × horizon months × hours a month × growth / hours of the reference {unit.name}"
         factors = (
             economics.utilisation,
             economics.horizon_months,
@@ -93,8 +93,8 @@ def _runs(plan: Plan, option: Option) -> Explanation:
         )
     return _entry(
         "runs_in_horizon",
-        "runs of this workload in the horizon, the same for every target",
-        value=runs_text(option.runs_in_horizon),
+        f"{unit.plural} of this workload in the horizon, the same for every target",
+        value=amount_text(option.runs_in_horizon, unit),
         rule=rule,
         numbers=numbers,
         inputs=(
@@ -110,7 +110,7 @@ def _runs(plan: Plan, option: Option) -> Explanation:
                 source="blueprint, tco.growth: mean over first year",
             ),
             Input(
-                name="reference run",
+                name=f"reference {unit.name}",
                 value=f"{run_hours(plan):,.4f} h on {reference_target(plan)}",
                 source="explain calendar_days of the slowest owned option, or of the slowest where none is owned",
             ),
@@ -124,14 +124,15 @@ def _run_number(option: Option) -> str:
 
 
 def _run(plan: Plan, option: Option) -> Explanation:
+    unit = plan.workload.unit
     if option.facility is None:
-        rule = "sum over categories of what is paid while the run lasts"
+        rule = f"sum over categories of what is paid while the {unit.name} lasts"
         more: tuple[Input, ...] = (
             Input(name="hours", value=f"{option.calendar_days * 24:,.2f}", source="explain calendar_days"),
             *(_line(line) for line in option.lines),
         )
     else:
-        rule = "sum over categories of the run's share of the horizon's cost, after resale"
+        rule = f"sum over categories of the {unit.name}'s share of the horizon's cost, after resale"
         hours = plan.economics.horizon_months * plan.economics.hours_per_month * plan.economics.utilisation
         more = (
             Input(
@@ -142,7 +143,7 @@ def _run(plan: Plan, option: Option) -> Explanation:
         )
     return _entry(
         _run_number(option),
-        "cost of this run" if option.facility is None else "share of a run in the cost of the horizon",
+        f"cost of {unit.asked}" if option.facility is None else f"share of {unit.each} in the cost of the horizon",
         value=money(option.run_cost_usd),
         rule=rule,
         numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown]),
@@ -158,7 +159,7 @@ def _line(line: PricedLine) -> Input:
 def _horizon(plan: Plan, option: Option) -> Explanation:
     return _entry(
         "horizon_usd",
-        f"cost of {option.runs_in_horizon:.1f} runs over the horizon, after resale",
+        f"cost of {option.runs_in_horizon:.1f} {plan.workload.unit.plural} over the horizon, after resale",
         value=money(option.horizon_usd),
         rule="sum of the monthly cash flow by category",
         numbers=_sum(option.horizon_usd, [entry.usd for entry in option.horizon_breakdown]),
@@ -222,7 +223,8 @@ def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanati
     )
 
 
-def _per_gpu_hour(option: Option) -> Explanation:
+def _per_gpu_hour(plan: Plan, option: Option) -> Explanation:
+    unit = plan.workload.unit
     hours = option.calendar_days * 24
     numbers = None
     if option.run_cost_usd is not None and option.usd_per_gpu_hour is not None:
@@ -230,13 +232,13 @@ def _per_gpu_hour(option: Option) -> Explanation:
         numbers = f"{exact(option.run_cost_usd)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
     return _entry(
         "usd_per_gpu_hour",
-        "cost of a GPU-hour of the run",
+        f"cost of a GPU-hour of the {unit.name}",
         value=money(option.usd_per_gpu_hour),
-        rule="run cost / (GPUs × calendar hours)",
+        rule=f"{unit.name} cost / (GPUs × calendar hours)",
         numbers=numbers,
         inputs=(
             Input(
-                name="run cost",
+                name=f"{unit.name} cost",
                 value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd)} {told_code()}",
                 source=f"explain {_run_number(option)}",
             ),
@@ -246,7 +248,7 @@ def _per_gpu_hour(option: Option) -> Explanation:
     )
 
 
-def _priced_share(option: Option) -> Explanation:
+def _priced_share(plan: Plan, option: Option) -> Explanation:
     numbers = None
     if option.priced_share is not None:
         documented = " + ".join(exact(abs(entry.priced_usd)) for entry in option.run_breakdown)
@@ -254,7 +256,7 @@ def _priced_share(option: Option) -> Explanation:
         numbers = f"({documented}) / ({absolute}) = {option.priced_share:.4f}"
     return _entry(
         "priced_share",
-        "share of the run's cost that is priced from documents",
+        f"share of the {plan.workload.unit.name}'s cost that is priced from documents",
         value=percent(option.priced_share),
         rule="documented or given / all, by category, resale counted without its sign",
         numbers=numbers,

@@ -7,7 +7,6 @@ from clusterwright.plan.record import Alternative, Plan, TrainingOption, trainin
 from clusterwright.plan.text.money import money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
     RANKED,
-    RULE,
     again_text,
     answers_text,
     cash_text,
@@ -17,6 +16,7 @@ from clusterwright.plan.text.ranking import (
     paper_ways,
     purchase_text,
     reason_lines,
+    rule_text,
     share_text,
 )
 from clusterwright.plan.text.words import (
@@ -51,14 +51,14 @@ def readme(plan: Plan) -> str:
 
 
 def _comparison(plan: Plan) -> list[str]:
-    months = f"{plan.economics.horizon_months:.0f} months"
+    months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     titles = (
-        RANKED, "Cluster", "Days (low to high)", "This run", "Share of a run", f"{months}, NPV", "Buy now",
-        f"{told_code()} per GPU-hour", "Priced", "Answer",
+        RANKED, "Cluster", "Days (low to high)", capital(unit.asked), f"Share of {unit.each}", f"{months}, NPV",
+        "Buy now", f"{told_code()} per GPU-hour", "Priced", "Answer",
     )  # fmt: skip
     ways = main_ways(plan)
     lines = (
-        [*markdown_table(titles, [_row(plan, way) for way in ways], words=2), "", f"{capital(RULE)}."]
+        [*markdown_table(titles, [_row(plan, way) for way in ways], words=2), "", f"{capital(rule_text(plan))}."]
         if ways
         else ["No way can be ranked."]
     )
@@ -106,8 +106,8 @@ def _reasons(plan: Plan) -> list[str]:
     lines = [
         (
             f"Per target, of the cluster sizes that meet {goal} and that no other beats in both nodes and calendar "
-            "days, the cheapest was taken: by the cash of one run where it is rented, by the present value of the "
-            "horizon's work where it is owned or committed."
+            f"days, the cheapest was taken: by the cash of one {plan.workload.unit.name} where it is rented, by the "
+            "present value of the horizon's work where it is owned or committed."
         ),
         "",
     ]

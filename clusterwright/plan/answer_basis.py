@@ -9,7 +9,7 @@ from clusterwright.plan.basis import DOCUMENTED, Basis
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import main_ways
-from clusterwright.plan.text.words import runs_text, term_text
+from clusterwright.plan.text.words import amount_text, term_text
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.metered import SERVICES
@@ -169,9 +169,10 @@ def _at_half(plan: Plan) -> tuple[str, ...]:
     )
     if not known:
         return ()
+    unit = plan.workload.unit
     costs = "; ".join(
         f"{term_text(key)} {money(usd)}"
-        + ("" if basis.half_run_share_usd is None else f", {money(basis.half_run_share_usd)} a run")
+        + ("" if basis.half_run_share_usd is None else f", {money(basis.half_run_share_usd)} {unit.each}")
         for usd, key, basis in known
     )
-    return (f"at half the utilisation, {runs_text(known[0][2].half_runs)}, in present value: {costs}",)
+    return (f"at half the utilisation, {amount_text(known[0][2].half_runs, unit)}, in present value: {costs}",)

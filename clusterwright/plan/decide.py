@@ -346,7 +346,7 @@ def recommended_horizon(ways: Sequence[Alternative]) -> Alternative | None:
 
 
 def _over_budget(plan: Plan, ways: Sequence[Alternative]) -> list[Finding]:
-    """Return `TCO001` where the cheapest run costs more than the budget."""
+    """Return `TCO001` where the cheapest unit of work costs more than the budget."""
     budget = plan.goals.budget_usd
     least = min((_of_a_run(way) for way in ways if way.ranked), default=float("inf"))
     if budget is None or least == float("inf") or least <= budget:
@@ -355,7 +355,7 @@ def _over_budget(plan: Plan, ways: Sequence[Alternative]) -> list[Finding]:
         Finding(
             id="TCO001",
             path=("economics", "budget"),
-            message=f"the cheapest run costs {least:,.0f} USD, the budget is {budget:,.0f} USD",
+            message=f"the cheapest {plan.workload.unit.name} costs {least:,.0f} USD, the budget is {budget:,.0f} USD",
             help="raise economics.budget, allow more days, or add a cheaper target",
         )
     ]

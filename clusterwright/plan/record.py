@@ -1,7 +1,7 @@
 """The Plan: the contract between deciding and writing. Everything after it reads the Plan, never the blueprint."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.user_list import Group, User
@@ -25,14 +25,45 @@ from clusterwright.units import percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WorkUnit:
+    """What one unit of the work is called, wherever it is printed.
+
+    Attributes:
+        name, plural: such as `run` and `runs`.
+        this: the unit that is asked for alone, such as `this run`; empty for `this` and its name.
+
+    >>> unit = WorkUnit(name="image", plural="images")
+    >>> unit.each, unit.asked
+    ('an image', 'this image')
+    """
+
+    name: str
+    plural: str
+    this: str = ""
+
+    @property
+    def each(self) -> str:
+        """One of them, any."""
+        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
+
+    @property
+    def asked(self) -> str:
+        """The one that is asked for."""
+        return self.this or f"this {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkloadSummary:
     """The workload as it was sized.
 
     Attributes:
+        unit: what one unit of the work is called; each kind has its own.
         parameters: exact count of the model.
         architecture: the model's dimensions; model_file: name of the configuration file that they come from, empty
             where the catalogue has them.
     """
+
+    unit: ClassVar[WorkUnit] = WorkUnit(name="job", plural="jobs")
 
     kind: str
     model: str
@@ -67,6 +98,8 @@ class TrainingWorkload(WorkloadSummary):
             of `mfu`.
         optimizer: by which weights are updated, see `sizing.optimizers`.
     """
+
+    unit: ClassVar[WorkUnit] = WorkUnit(name="run", plural="runs")
 
     flop_per_token: float
     tokens: float

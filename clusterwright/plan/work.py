@@ -7,7 +7,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.plan.owned.cost import pace_of
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.words import on_target, runs_text
+from clusterwright.plan.text.words import amount_text, on_target
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
 
@@ -76,12 +76,12 @@ def too_many_runs(blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:
 
 
 def work_text(plan: Plan) -> str:
-    """Return the runs of the horizon with the equation that they come from.
+    """Return the work of the horizon with the equation that it comes from.
 
     For example `36.2 runs in 36 months = 80 % utilisation × 36 months × 730 h / 580.7 h of a run on premises`.
     """
     runs = plan.options[0].runs_in_horizon
-    head = f"{runs_text(runs)} in {plan.economics.horizon_months:g} months"
+    head = f"{amount_text(runs, plan.workload.unit)} in {plan.economics.horizon_months:g} months"
     if plan.economics.runs is not None:
         return f"{head}, as economics.runs says: {_hours_taken(plan, runs)}"
     return f"{head} = {equation(plan)}; economics.runs sets another number"
@@ -91,7 +91,7 @@ def equation(plan: Plan) -> str:
     """Return what the runs are where the utilisation is given."""
     economics = plan.economics
     growth = f" × {economics.growth_factor:.3f} for growth" if economics.growth_factor != 1.0 else ""
-    run = f"{run_hours(plan):,.1f} h of a run {on_target(reference_target(plan))}"
+    run = f"{run_hours(plan):,.1f} h of {plan.workload.unit.each} {on_target(reference_target(plan))}"
     return (
         f"{percent(economics.utilisation)} utilisation × {economics.horizon_months:g} months × "
         f"{economics.hours_per_month:g} h{growth} / {run}"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -24,7 +24,7 @@ from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import FrontPoint, Option, OtherOption, Plan, WorkloadSummary
+from clusterwright.plan.record import FrontPoint, Option, OtherOption, Plan, WorkloadSummary, WorkUnit
 from clusterwright.pricing.book import PriceBook
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.run import StorageNeed
@@ -45,6 +45,13 @@ class DrawBlueprint(Blueprint):
     """A blueprint whose workload is an image."""
 
     workload: Draw  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawnImage(WorkloadSummary):
+    """The image as it was sized."""
+
+    unit: ClassVar[WorkUnit] = WorkUnit(name="image", plural="images")
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ class _Images:
         return []
 
     def workload(self, blueprint: Blueprint) -> WorkloadSummary:
-        return WorkloadSummary(
+        return DrawnImage(
             kind="draw",
             model=_MODEL.id,
             model_name=_MODEL.name,
@@ -179,3 +186,16 @@ def test_nothing_of_training_is_in_plan_comparison_and_explanations(plan: Plan) 
         for fact in facts:
             text = text.replace(json.dumps(fact, ensure_ascii=True)[1:-1], "").replace(fact, "")  # noqa: PLW2901
         assert _OF_TRAINING.findall(text) == [], name
+
+
+def test_the_unit_of_work_is_what_the_kind_calls_it(plan: Plan) -> None:
+    """Tables, sentences and explanations say image where those of training say run."""
+    money = finances(plan, PriceBook.open(), draws=100, seed=1, everything=True)
+    told = [plan_text(plan, Path("pictures.yaml")), comparison_text(plan), "\n".join(ranking_lines(plan, money))]
+    explained = {entry.number: entry for entry in explanations(plan, "aws")}
+    for text in told:
+        assert "this image" in text.replace("\n", " "), text
+    assert explained["run_usd"].title == "cost of this image"
+    assert explained["runs_in_horizon"].value.endswith(" images")
+    for text in (*told, str(list(explained.values()))):
+        assert re.findall(r"(?<![-.])\bruns?\b(?!_)", text.replace("economics.runs", "")) == [], text

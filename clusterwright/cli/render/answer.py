@@ -120,7 +120,7 @@ def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool) -
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
     lines = commands(
         (
-            *([(f"clusterwright plan {of} {chosen}", "the answer for this run as the plan's option")] if own else []),
+            *([(f"clusterwright plan {of} {chosen}", f"{_the_answer(plan)} as the plan's option")] if own else []),
             *([] if written else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report")]),
             (f"clusterwright explain {of}", "where each number comes from"),
             (f"clusterwright compare {of}", "renting against owning"),
@@ -174,6 +174,10 @@ def _memory_terms(option: TrainingOption) -> list[tuple[str, float]]:
     return [(name, size) for name, size in terms if size > 0]
 
 
+def _the_answer(plan: Plan) -> str:
+    return f"the answer for {plan.workload.unit.asked}"
+
+
 def _bold_text(line: str) -> str:
     """Return a row with what stands after the title's column in bold."""
     return line[:_INDENT] + bold(line[_INDENT:])
@@ -181,11 +185,12 @@ def _bold_text(line: str) -> str:
 
 def _comparison(plan: Plan) -> str:
     """Return the ranked ways that a run can be done on, what is owned, and both answers."""
+    unit = plan.workload.unit
     columns = [
         Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
         Column("days (low–high)", drop=0),
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
-        Column("this run", drop=0), Column("share of a run", drop=2), Column("NPV", drop=0),
+        Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=2), Column("NPV", drop=0),
         Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
         Column("", "left", drop=0),
     ]  # fmt: skip
@@ -263,10 +268,10 @@ def comparison_text(plan: Plan) -> str:
                 parts,
             ]
         )
-    months = f"{plan.economics.horizon_months:.0f} months"
-    columns = [
-        ("Where", "left"), ("this run", ""), ("share of a run", ""), (months, ""), ("NPV", ""), ("buy now", ""),
-        ("busy", ""), ("priced", ""), ("horizon consists of", "left"),
+    months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
+    columns: list[tuple[str, str] | Column] = [
+        ("Where", "left"), Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=0.4), (months, ""),
+        ("NPV", ""), ("buy now", ""), ("busy", ""), ("priced", ""), ("horizon consists of", "left"),
     ]  # fmt: skip
     lines = [
         (

@@ -11,12 +11,12 @@ from clusterwright.plan.text.money import money, told, told_code
 from clusterwright.plan.text.ranking import (
     NONE,
     RANKED,
-    RULE,
     again_text,
     answers_text,
     cash_text,
     paper_title,
     paper_ways,
+    rule_text,
     share_text,
 )
 from clusterwright.plan.text.words import term_text
@@ -43,7 +43,7 @@ def ranking_lines(plan: Plan, found: Finances, *, details: bool = False) -> list
     """
     if not plan.ranking:
         return []
-    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(found)] if plan.ranked else []
+    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(plan, found)] if plan.ranked else []
     if lines:
         lines += _again_lines(plan) if details else ["  --details: how to plan each row again"]
     if paper_ways(plan):
@@ -59,34 +59,45 @@ def _again_lines(plan: Plan) -> list[str]:
     return lines
 
 
-#: How soon a column is left out in a narrow terminal, the highest first; others never.
-_DROP = {"nodes": 4.0, "best in": 2.0, "share of a run": 1.0}
+#: How soon a column is left out in a narrow terminal, by the begin of its title, the highest first; others never.
+_DROP = {"nodes": 4.0, "best in": 2.0, "share of ": 1.0}
+#: The same by the end of its title.
+_DROP_BY_END = {"months": 5.0, "GPU-h": 5.0}
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose first column is names, and whose reasons are prose."""
-    months_or_price = {title: 5.0 for title in titles if title.endswith(("months", "GPU-h"))}
     return table(
         [
-            Column(title, "left" if not place or title in {"why", "answer"} else "", drop=drop, prose=title == "why")
+            Column(
+                title,
+                "left" if not place or title in {"why", "answer"} else "",
+                drop=_drop(title),
+                prose=title == "why",
+            )
             for place, title in enumerate(titles)
-            for drop in [(_DROP | months_or_price).get(title, 0.0)]
         ],
         rows,
     )
+
+
+def _drop(title: str) -> float:
+    found = [drop for begin, drop in _DROP.items() if title.startswith(begin)]
+    return max([*found, *(drop for end, drop in _DROP_BY_END.items() if title.endswith(end))], default=0.0)
 
 
 def ranking_markdown(plan: Plan, found: Finances) -> list[str]:
     """Return the ranked ways as Markdown where the blueprint has contracts or mixes, which no other table shows."""
     if not (plan.tco.contracts or plan.tco.hybrid) or not plan.ranking:
         return []
-    return ["", *markdown_table(_titles(plan, RANKED), _rows(plan, found)), "", _legend(found).strip()]
+    return ["", *markdown_table(_titles(plan, RANKED), _rows(plan, found)), "", _legend(plan, found).strip()]
 
 
 def _titles(plan: Plan, first: str) -> tuple[str, ...]:
     months = f"{plan.economics.horizon_months:.0f} months"
     per_hour = f"{told_code()}/GPU-h"
-    return (first, "nodes", "days", "this run", "share of a run", months, "NPV", per_hour, "best in", "answer")
+    unit = plan.workload.unit
+    return (first, "nodes", "days", unit.asked, f"share of {unit.each}", months, "NPV", per_hour, "best in", "answer")
 
 
 def _rows(plan: Plan, found: Finances) -> list[list[str]]:
@@ -127,5 +138,5 @@ def _left_out(plan: Plan) -> list[str]:
     return [f"  {dearer} dearer ways are not ranked either: compare --json has them"] if dearer else []
 
 
-def _legend(found: Finances) -> str:
-    return f"  {RULE}; best in: share of {found.draws:,} draws of the assumptions in which its NPV is least"
+def _legend(plan: Plan, found: Finances) -> str:
+    return f"  {rule_text(plan)}; best in: share of {found.draws:,} draws of the assumptions in which its NPV is least"

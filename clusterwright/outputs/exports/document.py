@@ -52,7 +52,7 @@ def yaml_text(plan: Plan, option: Option, exported: Exported) -> str:
     yaml.dump(dict(exported.document), stream)
     lines = [
         f"{plan.name}: {cluster_text(option)}, {layout_text(training_option(option).layout)}.",
-        f"One run takes {days_band_text(option)}.",
+        f"One {plan.workload.unit.name} takes {days_band_text(option)}.",
         *(f"To set: {sentence}" for sentence in exported.to_set),
         *(f"Not expressed here: {sentence}" for sentence in exported.left_out),
     ]

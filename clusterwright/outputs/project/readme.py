@@ -90,6 +90,7 @@ def project_readme(
         cluster=cluster_text(option),
         region=option.region,
         layout=layout_text(training_option(option).layout),
+        unit=plan.workload.unit.name,
         days=days_band_text(option),
         run_cost=money(option.run_cost_usd),
         priced=percent(option.priced_share),

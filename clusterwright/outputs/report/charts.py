@@ -19,7 +19,7 @@ from clusterwright.outputs.drawing.charts import (
 )
 from clusterwright.outputs.drawing.line_chart import line_chart
 from clusterwright.outputs.report.sensitivity import Sensitivity
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import Plan, WorkUnit
 from clusterwright.plan.text.money import money, told, told_code
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.pricing.records import PricePoint
@@ -51,7 +51,9 @@ def cost_chart(plan: Plan, *, horizon: bool) -> str:
                 net=told(total) / _MILLION if income and total is not None else None,
             )
         )
-    title = f"Cost over {plan.economics.horizon_months:.0f} months" if horizon else "Cost of this run"
+    title = (
+        f"Cost over {plan.economics.horizon_months:.0f} months" if horizon else f"Cost of {plan.workload.unit.asked}"
+    )
     return bar_chart(title=title, bars=bars, unit=f"million {told_code()}")
 
 
@@ -138,8 +140,8 @@ def _at(points: Sequence[CumulativePoint], month: float) -> float:
     return before.usd + share * (after.usd - before.usd)
 
 
-def sensitivity_chart(entries: Sequence[Sensitivity], run_usd: float) -> str:
-    """Return how far the cost of one run moves with each input, in thousand USD; empty if nothing moves it."""
+def sensitivity_chart(entries: Sequence[Sensitivity], run_usd: float, unit: WorkUnit) -> str:
+    """Return how far the cost of one unit of work moves with each input, in thousand USD; empty if nothing moves it."""
     if not entries:
         return ""
     ranges = [
@@ -156,7 +158,7 @@ def sensitivity_chart(entries: Sequence[Sensitivity], run_usd: float) -> str:
         title="What moves the cost",
         ranges=ranges,
         base=told(run_usd) / _THOUSAND,
-        unit=f"thousand {told_code()} a run",
+        unit=f"thousand {told_code()} {unit.each}",
     )
 
 

@@ -8,7 +8,6 @@ from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import bill_money, money, money_band, told_unit, told_value
 from clusterwright.plan.text.ranking import (
     RANKED,
-    RULE,
     again_text,
     answers_text,
     cash_band_text,
@@ -17,6 +16,7 @@ from clusterwright.plan.text.ranking import (
     paper_ways,
     purchase_text,
     reason_lines,
+    rule_text,
     share_text,
 )
 from clusterwright.plan.text.words import (
@@ -39,7 +39,7 @@ _SHARE = "share "
 
 def comparison_markdown(plan: Plan) -> str:
     """Return the comparison; every name is escaped, since anybody's blueprint may hold it."""
-    months = f"{plan.economics.horizon_months:g} months"
+    months, unit = f"{plan.economics.horizon_months:g} months", plan.workload.unit
     lines = [
         f"### {cell(plan.name)}: renting and owning",
         "",
@@ -50,8 +50,8 @@ def comparison_markdown(plan: Plan) -> str:
                 RANKED,
                 "cluster",
                 "days",
-                "this run",
-                "share of a run",
+                unit.asked,
+                f"share of {unit.each}",
                 months,
                 "NPV",
                 "buy now",
@@ -62,7 +62,7 @@ def comparison_markdown(plan: Plan) -> str:
             words=2,
         ),
         "",
-        f"{capital(RULE)}.",
+        f"{capital(rule_text(plan))}.",
         "",
         f"The same work for all: {work_text(plan)}. Prices as of {plan.as_of}.",
         "",

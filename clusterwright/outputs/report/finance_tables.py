@@ -8,6 +8,7 @@ from clusterwright.finance.owning_words import several_owned
 from clusterwright.finance.returns import Return
 from clusterwright.outputs.drawing.heat_map import heat_map
 from clusterwright.outputs.report.html_table import Cell, Table, by_column
+from clusterwright.plan.record import Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import money, money_alike, small_money_alike, told, told_code
 from clusterwright.plan.text.ranking import NONE
@@ -57,14 +58,14 @@ def _dashed(amounts: Iterable[float | None]) -> list[str]:
     return [NONE if usd is None else text for usd, text in zip(listed, money_alike(listed), strict=True)]
 
 
-def unit_cost_table(found: Finances) -> Table:
-    """Return what work costs on each option: a run, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
-    units = found.unit_costs
+def unit_cost_table(plan: Plan, found: Finances) -> Table:
+    """Return what work costs on each option: a unit, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
+    units, unit_of_work = found.unit_costs, plan.workload.unit
     return by_column(
         {
             "Where and how": [capital(term_text(cost.key)) for cost in found.costs],
-            "This run": _dashed(cost.run_cash_usd for cost in found.costs),
-            "Share of a run": _dashed(cost.run_share_usd for cost in found.costs),
+            capital(unit_of_work.asked): _dashed(cost.run_cash_usd for cost in found.costs),
+            f"Share of {unit_of_work.each}": _dashed(cost.run_share_usd for cost in found.costs),
             "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
             "Useful GPU-hour, levelised": small_money_alike(unit.levelised_usd_per_gpu_hour for unit in units),
             "Million tokens": small_money_alike(unit.usd_per_million_tokens for unit in units),
@@ -126,12 +127,12 @@ def book_table(found: Finances) -> Table:
     )
 
 
-def carbon_table(found: Finances) -> Table:
+def carbon_table(plan: Plan, found: Finances) -> Table:
     """Return energy and carbon of every option; what is not known is said to be."""
     return Table(
         columns=(
             "Where and how", "MWh", "t CO2e by the grid", "t CO2e by contracts", "Embodied, t CO2e",
-            "This run, t CO2e", "g CO2e per million tokens",
+            f"{capital(plan.workload.unit.asked)}, t CO2e", "g CO2e per million tokens",
         ),
         rows=tuple(
             (

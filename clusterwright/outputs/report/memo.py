@@ -41,7 +41,7 @@ def _run(plan: Plan, way: Alternative) -> Figure:
     option = plan.planned(way.key)
     paid = "" if option is None else booking_text(option)
     return Figure(
-        title="One run, cash",
+        title=f"One {plan.workload.unit.name}, cash",
         value=money(way.run_usd),
         band=_span(way.run_usd_low, way.run_usd_high) or paid or "no price in it is assumed",
         of=f"{_cluster(way)}, {way.calendar_days:.1f} days",

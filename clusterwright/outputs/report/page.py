@@ -25,7 +25,7 @@ from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.record import Plan, TrainingOption, TrainingPlan, training_plan
 from clusterwright.plan.text.money import money, told_lines
-from clusterwright.plan.text.ranking import RULE, paper_title
+from clusterwright.plan.text.ranking import paper_title, rule_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
 from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
@@ -66,7 +66,7 @@ def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | Non
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
-    rule = f"{capital(RULE)}."
+    rule = f"{capital(rule_text(plan))}."
     return {
         "name": plan.name,
         "description": plan.description,
@@ -89,10 +89,10 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "drawn_inputs": finance_tables.drawn_inputs_table(found),
         "wrong_choices": ranking.wrong_choice_table(found),
         "ranking_after_tax": ranking.after_tax_table(found),
-        "carbon": finance_tables.carbon_table(found),
+        "carbon": finance_tables.carbon_table(plan, found),
         "carbon_remarks": finance_tables.carbon_remarks(found),
         "returns": finance_tables.returns_table(found),
-        "unit_costs": finance_tables.unit_cost_table(found),
+        "unit_costs": finance_tables.unit_cost_table(plan, found),
         "tax": finance_tables.tax_table(found) if _is_taxed(found) else None,
         "tax_told": finance_tables.tax_sentence(found),
         "books": finance_tables.book_table(found),
@@ -112,6 +112,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
         ],
         "basis": [capital(line) for line in basis_lines(plan)],
+        "unit": plan.workload.unit,
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "band": band_text(plan),
         "parameters": report_tables.parameters(plan),
@@ -149,12 +150,15 @@ def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
 
 
 def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Chart]:
-    dated = f"Prices as of {plan.as_of}."
+    dated, unit = f"Prices as of {plan.as_of}.", plan.workload.unit
     paid = money_of.cumulative()
     return {
         "run": Chart(
             svg=report_charts.cost_chart(plan, horizon=False),
-            caption=f"Cost of this run by category: cash where it is rented, {_SHARE} {_INCOME} {dated}",
+            caption=(
+                f"Cost of {unit.asked} by category: cash where it is rented, of what is bought the share of the "
+                f"horizon's cost that falls on {unit.each} (no cash of {unit.asked}). {_INCOME} {dated}"
+            ),
         ),
         "work": Chart(
             svg=report_charts.cost_chart(plan, horizon=True),
@@ -179,7 +183,6 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
     }
 
 
-_SHARE = "of what is bought the share of the horizon's cost that falls on a run (no cash of this run)."
 _INCOME = "Resale is income, left of zero; the diamond and the figure are what remains."
 
 
@@ -226,8 +229,8 @@ def _cluster_charts(plan: TrainingPlan) -> dict[str, Chart]:
             svg=cluster_charts.front_chart(plan),
             caption=(
                 "Cluster sizes that no other size beats in both nodes and days, with the chosen ones marked; days are "
-                f"the high end of the band ({percent(plan.goals.confidence)} of runs take less). Both axes are "
-                "logarithmic."
+                f"the high end of the band ({percent(plan.goals.confidence)} of {plan.workload.unit.plural} take "
+                "less). Both axes are logarithmic."
             ),
         ),
     }
@@ -239,11 +242,11 @@ def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
         return Chart(svg="", caption="")
     entries = sensitivities(money_of, book, owned[0].target)
     return Chart(
-        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd),
+        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd, plan.workload.unit),
         caption=(
-            f"Share of one run in what owning costs {NAME_OF_TARGET[owned[0].target]}, with one input at a time at its "
-            f"cheap (blue) or dear (orange) end and all others at their base; the upright line is "
-            f"{money(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+            f"Share of one {plan.workload.unit.name} in what owning costs {NAME_OF_TARGET[owned[0].target]}, with one "
+            "input at a time at its cheap (blue) or dear (orange) end and all others at their base; the upright line "
+            f"is {money(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
         ),
     )
 

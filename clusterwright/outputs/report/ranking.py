@@ -83,14 +83,14 @@ def after_tax_table(found: Finances) -> Table:
 
 def again_table(plan: Plan) -> Table:
     """Return every ranked way, cheapest present value first, with the overrides that make it the plan's option."""
-    ways = plan.ranked
+    ways, unit = plan.ranked, plan.workload.unit
     return by_column(
         {
             RANKED: [capital(term_text(way.key)) for way in ways],
             "Nodes": [f"{way.nodes:,}" for way in ways],
             "Days": [f"{way.calendar_days:.1f}" for way in ways],
-            "This run": _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
-            "Share of a run": _dashed(
+            capital(unit.asked): _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
+            f"Share of {unit.each}": _dashed(
                 money_alike(way.run_share_usd for way in ways), [share_text(way) for way in ways]
             ),
             "Present value": money_alike(way.npv_usd for way in ways),
@@ -101,12 +101,12 @@ def again_table(plan: Plan) -> Table:
 
 def paper_table(plan: Plan) -> Table:
     """Return what is cheaper on paper and not ranked, cheapest first, each with the reason."""
-    ways = paper_ways(plan)
+    ways, unit = paper_ways(plan), plan.workload.unit
     return by_column(
         {
             paper_title(plan): [capital(term_text(way.key)) for way in ways],
-            "This run": _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
-            "Share of a run": _dashed(
+            capital(unit.asked): _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
+            f"Share of {unit.each}": _dashed(
                 money_alike(way.run_share_usd for way in ways), [share_text(way) for way in ways]
             ),
             "Same work over the horizon": money_alike(way.horizon_usd for way in ways),

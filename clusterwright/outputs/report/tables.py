@@ -43,12 +43,12 @@ def comparison(plan: Plan, sources: Sources) -> Table:
 
     What decides stands first: narrow screens show the first columns.
     """
-    months = f"{plan.economics.horizon_months:.0f} months"
+    months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     ways = main_ways(plan)
     return Table(
         columns=(
-            RANKED, "This run", "Share of a run", f"Same work, {months}", "Present value", "Days", "Cluster", "Buy now",
-            f"{told_code()} per GPU-hour", "Price of a node", "Priced from documents",
+            RANKED, capital(unit.asked), f"Share of {unit.each}", f"Same work, {months}", "Present value", "Days",
+            "Cluster", "Buy now", f"{told_code()} per GPU-hour", "Price of a node", "Priced from documents",
         ),
         rows=tuple(
             _compared(plan, way, sources, totals)
@@ -94,7 +94,10 @@ def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[s
 
 
 def _mark(plan: Plan, way: Alternative) -> str:
-    answers = ((plan.recommended_key, "for this run"), (plan.recommended_horizon_key, "over the horizon"))
+    answers = (
+        (plan.recommended_key, f"for {plan.workload.unit.asked}"),
+        (plan.recommended_horizon_key, "over the horizon"),
+    )
     marks = [name for key, name in answers if key == way.key]
     return f"cheapest {' and '.join(marks)}" if marks else ""
 

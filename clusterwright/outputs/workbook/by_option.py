@@ -45,7 +45,6 @@ def rent_of(work: Workbook, rents: Rents, cost: CandidateCost, busy: Figure) -> 
 
 
 _FIRST = 6  # row of month 0
-_FACTS = (("days of a run", 2), ("GPUs", 3), ("busy share of the horizon", 4))
 _TITLES: Mapping[Class, str] = {
     "used": "running costs by use, USD", "committed": "committed nodes, USD", "standing": "rent of what stands, USD",
     "kept": "other running costs, USD", "bought": "bought, USD", "sold": "sold, USD",
@@ -88,7 +87,8 @@ def write_by_option(
         base: of the owned cluster as it is where it keeps its size; None where no mix needs it.
     """
     page = work.page("Cash by option")
-    for title, row in _FACTS:
+    facts = (f"days of {work.plan.workload.unit.each}", "GPUs", "busy share of the horizon")
+    for row, title in enumerate(facts, start=2):
         page.text(row, 0, title)
     column = 4
     mixes: dict[str, Mixed] = {}

@@ -176,11 +176,11 @@ def _as_planned(work: Workbook, option: Option) -> bool:
 
 
 def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, Figure]:
-    names = work.names
+    names, unit = work.names, work.plan.workload.unit
     hours = names["horizon_months"] * names["hours_per_month"]
     for row, title in enumerate(
-        ("GPUs", "IT power at nameplate, W", "days of a run", "busy share of the horizon",
-         "run's share of hours worked", "run's share of the horizon", "servers"),
+        ("GPUs", "IT power at nameplate, W", f"days of {unit.each}", "busy share of the horizon",
+         f"{unit.name}'s share of hours worked", f"{unit.name}'s share of the horizon", "servers"),
         start=2,
     ):  # fmt: skip
         page.text(row, 0, title)

@@ -58,10 +58,11 @@ def write_inputs(work: Workbook) -> Resale:
     runs = names["utilisation"] * names["horizon_months"] * names["hours_per_month"] / (names["reference_days"] * 24.0)
     if "mean_work" in names:
         runs *= names["mean_work"]
+    plural = work.plan.workload.unit.plural
     page.text(last, 0, "runs_in_horizon")
     page.put(last, 1, runs, "number")
-    page.text(last, _UNIT, "runs", "text")
-    page.text(last, 4, "runs of this blueprint in the horizon, the same for every option")
+    page.text(last, _UNIT, plural, "text")
+    page.text(last, 4, f"{plural} of this blueprint in the horizon, the same for every option")
     _name(work, page, "runs_in_horizon", last, runs.value)
     page.sheet.autofit(520)
     _limits(work, page, {entry.name: row for row, entry in enumerate(rows, start=_FIRST)})
@@ -104,7 +105,7 @@ def _name(work: Workbook, page: Page, name: str, row: int, value: object) -> Non
 
 
 def _economics(work: Workbook) -> list[Input]:
-    economics = work.plan.economics
+    economics, unit = work.plan.economics, work.plan.workload.unit
     runs = next((cost.runs_in_horizon for cost in work.found.costs), work.plan.options[0].runs_in_horizon)
     runs /= mean_work(work)
     days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
@@ -123,8 +124,8 @@ def _economics(work: Workbook) -> list[Input]:
         Input(name="utilisation", value=economics.utilisation, unit="share of the horizon"),
         Input(name="discount_rate", value=economics.discount_rate, unit="per year"),
         Input(
-            name="reference_days", value=days, unit="days", reason="run that the number of runs is counted with",
-            source="plan",
+            name="reference_days", value=days, unit="days",
+            reason=f"{unit.name} that the number of {unit.plural} is counted with", source="plan",
         ),
         *_currency(work),
         *grown,

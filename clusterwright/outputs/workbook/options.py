@@ -6,10 +6,10 @@ from clusterwright.outputs.workbook.shared import ALL, Flows, Workbook
 from clusterwright.units import percent
 
 _FIRST = 4
+#: After the name, the GPUs and the days of a unit of work.
 _COLUMNS = (
-    "where and how", "GPUs", "days of a run", "busy share of the horizon", "bought, USD", "running costs by use, USD",
-    "other running costs, USD", "resale, USD", "horizon, USD", "present value, USD", "above the cheapest, USD",
-    "cheapest in (drawn)",
+    "busy share of the horizon", "bought, USD", "running costs by use, USD", "other running costs, USD", "resale, USD",
+    "horizon, USD", "present value, USD", "above the cheapest, USD", "cheapest in (drawn)",
 )  # fmt: skip
 
 
@@ -22,9 +22,10 @@ def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
         f"Prices as of {work.plan.as_of}; {economics.horizon_months:g} months, {percent(economics.utilisation)} "
         f"utilisation, {percent(economics.discount_rate)} discount rate when written; live from the sheet Inputs.",
     )
-    page.widths(34, 10, 11, 12, rest=18, columns=len(_COLUMNS))
+    columns = ("where and how", "GPUs", f"days of {work.plan.workload.unit.each}", *_COLUMNS)
+    page.widths(34, 10, 11, 12, rest=18, columns=len(columns))
     page.sheet.freeze_panes(_FIRST, 1)
-    page.head(_FIRST - 1, _COLUMNS)
+    page.head(_FIRST - 1, columns)
     drawn = {entry.key: entry.probability_cheapest for entry in work.found.drawn}
     found: dict[str, dict[str, Figure]] = {}
     for row, flows in enumerate(work.flows.values(), start=_FIRST):

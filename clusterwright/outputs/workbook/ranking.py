@@ -7,17 +7,13 @@ from clusterwright.outputs.workbook.cash import CashSheet
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.shared import Workbook, option_of
-from clusterwright.outputs.workbook.units import RUN
-from clusterwright.plan.record import Alternative
-from clusterwright.plan.text.ranking import NONE, RANKED, RULE, answers_text, paper_title, paper_ways
-from clusterwright.plan.text.words import term_text
+from clusterwright.outputs.workbook.units import unit_column
+from clusterwright.plan.record import Alternative, WorkUnit
+from clusterwright.plan.text.ranking import NONE, RANKED, answers_text, paper_title, paper_ways, rule_text
+from clusterwright.plan.text.words import capital, term_text
 
 _FIRST = 4
-_COLUMNS = (
-    "nodes", "days of a run", "this run, USD", "share of a run, USD", "horizon, USD", "present value, USD",
-    "buy now, USD",
-)  # fmt: skip
-#: Which of the columns are cash of a run, and its share.
+#: Which of the columns are cash of a unit of work, and its share.
 _CASH, _SHARE = 3, 4
 
 
@@ -38,7 +34,9 @@ class _Live:
         shown = self.options[way.key]
         found = {2: flows.days, 5: shown["horizon"], 6: shown["npv"]}
         if way.key in self.units:
-            found[_CASH if way.run_share_usd is None else _SHARE] = self.units[way.key][RUN]
+            found[_CASH if way.run_share_usd is None else _SHARE] = self.units[way.key][
+                unit_column(self.work.plan.workload.unit)
+            ]
         option = option_of(self.work.plan, flows.cost)
         if option is not None and option.target in self.sheets:
             found[7] = self.sheets[option.target].capex_figure()
@@ -61,29 +59,37 @@ def write_ranking(
     """
     page, plan = work.page("Ranking"), work.plan
     live = _Live(work=work, sheets=sheets, options=options, units=units)
-    page.title("Every way to do the work", f"{RULE[:1].upper()}{RULE[1:]}.")
+    page.title("Every way to do the work", f"{capital(rule_text(plan))}.")
     page.text(
         _FIRST - 2, 0,
         f"Live from Options and Unit costs. In italics: the engine's numbers as of {plan.as_of}; they follow no input, "
         "nor do the order of the rows, what is ranked, and the answers.",
         "note",
     )  # fmt: skip
-    page.widths(40, 10, 11, rest=18, columns=len(_COLUMNS) + 2)
-    page.head(_FIRST - 1, (RANKED, *_COLUMNS, "answer for"))
+    columns = _columns(plan.workload.unit)
+    page.widths(40, 10, 11, rest=18, columns=len(columns) + 2)
+    page.head(_FIRST - 1, (RANKED, *columns, "answer for"))
     row = _FIRST
     for way in plan.ranked:
         _figures(page, row, way, live.figures(way))
-        page.text(row, len(_COLUMNS) + 1, answers_text(plan, way.key))
+        page.text(row, len(columns) + 1, answers_text(plan, way.key))
         row += 1
     paper = paper_ways(plan)
     if not paper:
         return
     row += 2
-    page.head(row - 1, (paper_title(plan), *_COLUMNS, "why"))
+    page.head(row - 1, (paper_title(plan), *columns, "why"))
     for way in paper:
         _figures(page, row, way, live.figures(way))
-        page.text(row, len(_COLUMNS) + 1, way.reason)
+        page.text(row, len(columns) + 1, way.reason)
         row += 1
+
+
+def _columns(unit: WorkUnit) -> tuple[str, ...]:
+    return (
+        "nodes", f"days of {unit.each}", f"{unit.asked}, USD", f"share of {unit.each}, USD", "horizon, USD",
+        "present value, USD", "buy now, USD",
+    )  # fmt: skip
 
 
 def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure]) -> None:

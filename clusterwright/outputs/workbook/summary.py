@@ -10,11 +10,6 @@ from clusterwright.plan.record import Option, training_option
 from clusterwright.plan.text.ranking import NONE
 from clusterwright.plan.text.words import NAME_OF_TARGET, layout_text, term_text
 
-_COLUMNS = (
-    "where", "cluster", "layout", "calendar days", "this run, USD", "share of a run, USD", "horizon, USD",
-    "present value, USD",
-    "buy now, USD", "USD per GPU-hour", "priced from documents",
-)  # fmt: skip
 _SHEETS = {
     "Ranking": "every way that can be the answer, and apart what is cheaper on paper",
     "Options": "every target and term with a documented price, the same work for all",
@@ -22,7 +17,7 @@ _SHEETS = {
     "Breakeven": "cash paid so far by month, with a chart",
     "Heat map": "what owning saves by utilisation and rental price",
     "Uncertainty": "P10, P50, P90 and one input at a time (numbers of the engine)",
-    "Unit costs": "a run, a GPU-hour, a million tokens, a PFLOP-hour",
+    "Unit costs": "{each}, a GPU-hour, a million tokens, a PFLOP-hour",
     "P&L": "by year as the books show it",
     "Tax": "depreciation by year, book value, disposal; every option after tax",
     "Financing": "paid in cash, by a loan, by an operating or a finance lease",
@@ -55,11 +50,16 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
         checked: cell that says whether the books reconcile.
     """
     page, plan = work.page("Summary"), work.plan
-    page.widths(16, 34, 42, rest=16, columns=len(_COLUMNS))
+    unit = plan.workload.unit
+    columns = (
+        "where", "cluster", "layout", "calendar days", f"{unit.asked}, USD", f"share of {unit.each}, USD",
+        "horizon, USD", "present value, USD", "buy now, USD", "USD per GPU-hour", "priced from documents",
+    )  # fmt: skip
+    page.widths(16, 34, 42, rest=16, columns=len(columns))
     page.sheet.freeze_panes(_FIRST, 1)
     page.text(0, 0, plan.name, "title")
     page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
-    page.head(_FIRST - 1, _COLUMNS, texts=_FIRST_NUMBER)
+    page.head(_FIRST - 1, columns, texts=_FIRST_NUMBER)
     for row, option in enumerate(plan.options, start=_FIRST):
         layout = layout_text(training_option(option).layout)
         page.text(
@@ -77,7 +77,9 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
         _figures(page, row, option, sheets[option.target])
     below = len(plan.options) + _FIRST + 1
     if plan.recommended_key:
-        answer = f"The answer for this run (* where it stands above): {term_text(plan.recommended_key)}; see Ranking"
+        answer = (
+            f"The answer for {unit.asked} (* where it stands above): {term_text(plan.recommended_key)}; see Ranking"
+        )
         page.text(below, 0, answer, "note")
     page.text(below + 1, 0, "Checks")
     page.put(below + 1, 1, checked, "left")
@@ -85,7 +87,7 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     there = [(name, shown) for name, shown in _SHEETS.items() if name in work.pages or name.endswith("...")]
     for row, (name, shown) in enumerate(there, start=below + 4):
         page.text(row, 0, name)
-        page.text(row, 1, shown)
+        page.text(row, 1, shown.format(each=unit.each))
 
 
 def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:

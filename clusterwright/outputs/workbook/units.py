@@ -8,17 +8,21 @@ from clusterwright.outputs.workbook.formula import Figure, added, figure, span
 from clusterwright.outputs.workbook.mixed import Mixed, gpu_hours_of, run_of
 from clusterwright.outputs.workbook.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
 from clusterwright.plan.hybrids import BASE
-from clusterwright.plan.record import training_plan
+from clusterwright.plan.record import WorkUnit, training_plan
 
 _FIRST = 9
-#: Name of the cell with the cost of a run.
-RUN = "a run in cash or its share, USD"
+#: After what a unit of the work costs.
 _COLUMNS = (
-    "where and how", "goodput", RUN, "USD per GPU-hour",
+    "USD per GPU-hour",
     "levelised, USD per useful GPU-hour", "USD per million tokens", "USD per effective PFLOP-hour",
 )  # fmt: skip
 #: What is paid whether the nodes work or not.
 _HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
+
+
+def unit_column(unit: WorkUnit) -> str:
+    """Return the name of the cells with the cost of a unit of the work."""
+    return f"{unit.each} in cash or its share, USD"
 
 
 def write_units(
@@ -37,16 +41,17 @@ def write_units(
         "Levelised: (purchases less the present value of resale) x annuity over the horizon + running costs of a year, "
         "over GPU-hours worked x goodput.",
     )
-    page.widths(34, rest=18, columns=len(_COLUMNS))
+    columns = ("where and how", "goodput", unit_column(plan.workload.unit), *_COLUMNS)
+    page.widths(34, rest=18, columns=len(columns))
     page.sheet.freeze_panes(_FIRST, 1)
-    page.text(3, 0, "tokens of a run")
+    page.text(3, 0, f"tokens of {plan.workload.unit.each}")
     tokens = page.number(3, 1, training_plan(plan).workload.tokens, "input")
     page.text(4, 0, "model FLOP per token")
     flop = page.number(4, 1, training_plan(plan).workload.flop_per_token, "input")
     page.text(5, 0, "annuity a year")
     years = work.names["horizon_months"] / 12.0
     annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
-    page.head(_FIRST - 1, _COLUMNS)
+    page.head(_FIRST - 1, columns)
     rows = {key: row for row, key in enumerate(work.flows, start=_FIRST)}
     goodputs = {
         key: page.number(rows[key], 1, offer.goodput, "share_input")
@@ -79,7 +84,7 @@ def write_units(
         cells = [
             page.put(row, column, usd.or_else("unknown"), "unit_usd") for column, usd in enumerate(figures, start=3)
         ]
-        found[flows.key] = dict(zip(_COLUMNS[2:], (run, *cells), strict=True))
+        found[flows.key] = dict(zip(columns[2:], (run, *cells), strict=True))
     return found
 
 

@@ -12,11 +12,16 @@ RANKED = "Ranked"
 _NOT_RANKED = "Cheaper on paper, not ranked"
 #: The same where there is no answer that they could be cheaper than.
 _NONE_RANKED = "Not ranked"
-#: Which column decides what, under every table of the ranking.
-RULE = (
-    "this run: cash, the least of which is the answer for this run; share of a run: of what is bought or committed for "
-    "the whole horizon; NPV: present value of all that is paid, the least of which is the answer for the horizon"
-)
+
+
+def rule_text(plan: Plan) -> str:
+    """Return which column decides what, as it stands under every table of the ranking."""
+    unit = plan.workload.unit
+    return (
+        f"{unit.asked}: cash, the least of which is the answer for {unit.asked}; share of {unit.each}: of what is "
+        "bought or committed for the whole horizon; NPV: present value of all that is paid, the least of which is the "
+        "answer for the horizon"
+    )
 
 
 def paper_title(plan: Plan) -> str:
@@ -45,8 +50,8 @@ def purchase_text(way: Alternative | Option) -> str:
 
 
 def answers_text(plan: Plan, key: str) -> str:
-    """Return what a way is the answer to: `this run`, `horizon`, both or nothing."""
-    answers = ((plan.recommended_key, "this run"), (plan.recommended_horizon_key, "horizon"))
+    """Return what a way is the answer to: the unit asked for (`this run`), `horizon`, both or nothing."""
+    answers = ((plan.recommended_key, plan.workload.unit.asked), (plan.recommended_horizon_key, "horizon"))
     return " and ".join(name for answer, name in answers if answer == key)
 
 

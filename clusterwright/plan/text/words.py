@@ -1,7 +1,7 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
 from clusterwright import units
-from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption
+from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption, WorkUnit
 from clusterwright.plan.text.money import money, money_band
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.loading import DataFeed
@@ -23,8 +23,8 @@ def band_text(plan: Plan) -> str:
     """Return what the bands of the totals contain, for the one place of an output that says so."""
     last = f"P{plan.goals.confidence * 100:.0f}"
     return (
-        f"bands of money: a run of P10 to {last} days with every assumed price and value at its cheap or dear end; "
-        "documented prices do not move"
+        f"bands of money: {plan.workload.unit.each} of P10 to {last} days with every assumed price and value at its "
+        "cheap or dear end; documented prices do not move"
     )
 
 
@@ -104,14 +104,20 @@ def time_text(days: float) -> str:
     return f"{days * _HOURS_A_DAY:.1f} hours" if days < 1 else days_text(days)
 
 
-def runs_text(runs: float, noun: str = "run") -> str:
-    """Return a number of runs in words.
+def amount_text(amount: float, unit: WorkUnit, *, such: bool = False) -> str:
+    """Return an amount of work in words.
 
-    >>> runs_text(36.0), runs_text(36.18), runs_text(1), runs_text(36.18, "such run")
+    Args:
+        amount: in units of the work.
+        unit: what they are called.
+        such: of the same kind as one that was named before.
+
+    >>> run = WorkUnit(name="run", plural="runs")
+    >>> amount_text(36.0, run), amount_text(36.18, run), amount_text(1, run), amount_text(36.18, run, such=True)
     ('36 runs', '36.2 runs', '1 run', '36.2 such runs')
     """
-    number = f"{runs:,.1f}".removesuffix(".0")
-    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
+    number = f"{amount:,.1f}".removesuffix(".0")
+    return f"{number} {'such ' if such else ''}{unit.name if number == '1' else unit.plural}"
 
 
 def month_text(months: float | None) -> str:
@@ -204,21 +210,22 @@ def indicative_text(way: Alternative) -> str:
 
 
 def answer_lines(plan: Plan) -> tuple[str, ...]:
-    """Return the answer: how to do this run alone, and how to do such runs over the whole horizon."""
+    """Return the answer: how to do the unit of work alone, and how to do as many as the whole horizon holds."""
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if alone is None:
         return (_no_answer(plan),)
-    lines = [f"for this run: {_way(plan, alone)}"]
+    unit = plan.workload.unit
+    lines = [f"for {unit.asked}: {_way(plan, alone)}"]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
             horizon += f" at {units.percent(plan.economics.utilisation)} utilisation"
-        work = f"{runs_text(plan.options[0].runs_in_horizon, 'such run')} in {horizon} cost least"
+        work = f"{amount_text(plan.options[0].runs_in_horizon, unit, such=True)} in {horizon} cost least"
         what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
         each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
         present = money_band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
         lines.append(
-            f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} a run"
+            f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} {unit.each}"
             f"{indicative_text(kept)}"
         )
     return tuple(lines)
