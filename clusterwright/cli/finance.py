@@ -1,7 +1,7 @@
 """compare --finance: every target and term, returns, and how sure the ranking is, for a terminal and as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -174,12 +174,17 @@ def _options(plan: Plan, found: Finances, *, ranked: bool) -> str:
 
 def _notes(found: Finances) -> list[str]:
     """Return what is assumed of options, each sentence once, with the options that it is of."""
-    of_note: dict[str, list[str]] = {}
-    for cost in found.costs:
-        offer = found.offers.get(cost.key)
-        if offer is not None and offer.note:
-            of_note.setdefault(offer.note, []).append(term_text(cost.key))
-    return [f"  {'; '.join(names)}: {note}." for note, names in of_note.items()]
+    offers = ((cost.key, found.offers.get(cost.key)) for cost in found.costs)
+    return [f"{line}." for line in _each_once((key, offer.note) for key, offer in offers if offer is not None)]
+
+
+def _each_once(remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each remark, with the options (by key) that it is of; empty remarks have none."""
+    of_remark: dict[str, list[str]] = {}
+    for key, remark in remarks:
+        if remark:
+            of_remark.setdefault(remark, []).append(term_text(key))
+    return [f"  {'; '.join(names)}: {remark}" for remark, names in of_remark.items()]
 
 
 def _taxed(of: Finances, found: Taxed) -> list[str]:
@@ -248,7 +253,7 @@ def _returns(found: Sequence[Return]) -> str:
     columns = [
         ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""),
         ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""),
-        ("per GPU-hour", ""), ("", "left"),
+        ("per GPU-hour", ""),
     ]  # fmt: skip
     prices = small_money_alike(entry.breakeven_usd_per_gpu_hour for entry in found)
     rows = [
@@ -263,16 +268,17 @@ def _returns(found: Sequence[Return]) -> str:
             "none" if entry.breakeven_utilisation is None else percent(entry.breakeven_utilisation),
             "none" if entry.breakeven_rent_factor is None else percent(entry.breakeven_rent_factor),
             "none" if entry.breakeven_usd_per_gpu_hour is None else price,
-            entry.reason,
         ]
         for entry, price in zip(found, prices, strict=True)
     ]
-    note = (
-        "  less so far: the month from which owning has cost less, resale left out; never in: share of the draws\n"
-        "  utilisation: above it owning costs less (0 %: at any)\n"
-        "  node price: share of the rented nodes' price at which both cost the same, and what a GPU-hour then costs"
-    )
-    return table(columns, rows) + "\n" + note
+    lines = [
+        table(columns, rows),
+        *_each_once((entry.rented_key, entry.reason) for entry in found),
+        "  less so far: the month from which owning has cost less, resale left out; never in: share of the draws",
+        "  utilisation: above it owning costs less (0 %: at any)",
+        "  node price: share of the rented nodes' price at which both cost the same, and what a GPU-hour then costs",
+    ]
+    return "\n".join(lines)
 
 
 def _band(entry: Return) -> str:

@@ -86,6 +86,27 @@ def test_answers_fit(
     assert too_wide(ended.out + ended.err, width) == []
 
 
+@pytest.mark.parametrize(("name", "width"), [("contracts", 60), ("contracts", 120), ("experts", 80)])
+def test_answers_with_contracts_taxes_and_much_hardware_fit(
+    command: Command, monkeypatch: pytest.MonkeyPatch, name: str, width: int
+) -> None:
+    """Long names of contracts, three accelerators and ways to pay keep to the width; reasons stand whole."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    blueprint = str(Path(__file__).parents[1] / "records" / f"{name}.yaml")
+    for arguments in (
+        ("plan", blueprint),
+        ("compare", blueprint),
+        ("compare", blueprint, "--finance", "--draws", "200"),
+    ):
+        ended = command(*arguments)
+        assert ended.code in (0, 1)
+        assert too_wide(ended.out.partition("  Next")[0], width) == []
+    if name == "contracts":
+        words = " ".join(ended.out.split())
+        assert "the money is not back within 48 months; renting costs less even at full utilisation" in words
+        assert "CoreWeave, spot; RunPod community, on demand; Hyperstack, on demand" in words
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_shipped_answer_is_a_screen(
     command: Command, monkeypatch: pytest.MonkeyPatch, shipped: Path, width: int
