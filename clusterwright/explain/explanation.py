@@ -102,6 +102,13 @@ ALSO = {
     "horizon_usd_high": "horizon_usd",
 }
 
+#: What only some targets have, and when.
+ABSENT = {
+    "breakeven": "it is of what is owned against what is rented: give targets.onprem beside a cloud",
+    "host_memory": "nothing lies outside the accelerators: set workload.offload",
+    "offload_time": "nothing lies outside the accelerators: set workload.offload",
+}
+
 
 def find(known: tuple[Explanation, ...], number: str) -> Explanation:
     """Return the explanation of a number.
@@ -115,7 +122,11 @@ def find(known: tuple[Explanation, ...], number: str) -> Explanation:
         names.append(other)
     if names[-1] in by_name:
         return by_name[names[-1]]
-    close = get_close_matches(number, [*by_name, *ALSO], n=3, cutoff=0.5)
+    if (absent := names[-1]) in ABSENT:
+        raise InputError(f"this target has no {absent}", help=ABSENT[absent])
+    close = get_close_matches(
+        number, [name for name in (*by_name, *ALSO) if ALSO.get(name, name) in by_name], n=3, cutoff=0.5
+    )
     raise InputError(
         f"there is no number {number!r}",
         help=f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(by_name)}",

@@ -56,7 +56,7 @@ def _value(entry: Hardware) -> str:
     return f"{entry.nodes:,} nodes, {entry.calendar_days_high:.1f} days at most, {money(entry.usd)}"
 
 
-_SIZING = "clusterwright/sizing"
+_MODEL, _TRAINING = "clusterwright/sizing/model", "clusterwright/sizing/training"
 #: Forward once, backward twice.
 _PASSES = 3.0
 _BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
@@ -132,7 +132,7 @@ def _model(plan: TrainingPlan) -> tuple[Explanation, Explanation]:
 def _step(option: TrainingOption) -> Explanation:
     step = option.step
     parts = tuple(
-        Input(name=field.name, value=f"{getattr(step, field.name):.5f} s", source=f"{_SIZING}/step.py")
+        Input(name=field.name, value=f"{getattr(step, field.name):.5f} s", source=f"{_TRAINING}/step.py")
         for field in fields(step)
     )
     return Explanation(
@@ -186,11 +186,11 @@ def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
                 Input(name="layers of the stage", value=f"{of.layers:g}", source="explain memory_by_stage"),
                 Input(name="layer, forward and backward", value=layer, source="explain layer_s"),
                 Input(name="recomputed layers", value=f"{of.recomputed_layers:g}", source=layout_text(option.layout)),
-                Input(name="recomputation of a layer", value=again, source=f"{_SIZING}/compute.py"),
+                Input(name="recomputation of a layer", value=again, source=f"{_MODEL}/compute.py"),
                 Input(
                     name="output head beyond the layers",
                     value=f"{of.head_s * 1e3:.5f} ms",
-                    source=f"{_SIZING}/compute.py: head_compute_s",
+                    source=f"{_MODEL}/compute.py: head_compute_s",
                 ),
             ),
             sources=("Narayanan et al., SC21: the slowest stage sets the pace", "catalog/calibration.csv"),
@@ -209,22 +209,22 @@ def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
                 Input(
                     name="matrices, forward",
                     value=f"{of.multiplications_s * 1e3:.6f} ms",
-                    source=f"{_SIZING}/arithmetic.py: multiplication_s, at {_peak_text(option)}",
+                    source=f"{_MODEL}/arithmetic.py: multiplication_s, at {_peak_text(option)}",
                 ),
                 Input(
                     name="memory-bound operations",
                     value=f"{of.streaming_s * 1e3:.6f} ms",
-                    source=f"{_SIZING}/compute.py: layer_streaming_s",
+                    source=f"{_MODEL}/compute.py: layer_streaming_s",
                 ),
                 Input(
                     name="experts, forward",
                     value=f"{of.experts_s * 1e3:.6f} ms",
-                    source=f"{_SIZING}/experts.py: layer_s",
+                    source=f"{_MODEL}/experts.py: layer_s",
                 ),
                 Input(
                     name="scores, forward",
                     value=f"{of.attention_s * 1e3:.6f} ms",
-                    source=f"{_SIZING}/compute.py: layer_attention_s",
+                    source=f"{_MODEL}/compute.py: layer_attention_s",
                 ),
                 Input(
                     name="passes of the scores",
@@ -235,7 +235,7 @@ def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
                 Input(
                     name="launch of experts",
                     value=f"{of.expert_launch_s * 1e3:.6f} ms",
-                    source=f"{_SIZING}/experts.py: launch_s",
+                    source=f"{_MODEL}/experts.py: launch_s",
                 ),
             ),
             sources=("catalog/calibration.csv; docs/accuracy.md",),
@@ -375,7 +375,7 @@ def _price_of(point: FrontPoint) -> str:
 def _memory(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     memory = option.memory_bytes_per_gpu
     terms = tuple(
-        Input(name=field.name, value=f"{getattr(memory, field.name) / 1e9:.3f} GB", source=f"{_SIZING}/memory.py")
+        Input(name=field.name, value=f"{getattr(memory, field.name) / 1e9:.3f} GB", source=f"{_TRAINING}/memory.py")
         for field in fields(memory)
     )
     return Explanation(
@@ -404,7 +404,7 @@ def _stages(option: TrainingOption) -> Explanation:
         Input(
             name=field.name,
             value=f"{getattr(fullest.memory, field.name) / 1e9:.3f} GB",
-            source=f"of stage {fullest.stage}, {_SIZING}/memory.py",
+            source=f"of stage {fullest.stage}, {_TRAINING}/memory.py",
         )
         for field in fields(fullest.memory)
     )
@@ -429,7 +429,7 @@ def _stages(option: TrainingOption) -> Explanation:
             *terms,
         ),
         sources=(
-            f"{_SIZING}/stages.py; in flight: Narayanan et al., SC21, section 2.2",
+            f"{_TRAINING}/stages.py; in flight: Narayanan et al., SC21, section 2.2",
             "ZB-H1: Qi et al., arXiv 2401.10241, table 2; DualPipe: DeepSeek-V3, arXiv 2412.19437, table 2",
         ),
     )

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +107,35 @@ def test_breakeven_of_every_pair_is_explained() -> None:
     found, said = calculated(entry.equation[-1])
     assert found == pytest.approx(said, abs=0.01)
     assert said > 0
+
+
+def test_a_number_that_a_target_lacks_says_when_there_is_one() -> None:
+    """Without anything owned there is no breakeven, and without offload no time of it: the help says what gives one."""
+    rented = [
+        entry
+        for entry in explanations(shipped(), "aws")
+        if entry.number not in ("host_memory", "offload_time") and not entry.number.startswith("breakeven")
+    ]
+    for name, wanted in (("breakeven_months", "targets.onprem"), ("offload_s", "workload.offload")):
+        with pytest.raises(InputError) as raised:
+            find(tuple(rented), name)
+        assert wanted in (raised.value.help or "")
+    with pytest.raises(InputError) as raised:
+        find(tuple(rented), "breakevn")
+    assert "breakeven" not in (raised.value.help or "").partition("?")[0]
+
+
+@pytest.mark.parametrize(("sets", "target"), [*(((), target) for target in TARGETS), *((s, "onprem") for s in OTHERS)])
+def test_sources_in_the_code_are_where_they_say(sets: tuple[str, ...], target: str) -> None:
+    """A module, table or page that an explanation names exists, and so does the function after its colon."""
+    root = Path(__file__).parents[2]
+    for entry in explanations(shipped(*sets), target):
+        for text in (*entry.sources, *(item.source for item in entry.inputs)):
+            for path, name in re.findall(
+                r"((?:clusterwright|catalog|tco|pricing|docs)/[\w/-]+\.\w+)(?:: ([a-z_]\w+))?", text
+            ):
+                assert (root / path).exists(), (entry.number, path)
+                assert f"def {name}" in (root / path).read_text() or not (name and path.endswith(".py")), (path, name)
 
 
 @pytest.mark.parametrize("target", TARGETS)
