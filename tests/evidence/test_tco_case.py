@@ -141,6 +141,15 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     assert told.count("error: ") == 3
 
 
+@pytest.mark.parametrize("key", ["source[1, 2]", "float", "Support"])
+def test_unknown_keys_that_look_like_names_of_forms_are_told(tmp_path: Path, key: str) -> None:
+    """A key in brackets, or with the name of one of the program's own forms, is told like any other unknown key."""
+    for text in (f"case: x\n{key}: y\n", f"case: x\noptions: {{a: {{{json.dumps(key)}: 1}}}}\n"):
+        told = _told(tmp_path, text)
+        assert f"there is no key {key!r} here" in told
+        assert "case.yaml:2:" in told
+
+
 def test_unknown_figure_is_told(tmp_path: Path) -> None:
     """A figure that is not computed is refused, with the closest name."""
     told = _told(tmp_path, PLAIN + "expected: {own.vs.rent.breakeven_month: 10}\n")

@@ -1,5 +1,7 @@
 """From a case file to a checked case: positions, "did you mean", every mistake at once."""
 
+import re
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,6 +25,8 @@ _MAX_BYTES = 128_000
 _RATE: TypeAdapter[float] = TypeAdapter(Positive)
 #: Names of the forms that a value may have, which pydantic puts into its locations.
 _FORMS = tuple(form.__name__ for form in (Support, GoodputLoss, Expected, CapitalCost))
+#: Forms within forms, such as `function-after[_share(), float]`, and the place of a key.
+_NESTED = re.compile(r"(?:[a-z]+-)*[a-z]*\[.*\]$")
 #: Errors of pydantic that say: here stands a section, or a list.
 _SECTIONS = ("dict_type", "model_type", "model_attributes_type")
 _FORM_MISSED = (*_SECTIONS, "list_type")
@@ -100,7 +104,7 @@ def _telling(error: ValidationError) -> list[dict[str, Any]]:
     Where none went deeper, the form that is a number or a share speaks before the one that is a section.
     """
     found: list[dict[str, Any]] = [dict(item) for item in error.errors(include_url=False)]
-    paths = [_path(item["loc"]) for item in found]
+    paths = [_path(item) for item in found]
     kept: dict[tuple[KeyPath, bool], dict[str, Any]] = {}
     for item, path in zip(found, paths, strict=True):
         deeper = any(len(other) > len(path) and other[: len(path)] == path for other in paths)
@@ -111,14 +115,18 @@ def _telling(error: ValidationError) -> list[dict[str, Any]]:
     return list(kept.values())
 
 
-def _path(location: tuple[str | int, ...]) -> KeyPath:
-    """Return pydantic's location without the names of the forms that it tried."""
-    kept = [part for part in location if part not in _FORMS and not (isinstance(part, str) and "[" in part)]
-    return tuple(kept[:-1] if kept[-1:] == ["float"] else kept)
+def _path(error: Mapping[str, Any]) -> KeyPath:
+    """Return the place of one of pydantic's errors without the names of the forms that it tried."""
+    location = error["loc"]
+    # A key that is not known stands last, and is the user's own, whatever it looks like.
+    own = location[-1:] if error["type"] == "extra_forbidden" else ()
+    parts = location[: len(location) - len(own)]
+    kept = [part for part in parts if part not in _FORMS and not (isinstance(part, str) and _NESTED.match(part))]
+    return (*(kept[:-1] if not own and kept[-1:] == ["float"] else kept), *own)
 
 
 def _problem(error: dict[str, Any], document: Document) -> Problem:
-    path = _path(error["loc"])
+    path = _path(error)
     kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     shown = dotted(path)
     seen = "" if isinstance(given, dict | list) or given is None else f" (found {given!r})"
