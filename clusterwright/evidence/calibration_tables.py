@@ -4,19 +4,24 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from clusterwright.sizing.serving.calibration import Fitted, table_names
+from clusterwright.sizing.serving.calibration import EVERY_KIND, Fitted, table_names
 
 FACTOR_COLUMNS = ("kind", "level", "factor", "value", "unit", "rows", "source", "date")
-BAND_COLUMNS = ("level", "metric", "p10", "p90", "unit", "rows", "source", "date")
+BAND_COLUMNS = ("level", "kind", "metric", "p10", "p90", "unit", "rows", "source", "date")
 PAIR_COLUMNS = ("model", "accelerator", "rows", "source", "date")
 _FACTOR_DIGITS = 4
+_LEVEL_AND_METRIC = 2
+#: The factor of a level that adds to none, and is kept for being known.
+_NO_FACTOR = "none"
+#: P10, P90 and the rows behind them.
+Band = tuple[float, float, int]
 
 
 def write(
     folder: Path,
     subject: str,
     fitted: Fitted,
-    bands: Mapping[tuple[str, str], tuple[float, float, int]],
+    bands: Mapping[tuple[str, ...], Band],
     pairs: Mapping[tuple[str, str], int],
     *,
     source: str,
@@ -29,7 +34,8 @@ def write(
         folder: to write into.
         subject: the first word of the tables' names.
         fitted: factors.
-        bands: P10 and P90 of ln(measured/predicted) and rows, by level and metric.
+        bands: P10 and P90 of ln(measured/predicted) and rows, by level and metric, or by level, kind of configuration
+            and metric.
         pairs: rows by model and accelerator.
         source: files that were fitted to.
         date: of the fit.
@@ -46,13 +52,21 @@ def write(
         for name, value in values.items()
         if abs(value) >= 10**-_FACTOR_DIGITS
     ]
+    factors += [
+        (level[0], level[1], _NO_FACTOR, "0", "ln", str(count), source, date)
+        for level, count in sorted(fitted.rows.items())
+        if level not in fitted.added
+    ]
     tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[str, ...]]]] = {
         factor_table: (FACTOR_COLUMNS, factors),
         band_table: (
             BAND_COLUMNS,
             [
-                (level, metric, f"{low:.4f}", f"{high:.4f}", "ln", str(count), source, date)
-                for (level, metric), (low, high, count) in bands.items()
+                (
+                    *(place if len(place) > _LEVEL_AND_METRIC else (place[0], EVERY_KIND, place[1])),
+                    *(f"{low:.4f}", f"{high:.4f}", "ln", str(count), source, date),
+                )
+                for place, (low, high, count) in bands.items()
             ],
         ),
         pair_table: (

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from clusterwright import assets
@@ -25,6 +26,8 @@ _NAMES = {
     "params_b": ("params_b_exact", "params_b"),
 }
 _NUMBERS_IN = re.compile(r"\d+")
+#: Words that say a kind of attention that the formulas have.
+_ATTENTION = frozenset({"mha", "gqa", "mqa", "mla", "full", "sliding", "window", "linear", "sparse", "dsa", "hybrid"})
 
 
 class ImpossibleModelError(Exception):
@@ -104,7 +107,7 @@ def _of_cells(name: str, cells: Mapping[str, str]) -> NamedModel:
     gated = cells.get("gated", "1") not in ("0", "no")
     routed = _number(cells, "experts") > 0
     dense_layers = _number(cells, "dense_layers", default=0.0 if routed else dimensions["layers"])
-    return named_model(
+    found = named_model(
         name,
         layers=dimensions["layers"],
         hidden=dimensions["hidden"],
@@ -132,3 +135,11 @@ def _of_cells(name: str, cells: Mapping[str, str]) -> NamedModel:
         tied=cells.get("tied_embeddings", "0") in ("1", "yes"),
         parameters=dimensions["params_b"] * 1e9,
     )
+    return replace(found, unknown_attention=_unknown_words(kind))
+
+
+def _unknown_words(attention: str) -> bool:
+    """Return whether a part of a description of attention, less its brackets, names no kind that is known."""
+    plain = re.sub(r"\(.*?\)", " ", attention)
+    parts = [part for part in re.split(r"[+,;]| and ", plain) if part.strip()]
+    return any(not _ATTENTION.intersection(re.findall(r"[a-z]+", part)) for part in parts)

@@ -79,7 +79,8 @@ class NamedModel:
 
     Attributes:
         sparse, latent, linear, routed: whether it reads a part of its cache, keeps latents, has layers of linear
-            attention, routes to experts.
+            attention, routes to experts; unknown_attention: whether its attention is described in words that nothing
+            here is computed by.
     """
 
     name: str
@@ -88,6 +89,7 @@ class NamedModel:
     latent: bool
     linear: bool
     routed: bool
+    unknown_attention: bool = False
 
 
 def plain_name(name: str) -> str:

@@ -5,9 +5,10 @@ Run as `python -m clusterwright.evidence.serving.calibrate RUNS.csv [RUNS.csv ..
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from zlib import crc32
 
 import numpy as np
@@ -15,11 +16,13 @@ import numpy.typing as npt
 
 from clusterwright.catalog.load import load
 from clusterwright.evidence import calibration_tables, models
+from clusterwright.evidence.calibration_tables import Band
+from clusterwright.evidence.serving.bands import LeftOut, bands_of, inside
 from clusterwright.evidence.serving.fitting import Fold, Problem, fit, left_out, problem_of
 from clusterwright.evidence.serving.measurements import Measurement, read_measurements
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving import calibration
-from clusterwright.sizing.serving.calibration import METRICS, Fitted
+from clusterwright.sizing.serving.calibration import EVERY_KIND, METRICS, THROUGHPUT, Fitted, kind_of
 from clusterwright.units import percent
 
 _CONFIGURATION_FOLDS = 5
@@ -78,6 +81,14 @@ def cross_validate(problem: Problem, fitted: Fitted) -> dict[str, dict[str, Arra
         for cell in sorted(set(both))
     ]
     found[calibration.BOTH_UNSEEN] = left_out(problem, fitted, both, crossed)
+    for level, cells in (
+        (calibration.UNSEEN_GENERATION, [row.accelerator.generation for row in rows]),
+        (calibration.UNSEEN_FRAMEWORK, [row.framework for row in rows]),
+        (calibration.UNSEEN_RELEASE, [row.release for row in rows]),
+    ):
+        # Rows whose text is not stated are never left out.
+        left = [one for one in _apart(cells) if one != frozenset({""})]
+        found[level] = left_out(problem, fitted, cells, [Fold(predicted=one, unseen=one) for one in left])
     return found
 
 
@@ -98,38 +109,62 @@ def _curve_of(row: Measurement) -> str:
     return " ".join(str(part) for part in parts)
 
 
-def bands_of(residuals: Mapping[str, Mapping[str, Array]]) -> dict[tuple[str, str], tuple[float, float, int]]:
-    """Return P10, P90 and rows by level and metric; a level that knows less has no narrower band."""
-    parents = {
-        calibration.UNSEEN_PAIR: (calibration.KNOWN_PAIR,),
-        calibration.UNSEEN_HARDWARE: (calibration.UNSEEN_PAIR,),
-        calibration.UNSEEN_MODEL: (calibration.UNSEEN_PAIR,),
-        calibration.BOTH_UNSEEN: (calibration.UNSEEN_HARDWARE, calibration.UNSEEN_MODEL),
-    }
-    found: dict[tuple[str, str], tuple[float, float, int]] = {}
-    for level in calibration.LEVELS:
-        for metric in METRICS:
-            known = residuals[level][metric]
-            known = known[np.isfinite(known)]
-            low, high = (float(np.quantile(known, share)) for share in (0.1, 0.9))
-            for parent in parents.get(level, ()):
-                below = found[parent, metric]
-                low, high = min(low, below[0] - 0.01), max(high, below[1] + 0.01)
-            found[level, metric] = (low, high, len(known))
-    return found
-
-
 def table(residuals: Mapping[str, Mapping[str, Array]], chosen: Flags) -> list[str]:
     """Return the errors of left-out rows as a table: medians by level and metric, rows behind them."""
     lines = ["| level | " + " | ".join(METRICS) + " |", "|---" * (len(METRICS) + 1) + "|"]
-    for level, by_metric in residuals.items():
-        cells = []
+    for level in calibration.LEVELS:
+        by_metric, cells = residuals[level], []
         for metric in METRICS:
             left = by_metric[metric][chosen & np.isfinite(by_metric[metric])]
             cells.append(
                 f"{percent(float(np.median(np.abs(np.expm1(-left)))), digits=1)} ({len(left)})" if len(left) else "-"
             )
         lines.append(f"| {level} | " + " | ".join(cells) + " |")
+    return lines
+
+
+_GROUPS: Mapping[str, Callable[[Measurement], bool]] = MappingProxyType(
+    {
+        "dense": lambda row: not row.model.routed,
+        "experts": lambda row: row.model.routed,
+        "disaggregated": lambda row: row.disaggregated,
+        "speculative": lambda row: bool(row.speculative),
+        "MLPerf": lambda row: row.kind == "mlperf",
+    }
+)
+
+
+def left_out_levels(rows: Sequence[Measurement], residuals: Mapping[str, Mapping[str, Array]]) -> dict[str, LeftOut]:
+    """Return the residuals of each level with the kinds of rows, and the groups that err together at it."""
+    pair = [f"{row.accelerator.id} {design_of(row)}" for row in rows]
+    groups = {
+        calibration.KNOWN_PAIR: [_curve_of(row) for row in rows],
+        calibration.UNSEEN_HARDWARE: [row.accelerator.id for row in rows],
+        calibration.UNSEEN_MODEL: [design_of(row) for row in rows],
+        calibration.UNSEEN_GENERATION: [row.accelerator.generation for row in rows],
+        calibration.UNSEEN_FRAMEWORK: [row.framework for row in rows],
+        calibration.UNSEEN_RELEASE: [row.release for row in rows],
+    }
+    kinds = [kind_of(row) for row in rows]
+    return {
+        level: LeftOut(residuals=by_metric, kinds=kinds, groups=groups.get(level, pair))
+        for level, by_metric in residuals.items()
+    }
+
+
+def band_table(
+    levels: Mapping[str, LeftOut], rows: Sequence[Measurement], bands: Mapping[tuple[str, str, str], Band]
+) -> list[str]:
+    """Return the share of left-out rows inside bands of other groups, and P90/P10; of throughput by group too."""
+    lines = ["| level | " + " | ".join((*METRICS, *_GROUPS)) + " |", "|---" * (len(METRICS) + len(_GROUPS) + 1) + "|"]
+    chosen = {name: np.array([belongs(row) for row in rows]) for name, belongs in _GROUPS.items()}
+    for level in calibration.LEVELS:
+        within, shares = inside(levels[level]), []
+        for metric in METRICS:
+            low, high, _ = bands[level, EVERY_KIND, metric]
+            shares.append(f"{percent(float(np.nanmean(within[metric])))} ({np.exp(high - low):.2f})")
+        shares += [percent(float(np.nanmean(within[THROUGHPUT][of]))) for of in chosen.values()]
+        lines.append(f"| {level} | " + " | ".join(shares) + " |")
     return lines
 
 
@@ -150,13 +185,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     date = datetime.now(tz=UTC).date().isoformat()
     source = " ".join(path.name for path in given.runs)
     given.output.mkdir(parents=True, exist_ok=True)
+    levels = left_out_levels(problem.rows, residuals)
+    bands = bands_of(levels)
     written = calibration_tables.write(
-        given.output, "serving", fitted, bands_of(residuals), pairs, source=source, date=date, rows=len(problem.rows)
+        given.output, "serving", fitted, bands, pairs, source=source, date=date, rows=len(problem.rows)
     )
     kinds = np.array([row.kind for row in problem.rows])
     parts = {"all": np.ones(len(kinds), dtype=bool)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
     for name, chosen in parts.items():
         print(f"\n### {name}\n", *table(residuals, chosen), sep="\n")  # noqa: T201 - the result
+    print("\n### bands\n", *band_table(levels, problem.rows, bands), sep="\n")  # noqa: T201
     print(*(f"wrote {path}" for path in written), sep="\n")  # noqa: T201
     return 0
 

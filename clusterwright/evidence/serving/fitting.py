@@ -71,6 +71,8 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
                 "prefill_layer_s", "admission_steps", "burst_share",
             ),
         ),
+        # Counted, to know which releases were seen; what one adds cannot be told from what its model does.
+        "release": (0.0, ()),
         "format": (0.1, (*_ALL, "expert_efficiency", "expert_bandwidth_share", "expert_layer_s", "layer_s")),
         "framework vendor": (0.15, ("admission_steps", "prefill_layer_s", "first_token_s", "burst_share")),
         "framework load": (0.15, ("admission_steps",)),

@@ -129,6 +129,15 @@ def framework_of(name: str) -> str:
     return next((family for part, family in _FRAMEWORKS if part in spoken), "")
 
 
+_RELEASE = re.compile(r"([a-z][a-z-]*)[ /-]*v?(\d+\.\d+)")
+
+
+def release_of(text: str) -> str:
+    """Return a framework's name and the first two numbers of its version, empty if the text has no version."""
+    found = _RELEASE.search(text.lower())
+    return f"{found[1].strip('-')} {found[2]}" if found else ""
+
+
 def precision_of(name: str) -> str:
     """Return the format of weights behind its name, empty if it is not stated or unknown."""
     spoken = name.lower()
@@ -207,6 +216,7 @@ def _inferencex(row: Cells, identity: str, facts: _Known) -> Measurement:
         input_tokens=0.9 * isl, output_tokens=0.9 * osl, reserved_tokens=isl + osl, shortest_share=0.8,
         concurrency=concurrency, most_sequences=most, static=False, waves=10.0, measured=_measured(row, _INFERENCEX),
         repeated=_flag(row, "overlap_serving_runs"),
+        release=release_of(f"{row.text('framework')} {row.text('framework_version')}"),
     )  # fmt: skip
 
 
@@ -258,7 +268,7 @@ def _serving_run(row: Cells, identity: str, facts: _Known) -> Measurement:
         pipeline=pipeline, prefill_gpus_per_worker=0.0, prefill_workers=0.0, prefill_attention_tp=1.0,
         prefill_expert_parallel=1.0, decode_gpus=gpus, speculative="mtp" if "speculative" in notes.lower() else "",
         input_tokens=isl, output_tokens=osl, reserved_tokens=isl + osl, shortest_share=1.0, concurrency=concurrency,
-        most_sequences=most, static=static, waves=10.0,
+        most_sequences=most, static=static, waves=10.0, release=release_of(row.text("engine")),
         measured=_measured(row, {metric: ("measured_value", scale)}),
     )  # fmt: skip
 
@@ -288,6 +298,7 @@ def _other(row: Cells, identity: str, facts: _Known) -> Measurement:
         decode_gpus=gpus, speculative="", input_tokens=isl, output_tokens=osl, reserved_tokens=isl + osl,
         shortest_share=1.0, concurrency=concurrency, most_sequences=most,
         static="static" in row.text("notes").lower(), waves=10.0, measured=_measured(row, _OTHER),
+        release=release_of(row.text("engine")),
     )  # fmt: skip
 
 
@@ -312,7 +323,8 @@ def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
         prefill_expert_parallel=1.0, decode_gpus=gpus, speculative="", input_tokens=workload.input_tokens,
         output_tokens=workload.output_tokens, reserved_tokens=workload.longest_tokens, shortest_share=1.0,
         concurrency=math.inf, most_sequences=math.inf, static=False, waves=10.0,
-        scenario=row.text("scenario").lower(), measured=_measured(row, {THROUGHPUT: ("result", 1.0)}),
+        scenario=row.text("scenario").lower(), release=release_of(row.text("software")),
+        measured=_measured(row, {THROUGHPUT: ("result", 1.0)}),
     )  # fmt: skip
 
 

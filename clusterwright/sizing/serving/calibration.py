@@ -6,7 +6,7 @@ adds to its logarithm.
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -48,6 +48,14 @@ _NAMES = (*(field.name for field in fields(Factors)), *SCALES)
 _CAPPED = MappingProxyType({"accepted_share": 0.9})
 #: From this many requests on, schedulers are often set to look for new ones more seldom.
 _MANY_REQUESTS = 16
+#: Beside the levels, what was left out to see how far off a configuration is that has it new, and the level that it
+#: is compared with.
+UNSEEN_GENERATION, UNSEEN_FRAMEWORK, UNSEEN_RELEASE = "unseen generation", "unseen framework", "unseen release"
+COMPARED_WITH = MappingProxyType(
+    {UNSEEN_GENERATION: UNSEEN_HARDWARE, UNSEEN_FRAMEWORK: KNOWN_PAIR, UNSEEN_RELEASE: KNOWN_PAIR}
+)
+#: The band of all kinds of configurations together.
+EVERY_KIND = "all"
 #: Text that no row of the calibration has, such as an unknown framework, makes a band this much wider in ln.
 VAGUE_WIDENING = 1.25
 #: Ways to speculate that rows of the calibration have: none, and heads of the model that predict several tokens.
@@ -93,6 +101,8 @@ def levels_of(row: Configuration) -> tuple[Level, ...]:
         ("architecture", architecture),
         ("model", model.name),
     ]
+    if row.release:
+        found.append(("release", row.release))
     if framework:
         found += [
             ("framework", framework),
@@ -126,6 +136,13 @@ def protocol_of(row: Configuration) -> str:
     if row.static:
         return "static"
     return "closed loop" if np.isfinite(row.concurrency) else "as many as fit"
+
+
+def kind_of(row: Configuration) -> str:
+    """Return the kind of a configuration that has a band of its own: how it is loaded, and what is served how."""
+    parts = ["mlperf" if row.scenario else protocol_of(row), "experts" if row.model.routed else "dense"]
+    parts += ["disaggregated"] * row.disaggregated + ["speculative"] * bool(row.speculative)
+    return " ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,13 +207,18 @@ class Paired(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalibratedPairs:
-    """Fitted factors, bands by level and metric (ln measured over predicted), and what they were fitted on."""
+    """Fitted factors, bands (ln measured over predicted), and what they were fitted on.
+
+    Attributes:
+        bands: by level and metric; kinds: by level, kind of configuration and metric.
+    """
 
     fitted: Fitted
     bands: Mapping[tuple[str, str], tuple[float, float]]
     pairs: frozenset[tuple[str, str]]
     models: frozenset[str]
     accelerators: frozenset[str]
+    kinds: Mapping[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
 
     def level_of(self, row: Paired) -> str:
         """Return how much of a row's model and accelerator the calibration has seen."""
@@ -223,13 +245,37 @@ class Calibration(CalibratedPairs):
 
     def band_of(self, row: Configuration, level: str, metric: str) -> tuple[float, float]:
         """Return P10 and P90 of ln(measured/predicted) of a row at its level."""
-        vague = (
-            not row.framework
-            or not row.precision
-            or ("framework", row.framework) not in self.fitted.rows
-            or row.speculative not in _SPECULATION
+        low, high = self.kinds.get((level, kind_of(row), metric)) or self.bands[level, metric]
+        wider = self._widening(self._unknown(row, level), metric)
+        return low * wider, high * wider
+
+    def _unknown(self, row: Configuration, level: str) -> tuple[str, ...]:
+        """Return what of a configuration no row of the calibration has."""
+        rows = self.fitted.rows
+        generation = ("generation", row.accelerator.generation)
+        new_generation = level in (UNSEEN_HARDWARE, BOTH_UNSEEN) and generation not in rows
+        texts = (
+            (UNSEEN_GENERATION, new_generation),
+            (UNSEEN_FRAMEWORK, not row.framework or ("framework", row.framework) not in rows),
+            (UNSEEN_RELEASE, bool(row.release) and ("release", row.release) not in rows),
+            ("precision", not row.precision),
+            ("speculation", row.speculative not in _SPECULATION),
+            ("attention", row.model.unknown_attention),
         )
-        return self.band(level, metric, vague=vague)
+        return tuple(name for name, unknown in texts if unknown)
+
+    def _widening(self, unknown: tuple[str, ...], metric: str) -> float:
+        """Return how much wider a band is for what is unknown: of each what leaving such rows out showed, in squares.
+
+        Errors of independent causes add in squares; of a cause that no rows show, a quarter is assumed.
+        """
+        more = 0.0
+        for name in unknown:
+            shown = self.bands.get((name, metric))
+            compared = self.bands[COMPARED_WITH.get(name, KNOWN_PAIR), metric]
+            ratio = (shown[1] - shown[0]) / (compared[1] - compared[0]) if shown else VAGUE_WIDENING
+            more += max(ratio, 1.05 if name == UNSEEN_RELEASE else VAGUE_WIDENING) ** 2 - 1.0
+        return float(np.sqrt(1.0 + more))
 
 
 def load_calibration(folder: Path | None = None) -> Calibration:
@@ -262,7 +308,16 @@ def read_calibration(kind: type[_Kind], folder: Path, *, subject: str) -> _Kind:
                 rows[level] = int(row["rows"])
         return kind(
             fitted=Fitted(shared=shared, added=added, rows=rows),
-            bands={(row["level"], row["metric"]): (float(row["p10"]), float(row["p90"])) for row in bands},
+            bands={
+                (row["level"], row["metric"]): (float(row["p10"]), float(row["p90"]))
+                for row in bands
+                if row.get("kind", EVERY_KIND) == EVERY_KIND
+            },
+            kinds={
+                (row["level"], row["kind"], row["metric"]): (float(row["p10"]), float(row["p90"]))
+                for row in bands
+                if row.get("kind", EVERY_KIND) != EVERY_KIND
+            },
             pairs=frozenset((row["model"], row["accelerator"]) for row in pairs),
             models=frozenset(row["model"] for row in pairs),
             accelerators=frozenset(row["accelerator"] for row in pairs),

@@ -31,6 +31,7 @@ class Configuration:
         concurrency: infinite for as many as fit.
         static: all sequences of a batch start together; waves: as `Deployment`.
         scenario: of a benchmark that loads the replica in its own way, else empty.
+        release: of the framework, its name and the first two numbers of its version; empty if not stated.
     """
 
     accelerator: Accelerator
@@ -59,6 +60,7 @@ class Configuration:
     static: bool
     waves: float
     scenario: str = ""
+    release: str = ""
 
     @property
     def disaggregated(self) -> bool:

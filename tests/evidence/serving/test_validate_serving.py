@@ -244,3 +244,74 @@ def test_figures_of_mlperf_are_tokens_whatever_unit_is_printed(
     first, second = (row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["metric"] == "throughput")
     assert first == second
     assert found["median_ape"] < 0.5
+
+
+def _widths(path: Path, identity: str) -> dict[str, float]:
+    return {
+        row["metric"]: math.log(float(row["p90"]) / float(row["p10"]))
+        for row in _predictions(path)
+        if row["id"] == identity
+    }
+
+
+def test_an_unknown_release_is_predicted_alike_with_a_wider_band(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The version of a framework that no row of the calibration has changes no median, and widens every band."""
+    made = [
+        rows[0] | {"id": name, "framework_version": version} for name, version in (("old", "v0.19.0"), ("new", "v99.1"))
+    ]
+    _run(_write(tmp_path / "r.csv", made), capsys, out=tmp_path / "out.csv")
+    medians = [
+        [row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["id"] == name] for name in ("old", "new")
+    ]
+    assert medians[0] == medians[1]
+    old, new = _widths(tmp_path / "out.csv", "old"), _widths(tmp_path / "out.csv", "new")
+    assert all(new[metric] > 1.04 * old[metric] for metric in METRICS)
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("gqa", True), ("mla + DSA sparse (lightning indexer)", True), ("gqa, alternating sliding/full", True),
+        ("hybrid: 15 full gqa (output-gated) + 45 linear (gated delta net)", True), ("", True),
+        ("retention", False), ("gqa + ring memory", False),
+    ],
+)  # fmt: skip
+def test_attention_in_words_that_nobody_knows_widens_the_band(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str], text: str, known: bool
+) -> None:
+    """A model whose attention is described in unknown words is predicted as one with grouped heads, less surely."""
+    shape = '70.554,80,8192,64,8,128,28672,80,,,,,"{}",128256'
+    models = tmp_path / "models.csv"
+    models.write_text(
+        f"{MODEL_COLUMNS}\nLlama-3.3-70B,{shape.format(text)}\nLlama-3.1-70B,{shape.format('gqa')}\n", encoding="utf-8"
+    )
+    made = [rows[0] | {"id": "own"}, rows[0] | {"id": "plain", "model": "Llama-3.1-70B"}]
+    _run(_write(tmp_path / "r.csv", made), capsys, models=models, out=tmp_path / "out.csv")
+    own, plain = (_widths(tmp_path / "out.csv", name) for name in ("own", "plain"))
+    assert all((own[metric] == pytest.approx(plain[metric], rel=1e-3)) == known for metric in METRICS)
+    assert all(own[metric] >= 0.999 * plain[metric] for metric in METRICS)
+
+
+def test_an_accelerator_of_an_unknown_generation_has_a_wider_band_than_one_of_a_known(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two accelerators without a row, the one with relatives in the calibration is predicted more surely."""
+    made = [rows[0] | {"id": "relative", "hardware": "gb200"}, rows[0] | {"id": "stranger", "hardware": "mi355x"}]
+    _run(_write(tmp_path / "r.csv", made), capsys, out=tmp_path / "out.csv")
+    levels = {row["id"]: row["level"] for row in _predictions(tmp_path / "out.csv")}
+    assert set(levels.values()) == {"unseen hardware"}
+    relative, stranger = (_widths(tmp_path / "out.csv", name) for name in ("relative", "stranger"))
+    assert all(stranger[metric] > relative[metric] for metric in METRICS)
+
+
+def test_each_kind_of_configuration_has_the_band_that_its_left_out_rows_showed() -> None:
+    """Mixtures of experts in MLPerf, whose lengths are partly assumed, are less sure than dense models."""
+    kinds = load_calibration().kinds
+
+    def width(kind: str) -> float:
+        low, high = kinds["known pair", kind, "throughput"]
+        return high - low
+
+    assert width("mlperf experts") > width("closed loop dense")
