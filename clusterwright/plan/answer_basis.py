@@ -2,10 +2,10 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from clusterwright.plan.basis import DOCUMENTED, Basis
+from clusterwright.plan.basis import DOCUMENTED, OLD_DAYS, Basis
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import main_ways
@@ -68,7 +68,8 @@ def _basis(
 ) -> Basis:
     quoted, listed, estimated = _shares(rows, ledger.economics.quotes)
     documented = None if quoted is None or listed is None else quoted + listed
-    oldest, sku = _oldest([line for part in parts for line in ledger.lines[part.key]])
+    lines = {part.key: ledger.lines[part.key] for part in parts}
+    oldest, sku = _oldest([line for found in lines.values() for line in found])
     counted, left_out = _extras(parts, ledger)
     return Basis(
         quoted_share=quoted,
@@ -86,6 +87,7 @@ def _basis(
         half_npv_usd=half.npv_usd,
         half_run_usd=half.run_cash_usd,
         half_run_share_usd=half.run_share_usd,
+        old_share=None if quoted is None else _old_share(rows, lines, ledger.as_of - dt.timedelta(days=OLD_DAYS)),
     )
 
 
@@ -100,6 +102,35 @@ def _shares(
     quoted = sum(abs(row.usd) for row in rows if row.basis == "given" or row.source in of_vendors)
     listed = sum(abs(row.usd) for row in rows if row.basis == "documented" and row.source not in of_vendors)
     return quoted / total, listed / total, (total - quoted - listed) / total
+
+
+def _old_share(
+    rows: Sequence[CashFlowRow], lines: Mapping[str, Sequence[PricedLine]], seen_before: dt.date
+) -> float | None:
+    """Return the share of the absolute USD whose documents were last seen before a day.
+
+    Args:
+        rows: of the cash flow.
+        lines: priced bill by key of each part; a row names the part, the day and the source of its price, and after
+            the source the contract that lowers it.
+        seen_before: the day.
+    """
+    old = {
+        (key, line.price_date, line.source)
+        for key, priced in lines.items()
+        for line in priced
+        if line.last_seen is not None and line.last_seen < seen_before
+    }
+    total = sum(abs(row.usd) for row in rows)
+    dated = [row for row in rows if row.basis == "documented" and _is_of(row, old)]
+    return sum(abs(row.usd) for row in dated) / total if total else None
+
+
+def _is_of(row: CashFlowRow, old: Collection[tuple[str, str, str]]) -> bool:
+    return any(
+        (row.part_key, row.price_date) == (key, day) and (row.source == source or row.source.startswith(f"{source}; "))
+        for key, day, source in old
+    )
 
 
 def _oldest(lines: Sequence[PricedLine]) -> tuple[dt.date | None, str]:
@@ -147,6 +178,8 @@ def _line(plan: Plan, way: Alternative, basis: Basis) -> str:
     parts = [f"dollars of {term_text(way.key)}: {shares or 'unknown'}"]
     if basis.indicative and shares:
         parts[0] += f" (indicative: less than {percent(DOCUMENTED)} documented)"
+    if basis.old_share is not None:
+        parts.append(f"{_share_text(basis.old_share)} by documents last seen more than a year before {plan.as_of}")
     if basis.oldest_price:
         until = f"valid until {basis.valid_until}"
         if basis.valid_until < plan.as_of:
@@ -158,6 +191,10 @@ def _line(plan: Plan, way: Alternative, basis: Basis) -> str:
     if basis.not_counted:
         parts.append(f"without {', '.join(basis.not_counted)}")
     return "; ".join(parts)
+
+
+def _share_text(share: float) -> str:
+    return "none" if share == 0 else "less than 1 %" if share < _SHOWN else percent(share)
 
 
 def _at_half(plan: Plan) -> tuple[str, ...]:

@@ -1,30 +1,39 @@
-"""Prices that no document gives, the most dollars first."""
+"""Prices that no document gives, and those that one gives, the most dollars first."""
 
 from dataclasses import dataclass
 
 from clusterwright.plan.record import Option, Plan
 from clusterwright.tco.records import PricedLine
 
-ASSUMED = "assumed"
+ASSUMED, DOCUMENTED = "assumed", "documented"
 _ONCE, _HOURLY = "once", "hourly"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AssumedPrice:
-    """A line of an option's bill without a document, with about what it costs over the horizon."""
+class CostedLine:
+    """A line of an option's bill, with about what it costs over the horizon."""
 
     option: Option
     line: PricedLine
     horizon_usd: float
 
 
-def assumed_prices(plan: Plan) -> tuple[AssumedPrice, ...]:
+def assumed_prices(plan: Plan) -> tuple[CostedLine, ...]:
     """Return the assumed prices of every option, those that cost most first."""
+    return _of_basis(plan, ASSUMED)
+
+
+def documented_prices(plan: Plan) -> tuple[CostedLine, ...]:
+    """Return the documented prices of every option, those that cost most first."""
+    return _of_basis(plan, DOCUMENTED)
+
+
+def _of_basis(plan: Plan, basis: str) -> tuple[CostedLine, ...]:
     found = [
-        AssumedPrice(option=option, line=line, horizon_usd=_horizon_usd(plan, option, line))
+        CostedLine(option=option, line=line, horizon_usd=_horizon_usd(plan, option, line))
         for option in plan.options
         for line in option.lines
-        if line.basis == ASSUMED
+        if line.basis == basis
     ]
     return tuple(sorted(found, key=lambda entry: (-entry.horizon_usd, entry.line.line.sku, entry.option.target)))
 

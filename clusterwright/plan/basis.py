@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 #: Share of the dollars that documents, quotes or the blueprint must give, below which an answer is indicative.
 DOCUMENTED = 0.8
+#: Age in days, a year, above which the dollars of a price are told as old.
+OLD_DAYS = 365
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +21,8 @@ class Basis:
         valid_until: last day on which none of the documents is older than economics.max_price_age; empty likewise.
         tax: the totals are before it.
         counted, not_counted: freight, licences, support and border network, as far as they apply.
+        old_share: share whose documents were last seen more than `OLD_DAYS` before the plan's day; None where a price
+            is missing, and in plans of versions before it.
         half_runs: runs of the horizon at half the utilisation; half_horizon_usd, half_npv_usd: their cost, None where
             it is unknown.
         half_run_usd: cash of one of them; None where it is bought or committed, then half_run_share_usd: its share of
@@ -40,6 +44,7 @@ class Basis:
     half_run_usd: float | None
     half_npv_usd: float | None = None
     half_run_share_usd: float | None = None
+    old_share: float | None = None
 
     @property
     def documented_share(self) -> float | None:

@@ -1,16 +1,22 @@
-"""Documented prices that nobody has seen for long: one warning for all of them."""
+"""How old prices are: of every line, and one warning for those that nobody has seen for long."""
 
 import datetime as dt
 from collections.abc import Sequence
 
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
+from clusterwright.tco.records import PricedLine
 from clusterwright.units import SECONDS_PER_DAY
 
 #: The rule's id: it speaks of the data of prices, not of anything that is wrong with a blueprint.
 OLD_PRICES = "TCO002"
 #: So many of the oldest prices are named; the bill of the report has the day of every price.
 _NAMED = 4
+
+
+def age_days(line: PricedLine, as_of: dt.date) -> int | None:
+    """Return the days from the last time that a line's document showed its price to a day; None without a document."""
+    return None if line.last_seen is None else (as_of - line.last_seen).days
 
 
 def old_prices(options: Sequence[Option], *, as_of: dt.date, max_age_s: float) -> list[Finding]:
@@ -25,15 +31,15 @@ def old_prices(options: Sequence[Option], *, as_of: dt.date, max_age_s: float) -
     """
     limit_days = max_age_s / SECONDS_PER_DAY
     ages = {
-        line.line.sku: age_days
+        line.line.sku: age
         for option in options
         for line in option.lines
-        if line.last_seen is not None and (age_days := (as_of - line.last_seen).days) > limit_days
+        if (age := age_days(line, as_of)) is not None and age > limit_days
     }
     if not ages:
         return []
     oldest = sorted(ages.items(), key=lambda entry: (-entry[1], entry[0]))
-    named = ", ".join(f"{sku} ({age_days:,} days)" for sku, age_days in oldest[:_NAMED])
+    named = ", ".join(f"{sku} ({age:,} days)" for sku, age in oldest[:_NAMED])
     more = f" and {len(oldest) - _NAMED} more" if len(oldest) > _NAMED else ""
     newest_days, oldest_days = min(ages.values()), max(ages.values())
     span = f"{oldest_days:,}" if newest_days == oldest_days else f"{newest_days:,} to {oldest_days:,}"

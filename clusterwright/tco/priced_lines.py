@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from clusterwright.facility.bill import BillLine
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.pricing.records import PriceInForce, PriceRequest
+from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.tco.records import Assumption, Candidate, Economics, PricedLine
 
 _GIB_BYTES = 2.0**30
@@ -39,7 +39,8 @@ def price_lines(
     """Return the priced bill of each candidate, in order.
 
     A vendor's quote is used; else a documented price in force on the day; else the assumption for the sku, but never
-    for spot or a commitment; else the line is unknown and says why.
+    for spot or a commitment; else the line is unknown and says why. A documented purchase price of low confidence has
+    the relative band of the assumption.
     """
     terms = [[term_of(line, candidate, economics) for line in candidate.bill.lines] for candidate in candidates]
     requests = tuple(
@@ -100,12 +101,13 @@ def _priced(
         factor = _factor(line, point.charge, point.unit, hours_per_month)
         if factor is not None:
             usd = point.usd * factor
+            low, high = _ends(point, term, assumption)
             return PricedLine(
                 line=line,
                 term=term,
                 unit_usd=usd,
-                unit_usd_low=usd,
-                unit_usd_high=usd,
+                unit_usd_low=usd * low,
+                unit_usd_high=usd * high,
                 basis="documented",
                 price_date=point.effective_from.isoformat(),
                 last_seen=point.last_seen,
@@ -127,6 +129,17 @@ def _priced(
                 price_date=assumption.date,
             )
     return _line(line, term, None, "unknown", note=_reason(line, term, price, assumption))
+
+
+def _ends(point: PricePoint, term: str, assumption: Assumption | None) -> tuple[float, float]:
+    """Return the cheap and the dear end of a documented price over the price.
+
+    What one secondary source of low confidence says that a server costs is the middle of a range or one shop's price:
+    it keeps the relative band of the assumption for that part. Rents are what a provider asks of everybody.
+    """
+    if term != "purchase" or point.confidence != "low" or assumption is None or not assumption.base:
+        return 1.0, 1.0
+    return assumption.low / assumption.base, assumption.high / assumption.base
 
 
 def _line(

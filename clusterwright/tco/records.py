@@ -154,7 +154,7 @@ class PricedLine:
         line: the bill line.
         term: the term that the price was looked up under.
         unit_usd, unit_usd_low, unit_usd_high: USD per unit of the line and per its charge period (hour, month, once);
-            low and high equal the price unless it is assumed; None if unknown.
+            low and high equal the price unless it is assumed, or a purchase price of low confidence; None if unknown.
         basis: one of `BASES`.
         price_date: day from which the price is in force, or the date of the assumption.
         last_seen: last day on which the source showed it, None unless documented.

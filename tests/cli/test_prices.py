@@ -32,7 +32,7 @@ def test_import_and_show(command: Command, quotes: Path) -> None:
     shown = json.loads(command("prices", "dgx-h100", "--as-of", "2026-10-02", "--json").out)
     assert [(row["usd"], row["source"]) for row in shown["prices"]] == [(310000.0, "offer Contoso")]
     earlier = json.loads(command("prices", "dgx-h100", "--as-of", "2026-10-01", "--json").out)
-    assert [row["usd"] for row in earlier["prices"]] == [329580.0]
+    assert [row["usd"] for row in earlier["prices"]] == [380000.0]
     again = command("prices", "import", quotes, "--source", "offer Contoso", "--seen-on", "2026-10-02")
     assert "read before" in again.out
 
@@ -46,7 +46,7 @@ def test_plan_uses_the_store(command: Command, quotes: Path, small: Path) -> Non
         owned = next(entry for entry in json.loads(ended.out)["options"] if entry["target"] == "onprem")
         return float(owned["capex_usd"]) / owned["nodes"]
 
-    assert capex("2026-10-01") - capex("2026-10-02") == pytest.approx(329580 - 310000, rel=0.1)
+    assert capex("2026-10-01") - capex("2026-10-02") == pytest.approx(380000 - 310000, rel=0.1)
 
 
 def test_quarantine_and_release(command: Command, quotes: Path) -> None:
@@ -250,7 +250,7 @@ def test_unknown_names_and_terms(command: Command) -> None:
 
 def test_holes_are_filled_by_the_file_that_coverage_prints(command: Command, quotes: Path) -> None:
     """`coverage --csv`, a price written into it, `import`: the hole is gone."""
-    hole = {"sku": "aws/p5.48xlarge", "term": "spot"}
+    hole = {"sku": "aws/p5.4xlarge", "term": "reserved_1y"}
 
     def known() -> bool:
         rows = json.loads(command("prices", "coverage", "h100", "--json", "--as-of", "2026-11-02").out)["rows"]
@@ -258,9 +258,9 @@ def test_holes_are_filled_by_the_file_that_coverage_prints(command: Command, quo
 
     assert not known()
     printed = command("prices", "coverage", "h100", "--csv").out.splitlines()
-    line = next(row for row in printed if row.startswith("aws/p5.48xlarge,,spot,"))
+    line = next(row for row in printed if row.startswith("aws/p5.4xlarge,,reserved_1y,"))
     filled = quotes.with_name("filled.csv")
-    filled.write_text(f"{printed[0]}\n{line.replace('node,,USD,,', 'node,30,USD,2026-11-01,mine')}\n", encoding="utf-8")
+    filled.write_text(f"{printed[0]}\n{line.replace('node,,USD,,', 'node,3,USD,2026-11-01,mine')}\n", encoding="utf-8")
     assert command("prices", "import", filled, "--source", "own", "--seen-on", "2026-11-01").code == 0
     assert known()
 
@@ -290,7 +290,7 @@ def test_holes_may_be_filled_one_by_one(command: Command, tmp_path: Path, monkey
     """Of the list of holes, the lines that somebody filled in are stored, and the others stay holes."""
     monkeypatch.setenv("CLUSTERWRIGHT_STORE", str(tmp_path / "prices.duckdb"))
     lines = command("prices", "coverage", "b300", "--csv").out.splitlines()
-    hole = "aws/p6-b300.48xlarge,,spot,hourly,node,,USD,,"
+    hole = "aws/p6-b300.48xlarge,,reserved_1y,hourly,node,,USD,,"
     assert hole in lines
     filled = [hole.replace(",,USD,,", ",60.5,USD,2026-10-01,console") if line == hole else line for line in lines]
     path = tmp_path / "filled.csv"

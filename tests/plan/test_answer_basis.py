@@ -50,7 +50,7 @@ def test_shares_add_up_and_are_those_of_the_cash_flow() -> None:
 def test_owning_at_half_documented_is_called_indicative() -> None:
     """Where the recommended way is priced by half, the answer says so; where it is priced whole, nothing is said."""
     text = " ".join(plan_text(shipped(), SHIPPED).split())
-    assert "a run, indicative (50 % documented)" in text
+    assert "a run, indicative (51 % documented)" in text
     assert text.count(", indicative (") == 1
 
 
@@ -61,7 +61,27 @@ def test_a_quote_is_no_list_price() -> None:
     quoted, listed = of(plan, "onprem")[1], of(shipped(), "onprem")[1]
     assert quoted.quoted_share > 0.3 > listed.quoted_share  # type: ignore[operator]
     assert quoted.list_share < 0.2 < listed.list_share  # type: ignore[operator]
-    assert listed.oldest_sku == "dgx-h100" != quoted.oldest_sku
+    (server,) = (line for line in of(plan, "onprem")[0].lines if line.line.sku == "dgx-h100")
+    assert server.last_seen == dt.date(2026, 10, 1)
+
+
+def test_the_share_of_old_dollars_is_that_of_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dollars by documents seen more than a year ago: of one part none, of every documented part all that is listed."""
+    plan = shipped()
+    for entry in plan.options:
+        old = [line for line in entry.lines if line.last_seen and line.last_seen < dt.date(2025, 10, 16)]
+        share = of(plan, entry.target)[1].old_share
+        assert share is not None
+        assert bool(old) == (share > 0)
+    share = of(plan, "onprem")[1].old_share
+    said = f"{share:.0%}".replace("%", " %") + " by documents last seen more than a year before 2026-10-16"
+    assert said in " ".join(basis_lines(plan))
+    monkeypatch.setattr("clusterwright.plan.answer_basis.OLD_DAYS", -1)
+    loaded = load(SHIPPED)
+    anew = decided(loaded, loaded, Facts.open()).plan
+    for entry in anew.options:
+        basis = of(anew, entry.target)[1]
+        assert basis.old_share == pytest.approx(basis.list_share)
 
 
 def test_half_the_utilisation_is_counted_by_the_engine() -> None:
@@ -123,6 +143,7 @@ def test_what_the_blueprint_adds_to_the_bill_of_a_cloud_is_counted() -> None:
 def test_other_capacities_are_counted_by_an_audited_cash_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A view of theirs that does not reconcile stops the plan, and none of its figures differs from the ranking's."""
     audit = Ledger.audit
+    shipped()
 
     def broken(ledger: Ledger) -> tuple[dict[str, object], ...]:
         keys = {candidate.key for candidate in ledger.candidates}

@@ -77,15 +77,15 @@ def test_counted_by_names_parameters() -> None:
 def test_tariff(book: PriceBook) -> None:
     """A tariff is the documented price of its region, with source and day; the newest in force on the as-of day."""
     found = _found(book, tariff="us-ia/commercial")["power_price_usd_per_kwh"]
-    assert (found.value, found.basis) == (0.0979, "documented")
+    assert (found.value, found.basis) == (0.1026, "documented")
     assert "EIA" in found.source
-    assert found.date == "2025-04-01"
-    assert _found(book, tariff="us-tx/industrial")["power_price_usd_per_kwh"].value == 0.0725
+    assert found.date == "2026-07-23"
+    assert _found(book, tariff="us-tx/industrial")["power_price_usd_per_kwh"].value == 0.0633
 
 
-@pytest.mark.parametrize("name", ["us-va/industral", "mars", "us-va", "/industrial", "us-or/commercial"])
+@pytest.mark.parametrize("name", ["us-va/industral", "mars", "us-va", "/industrial", "us-or/residential"])
 def test_unknown_tariff(book: PriceBook, name: str) -> None:
-    """A tariff that is not there is told at its place, with others; a rejected price is none."""
+    """A tariff that is not there is told at its place, with others."""
     with pytest.raises(InputError, match="no tariff") as caught:
         _found(book, tariff=name)
     assert caught.value.path == ("tco", "owner", "tariff")

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from clusterwright.plan.price_age import old_prices
+from clusterwright.outputs.report.tables import Sources, prices
+from clusterwright.plan.price_age import age_days, old_prices
 from clusterwright.plan.record import Option
 from tests.plan.examples import shipped
 
@@ -66,3 +67,11 @@ def test_a_plan_warns_of_every_old_price_of_its_bills() -> None:
     assert plan.findings == ()
     limit = f"economics.max_price_age={max(ages.values())} days"
     assert "TCO002" not in [entry.id for entry in shipped(limit).warnings]
+
+
+def test_the_bill_shows_the_age_of_every_documented_price() -> None:
+    """Days from the last time that the document showed the price to the plan's day; none where nothing is dated."""
+    option = seen_on("2026-10-15", "2024-10-16", None)
+    assert [age_days(line, AS_OF) for line in option.lines] == [1, 730, None]
+    shown = prices(option, Sources(), AS_OF.isoformat())
+    assert [row[6].detail for row in shown.rows] == ["1 day old", "730 days old", ""]

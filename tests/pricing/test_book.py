@@ -57,7 +57,7 @@ def test_age(shipped: PriceBook) -> None:
         ("aws/p5.48xlarge", "us-east-1", 55.04),
         ("azure/Standard_ND96isr_H100_v5", "eastus", 98.32),
         ("gcp/a3-highgpu-8g", "us-central1", 88.49),
-        ("dgx-h100", "", 329580),
+        ("dgx-h100", "", 380000),
         ("qm9700", "", 36000),
         ("aws/fsx-lustre-ssd-125", "us-east-1", 0.145),
     ],

@@ -90,3 +90,29 @@ def test_purchases(claims: list[dict[str, str]]) -> None:
         numbers |= {float(word.replace(",", "")) for word in re.findall(r"\d{1,3}(?:,\d{3})+", claim["note"])}
     for row in _collected("purchase_prices.csv"):
         assert {float(row["usd_low"]), float(row["usd_high"])} <= numbers, row
+
+
+def test_energy_of_2026(claims: list[dict[str, str]]) -> None:
+    """Each price of electricity in USD, by kind, state and day."""
+    known = {(claim["sku"], claim["region"], claim["last_seen"], float(claim["usd"])) for claim in claims}
+    for row in _collected("prices_2026_energy.csv"):
+        if row["product"].startswith("electricity/") and row["price_usd"]:
+            assert (row["product"], row["region"], row["observed_on"], float(row["price_usd"])) in known, row
+
+
+def test_systems_of_2026(claims: list[dict[str, str]]) -> None:
+    """Each dated price of a complete server, baseboard or rack in USD."""
+    known = {(claim["effective_from"], float(claim["usd"])) for claim in claims if claim["term"] == "purchase"}
+    for row in _collected("prices_2026_purchases.csv"):
+        if row["what"] in {"complete server", "baseboard", "rack"} and row["price_usd"] and row["observed_on"]:
+            assert (row["observed_on"], float(row["price_usd"])) in known, row
+
+
+def test_capacity_blocks_of_2026(claims: list[dict[str, str]]) -> None:
+    """Each block of an instance type that is on file, by region and day."""
+    known = {(claim["sku"], claim["region"], claim["effective_from"], float(claim["usd"])) for claim in claims}
+    types = {claim["sku"] for claim in claims}
+    for row in _collected("prices_2026_cloud.csv"):
+        sku = f"aws/{row['product']}"
+        if row["term"] == "capacity_block" and sku in types and row["region"] != "unknown":
+            assert (sku, row["region"], row["observed_on"], float(row["price_usd"])) in known, row

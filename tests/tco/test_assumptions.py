@@ -47,9 +47,14 @@ def test_every_sku_has_a_price_or_an_assumption(book: PriceBook) -> None:
 
 
 def test_no_assumption_beside_a_document(book: PriceBook) -> None:
-    """An assumption for what has a documented price everywhere would never be used."""
+    """An assumption for what has a documented price everywhere serves as the band of a purchase of low confidence."""
     everywhere = {product.sku for product in book.products() if not product.region}
-    assert everywhere.isdisjoint(assumptions())
+    for sku in everywhere & set(assumptions()):
+        price = book.price(sku, region="", term="purchase", as_of=book.newest_day)
+        assert price is not None
+        assert price.point.confidence == "low"
+        entry = assumptions()[sku]
+        assert (entry.base, entry.date) == (price.point.usd, price.point.last_seen.isoformat())
 
 
 @pytest.mark.parametrize(

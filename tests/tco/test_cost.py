@@ -94,9 +94,22 @@ def test_owned_run_is_its_share_of_the_life(book: PriceBook) -> None:
     asked = candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0)
     for utilisation in (1.0, 0.5, 0.25):
         result = _one(book, bare(utilisation=utilisation, power_price_usd_per_kwh=0.0), asked)
-        assert result.run_usd == pytest.approx(329580 * 30 * 24 / (36 * 730 * utilisation))
-        assert result.capex_usd == 329580
-        assert result.horizon_usd == pytest.approx(329580)
+        assert result.run_usd == pytest.approx(380000 * 30 * 24 / (36 * 730 * utilisation))
+        assert result.capex_usd == 380000
+        assert result.horizon_usd == pytest.approx(380000)
+
+
+def test_a_purchase_price_of_low_confidence_keeps_the_band_of_its_assumption(book: PriceBook) -> None:
+    """380,000 USD is the middle of 300,000 to 460,000; a rent of low confidence and an older list price do not move."""
+    bare_band = bare(power_price_usd_per_kwh=0.0)
+    result = _one(book, bare_band, candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0))
+    assert (result.capex_usd_low, result.capex_usd_high) == pytest.approx((300000, 460000))
+    before = dataclasses.replace(bare_band, as_of=dt.date(2024, 1, 1))
+    older = _one(book, before, candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0))
+    assert older.capex_usd_low == older.capex_usd == older.capex_usd_high == 329580
+    rented = candidate("aws/16", stored("aws/fsx-lustre-ssd-250", 72000.0, "us-east-1"))
+    found = _one(book, bare(), rented)
+    assert found.horizon_usd_low == found.horizon_usd == found.horizon_usd_high
 
 
 def test_owned_extras(book: PriceBook) -> None:
@@ -110,17 +123,17 @@ def test_owned_extras(book: PriceBook) -> None:
     result = _one(book, economics, asked)
     usd = {part.category: part.usd for part in result.horizon_breakdown}
     assert usd == {
-        "compute": pytest.approx(329580),
-        "installation": pytest.approx(329580 * 0.03),
-        "spares": pytest.approx(329580 * 0.02),
-        "support": pytest.approx(329580 * 0.06 * 3),
+        "compute": pytest.approx(380000),
+        "installation": pytest.approx(380000 * 0.03),
+        "spares": pytest.approx(380000 * 0.02),
+        "support": pytest.approx(380000 * 0.06 * 3),
         "staff": pytest.approx(8 * 0.01 * 100000 * 3),
         "facility": pytest.approx(10 * 150 * 36),
         "energy": pytest.approx(10 * (0.3 + 0.6 * 0.8) * 1.3 * 0.08 * 36 * 730),
-        "resale": pytest.approx(-329580 * 0.25),
+        "resale": pytest.approx(-380000 * 0.25),
     }
     assert result.horizon_usd == pytest.approx(sum(usd.values()))
-    assert result.capex_usd == pytest.approx(329580 * 1.05)
+    assert result.capex_usd == pytest.approx(380000 * 1.05)
 
 
 def test_same_work_on_all(book: PriceBook) -> None:
@@ -164,8 +177,8 @@ def test_committed_hours_are_paid_used_or_not(book: PriceBook) -> None:
     """A commitment pays every hour of the horizon; a run takes its share of the hours worked."""
     economics = bare(utilisation=0.5, term="reserved_3y")
     result = _one(book, economics, p5())
-    assert result.horizon_usd == pytest.approx(24.8 * 36 * 730)
-    assert result.run_usd == pytest.approx(24.8 * 30 * 24 / 0.5)
+    assert result.horizon_usd == pytest.approx(23.776 * 36 * 730)
+    assert result.run_usd == pytest.approx(23.776 * 30 * 24 / 0.5)
     assert result.term == "reserved_3y"
 
 
@@ -243,7 +256,7 @@ def test_resale_counts_against_the_priced_share(book: PriceBook) -> None:
     with_resale = _one(book, dataclasses.replace(economics, overrides=kept), asked)
     assert without.priced_share == 1
     assert with_resale.priced_share == pytest.approx(1 / 1.3)
-    assert with_resale.horizon_usd == pytest.approx(329580 * 0.7)
+    assert with_resale.horizon_usd == pytest.approx(380000 * 0.7)
 
 
 def test_units_that_do_not_fit_are_unknown(book: PriceBook) -> None:

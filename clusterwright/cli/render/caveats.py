@@ -1,7 +1,10 @@
 """What an answer rests on: one line, or every assumption by its dollars and every omission."""
 
+import datetime as dt
+
 from clusterwright.cli.render.text_table import Column, prose, table
-from clusterwright.plan.assumed_prices import ASSUMED, assumed_prices
+from clusterwright.plan.assumed_prices import ASSUMED, assumed_prices, documented_prices
+from clusterwright.plan.price_age import age_days
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.words import NAME_OF_TARGET
@@ -27,7 +30,7 @@ def caveats_line(plan: Plan) -> str:
 
 
 def caveat_details(plan: Plan) -> list[str]:
-    """Return every assumed price and value, the most dollars first, and all that is not counted."""
+    """Return every assumed price, the age of every documented one, assumed values, and all that is not counted."""
     lines = []
     if assumed := assumed_prices(plan):
         columns = [
@@ -40,6 +43,18 @@ def caveat_details(plan: Plan) -> list[str]:
             ends = (entry.line.unit_usd_low, entry.line.unit_usd_high)
             shares = ["–" if end is None or not unit else percent(end / unit - 1, signed=True) for end in ends]
             rows.append([entry.line.line.item, NAME_OF_TARGET[entry.option.target], money(entry.horizon_usd), *shares])
+        lines += [table(columns, rows), ""]
+    if documented := documented_prices(plan):
+        columns = [
+            Column("Documented price", "left"), Column("of", "left", drop=1), Column(_months(plan), drop=0),
+            Column("last seen", drop=3), Column("age, days", drop=2),
+        ]  # fmt: skip
+        as_of = dt.date.fromisoformat(plan.as_of)
+        rows = []
+        for entry in documented:
+            age = age_days(entry.line, as_of)
+            aged = ["–", "–"] if age is None else [str(entry.line.last_seen), f"{age:,}"]
+            rows.append([entry.line.line.item, NAME_OF_TARGET[entry.option.target], money(entry.horizon_usd), *aged])
         lines += [table(columns, rows), ""]
     values = [entry for entry in plan.parameters if entry.basis == ASSUMED]
     if values:

@@ -116,7 +116,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "band": band_text(plan),
         "parameters": report_tables.parameters(plan),
-        "prices": [(heading(option), report_tables.prices(option, sources)) for option in plan.options],
+        "prices": [(heading(option), report_tables.prices(option, sources, plan.as_of)) for option in plan.options],
         "sources": sources.texts,
         "sizing": report_tables.sizing(training_plan(plan)),
         "not_counted": plan.not_counted,

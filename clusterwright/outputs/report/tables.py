@@ -1,11 +1,13 @@
 """The tables of the report: what of the plan each of them lists."""
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from clusterwright.outputs.report.html_table import Cell, Table, plain
+from clusterwright.plan.price_age import age_days
 from clusterwright.plan.record import Alternative, Option, Plan, TrainingPlan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
@@ -145,8 +147,8 @@ def _whole(usd: float) -> str:
     return _NONE if usd == 0 else f"{told(usd):,.0f}"
 
 
-def prices(option: Option, sources: Sources) -> Table:
-    """Return the bill: each line with its price, of which day it is and where it comes from."""
+def prices(option: Option, sources: Sources, as_of: str) -> Table:
+    """Return the bill: each line with its price, of which day and how old it is on a day, and where it comes from."""
     return Table(
         columns=(
             "Item",
@@ -158,14 +160,15 @@ def prices(option: Option, sources: Sources) -> Table:
             "Last seen",
             "Source",
         ),
-        rows=tuple(_priced(line, sources) for line in option.lines),
+        rows=tuple(_priced(line, sources, dt.date.fromisoformat(as_of)) for line in option.lines),
         numeric=frozenset({1, 2, 3}),
         narrow=frozenset({4, 5, 6, 7}),
     )
 
 
-def _priced(line: PricedLine, sources: Sources) -> tuple[Cell, ...]:
+def _priced(line: PricedLine, sources: Sources, as_of: dt.date) -> tuple[Cell, ...]:
     unknown = line.unit_usd is None or line.usd_per_period is None
+    age = age_days(line, as_of)
     return (
         Cell(text=line.line.item, detail=line.line.note),
         Cell(text=f"{line.line.quantity:,.0f}", detail=line.line.unit),
@@ -178,7 +181,10 @@ def _priced(line: PricedLine, sources: Sources) -> tuple[Cell, ...]:
         ),
         Cell(text=line.basis, detail=f"{line.confidence} confidence" if line.confidence else ""),
         Cell(text=line.price_date or _NONE),
-        Cell(text=line.last_seen.isoformat() if line.last_seen else _NONE),
+        Cell(
+            text=line.last_seen.isoformat() if line.last_seen else _NONE,
+            detail="" if age is None else f"{age:,} day{'' if age == 1 else 's'} old",
+        ),
         Cell(text=line.note or "no price", sources=()) if unknown else Cell(text="", sources=(sources.number(line),)),
     )
 

@@ -1,20 +1,23 @@
 """The sheet Bill: every line of every option with its price; lines that options share are linked, not repeated."""
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from clusterwright.outputs.workbook.contracts import Terms
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.shared import Workbook, option_of
+from clusterwright.plan.price_age import age_days
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.priced_lines import is_by_term
 from clusterwright.tco.records import PricedLine
 
 _COLUMNS = (
     "target", "item", "category", "quantity", "unit", "charge", "paid", "USD per unit", "USD per period", "basis",
-    "in force from", "source", "how the quantity was found",
+    "in force from", "age, days", "source", "how the quantity was found",
 )  # fmt: skip
 _AFTER_NUMBERS = (4, 9)
+_AGE_DAYS = 11
 _NUMBERS = (3, 7, 8)
 _QUANTITY, _UNIT_USD, _USD = _NUMBERS
 _NAMED = {"bill_target": "A", "bill_category": "C", "bill_charge": "F", "bill_paid": "G", "bill_usd": "I"}
@@ -126,11 +129,14 @@ def _write(work: Workbook, row: int, entry: tuple[str, PricedLine], terms: Terms
     found = BillRow(label=label, category=line.line.category, charge=line.line.charge, paid=when_paid, usd=None)
     texts = {
         0: label, 1: line.line.item, 2: line.line.category, 4: line.line.unit, 5: line.line.charge, 6: when_paid,
-        9: line.basis, 10: line.price_date, 12: line.line.note,
-        11: line.source + (f": {line.note}" if line.note else ""),
+        9: line.basis, 10: line.price_date, 13: line.line.note,
+        12: line.source + (f": {line.note}" if line.note else ""),
     }  # fmt: skip
     for column, text in texts.items():
         page.text(row, column, text, "text" if column in _AFTER_NUMBERS else None)
+    age = age_days(line, dt.date.fromisoformat(work.plan.as_of))
+    if age is not None:
+        page.number(row, _AGE_DAYS, age, "number")
     quantity = float(line.line.quantity)
     if same_as:
         count = page.put(row, _QUANTITY, page.cell(same_as, _QUANTITY, quantity), "number")

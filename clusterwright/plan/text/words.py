@@ -24,7 +24,7 @@ def band_text(plan: Plan) -> str:
     last = f"P{plan.goals.confidence * 100:.0f}"
     return (
         f"bands of money: {plan.workload.unit.each} of P10 to {last} days with every assumed price and value at its "
-        "cheap or dear end; documented prices do not move"
+        "cheap or dear end; documented prices do not move, but for purchase prices of low confidence"
     )
 
 
