@@ -21,7 +21,7 @@ def write(
     folder: Path,
     subject: str,
     fitted: Fitted,
-    bands: Mapping[tuple[str, ...], Band],
+    bands: Mapping[tuple[str, str], Band] | Mapping[tuple[str, str, str], Band],
     pairs: Mapping[tuple[str, str], int],
     *,
     source: str,

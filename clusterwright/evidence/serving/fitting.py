@@ -143,7 +143,12 @@ def logarithms(problem: Problem, fitted: Fitted) -> dict[str, Array]:
 
 def predict(problem: Problem, given: Mapping[str, Array]) -> dict[str, Array]:
     """Return ln of every metric under factors given by their logarithms."""
-    _, metrics = formulas(problem.rows, problem.columns, factors_of(given))
+    return predict_columns(problem.rows, problem.columns, given)
+
+
+def predict_columns(rows: Sequence[Measurement], columns: Columns, given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return ln of every metric of measurements under factors given by their logarithms."""
+    _, metrics = formulas(rows, columns, factors_of(given))
     found = {}
     for metric in METRICS:
         found[metric] = np.log(np.maximum(metrics[metric], 1e-12)) + scale_of(given, metric)

@@ -5,7 +5,7 @@ adds to its logarithm.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -136,6 +136,15 @@ def protocol_of(row: Configuration) -> str:
     if row.static:
         return "static"
     return "closed loop" if np.isfinite(row.concurrency) else "as many as fit"
+
+
+def seen_alike(row: Configuration) -> Hashable:
+    """Return what levels, kind and texts of a configuration follow from: configurations that share it share these."""
+    return (
+        id(row.model), id(row.accelerator), row.framework, row.precision, row.speculative, row.release, row.scenario,
+        row.static, row.prefill_workers > 0, row.attention_tp == 1 < row.gpus_per_worker,
+        row.concurrency >= _MANY_REQUESTS, row.concurrency == np.inf,
+    )  # fmt: skip
 
 
 def kind_of(row: Configuration) -> str:

@@ -1,12 +1,15 @@
 """What is configured of a replica: model, accelerator, framework, formats, layout and load, as columns."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.sizing.serving.columns import Deployment, ServingDevice, stacked
+from clusterwright.sizing.serving.columns import Deployment, ServingDevice, stacked, taken
 from clusterwright.sizing.serving.memory import WEIGHT_BYTES
 from clusterwright.workload.inference import NamedModel, ServedModel
 
@@ -16,6 +19,18 @@ _NETWORK_BYTES_PER_S = 50e9
 _HOST_LINK_BYTES_PER_S = 63e9
 #: Board power where no document states it.
 _POWER_W = 400.0
+#: What no framework holds more of on one replica, where as many as fit are asked for.
+_MOST_SEQUENCES = 4096.0
+#: What of a configuration `place_of` reads: its layout, and its load, which alone differs along a curve.
+_LAYOUT = attrgetter(
+    "precision", "cache_precision", "gpus", "gpus_per_worker", "workers", "attention_tp", "expert_parallel", "pipeline",
+    "prefill_gpus_per_worker", "prefill_workers", "prefill_attention_tp", "prefill_expert_parallel", "speculative",
+    "static",
+)  # fmt: skip
+_LOAD = attrgetter(
+    "input_tokens", "output_tokens", "reserved_tokens", "concurrency", "most_sequences", "shortest_share", "waves"
+)
+_Row = TypeVar("_Row", bound="Configuration")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,11 +94,35 @@ class Columns:
 
 def columns_of(rows: Sequence[Configuration]) -> Columns:
     """Return the columns of configurations."""
+    models, of_model = distinct(rows, lambda row: id(row.model))
+    devices, of_device = distinct(rows, lambda row: id(row.accelerator))
+    layouts, of_layout = distinct(rows, lambda row: (id(row.model), id(row.accelerator), *_LAYOUT(row)))
+    place = taken(stacked([place_of(row) for row in layouts]), of_layout)
+    inputs, outputs, reserved, concurrency, most, shortest, waves = np.array(
+        [_LOAD(row) for row in rows], dtype=float
+    ).T
     return Columns(
-        model=stacked([row.model.shape for row in rows]),
-        device=stacked([device_of(row.accelerator) for row in rows]),
-        place=stacked([place_of(row) for row in rows]),
+        model=taken(stacked([row.model.shape for row in models]), of_model),
+        device=taken(stacked([device_of(row.accelerator) for row in devices]), of_device),
+        place=replace(
+            place,
+            input_tokens=inputs,
+            output_tokens=outputs,
+            reserved_tokens=reserved,
+            concurrency=concurrency,
+            most_sequences=np.where(np.isfinite(concurrency), most, np.minimum(most, _MOST_SEQUENCES)),
+            shortest_share=shortest,
+            waves=waves,
+        ),
     )
+
+
+def distinct(rows: Sequence[_Row], key: Callable[[_Row], Hashable]) -> tuple[list[_Row], npt.NDArray[np.intp]]:
+    """Return the first row of each key, and the key of every row as an index into them."""
+    places: dict[Hashable, int] = {}
+    index = [places.setdefault(key(row), len(places)) for row in rows]
+    _, first = np.unique(index, return_index=True)
+    return [rows[one] for one in first], np.array(index, dtype=np.intp)
 
 
 def device_of(accelerator: Accelerator) -> ServingDevice:
@@ -141,7 +180,7 @@ def place_of(row: Configuration) -> Deployment:
         output_tokens=row.output_tokens,
         reserved_tokens=row.reserved_tokens,
         concurrency=row.concurrency,
-        most_sequences=min(row.most_sequences, 4096.0) if not np.isfinite(row.concurrency) else row.most_sequences,
+        most_sequences=row.most_sequences if np.isfinite(row.concurrency) else min(row.most_sequences, _MOST_SEQUENCES),
         prefill_gpus=row.prefill_gpus_per_worker,
         prefill_workers=row.prefill_workers,
         prefill_attention_tp=row.prefill_attention_tp,

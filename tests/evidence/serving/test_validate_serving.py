@@ -315,3 +315,17 @@ def test_each_kind_of_configuration_has_the_band_that_its_left_out_rows_showed()
         return high - low
 
     assert width("mlperf experts") > width("closed loop dense")
+
+
+def test_rows_predicted_together_are_those_predicted_alone(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What rows share is looked up once, and no row's prediction depends on the others of its file."""
+    more = [{**row, "id": f"{row['id']}-{place}", "concurrency": row["concurrency"] and str(place)}
+            for row in rows for place in (1, 7, 300)]  # fmt: skip
+    _run(_write(tmp_path / "all.csv", more), capsys, out=tmp_path / "all.out")
+    alone = []
+    for place, row in enumerate(more):
+        _run(_write(tmp_path / f"{place}.csv", [row]), capsys, out=tmp_path / f"{place}.out")
+        alone += _predictions(tmp_path / f"{place}.out")
+    assert alone == _predictions(tmp_path / "all.out")
