@@ -1,1 +1,1 @@
-"""Memory, step time and latency of one serving replica, as columns. Start with `closed_loop`."""
+"""Memory, step time and latency of serving replicas. Start with `closed_loop`; `simulation` runs single requests."""
