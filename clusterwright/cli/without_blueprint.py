@@ -120,6 +120,23 @@ def validate_serving(
     raise typer.Exit(command.serving(runs, models=models, predictions_to=predictions, as_json=as_json))
 
 
+@validate.command("finetune")
+def validate_finetune(
+    runs: Runs,
+    models: Annotated[
+        Path | None, typer.Option(metavar="MODELS.csv", help="a table of models that goes before the catalogue")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="OUT.csv", help="write every metric of every row, with its band")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict every fine-tuning measurement of a CSV file and print the errors."""
+    from clusterwright.cli import validate_finetune as command
+
+    raise typer.Exit(command.finetune(runs, models=models, predictions_to=predictions, as_json=as_json))
+
+
 @validate.command("tco")
 def validate_tco(
     cases: Annotated[

@@ -30,6 +30,7 @@ EXAMPLES = {
     "calibrate": "calibrate runs.csv h100.csv -o calibrated",
     "schema": "schema blueprint",
     "validate serving": "validate serving runs.csv --models models.csv",
+    "validate finetune": "validate finetune runs.csv --models models.csv",
     "validate training": "validate training runs.csv",
     "validate tco": "validate tco case.yaml --all",
     "prices show": "prices dgx-h100 --history",

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from clusterwright.catalog.load import load
 from clusterwright.evidence import calibration_tables, models
+from clusterwright.evidence.bands import LeftOut, bands_of, error_table, inside
 from clusterwright.evidence.calibration_tables import Band
-from clusterwright.evidence.serving.bands import LeftOut, bands_of, inside
 from clusterwright.evidence.serving.fitting import Fold, Problem, fit, left_out, problem_of
 from clusterwright.evidence.serving.measurements import Measurement, read_measurements
 from clusterwright.sizing.columns import Array
@@ -109,20 +109,6 @@ def _curve_of(row: Measurement) -> str:
     return " ".join(str(part) for part in parts)
 
 
-def table(residuals: Mapping[str, Mapping[str, Array]], chosen: Flags) -> list[str]:
-    """Return the errors of left-out rows as a table: medians by level and metric, rows behind them."""
-    lines = ["| level | " + " | ".join(METRICS) + " |", "|---" * (len(METRICS) + 1) + "|"]
-    for level in calibration.LEVELS:
-        by_metric, cells = residuals[level], []
-        for metric in METRICS:
-            left = by_metric[metric][chosen & np.isfinite(by_metric[metric])]
-            cells.append(
-                f"{percent(float(np.median(np.abs(np.expm1(-left)))), digits=1)} ({len(left)})" if len(left) else "-"
-            )
-        lines.append(f"| {level} | " + " | ".join(cells) + " |")
-    return lines
-
-
 _GROUPS: Mapping[str, Callable[[Measurement], bool]] = MappingProxyType(
     {
         "dense": lambda row: not row.model.routed,
@@ -193,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kinds = np.array([row.kind for row in problem.rows])
     parts = {"all": np.ones(len(kinds), dtype=bool)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
     for name, chosen in parts.items():
-        print(f"\n### {name}\n", *table(residuals, chosen), sep="\n")  # noqa: T201 - the result
+        print(f"\n### {name}\n", *error_table(residuals, calibration.LEVELS, chosen), sep="\n")  # noqa: T201 - the result
     print("\n### bands\n", *band_table(levels, problem.rows, bands), sep="\n")  # noqa: T201
     print(*(f"wrote {path}" for path in written), sep="\n")  # noqa: T201
     return 0

@@ -1,4 +1,4 @@
-"""Bands of the predictions of serving: what left-out rows are off by, by level, metric and kind of configuration.
+"""Bands of predictions: what left-out rows are off by, by level, metric and kind of configuration.
 
 Rows of a pair, an accelerator or a model err together, so that the quantiles of those that were left out are too narrow
 for the next one. Each group of rows is therefore held against the band that the other groups give, and all bands of a
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
 from clusterwright.evidence.calibration_tables import Band
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving import calibration
-from clusterwright.sizing.serving.calibration import EVERY_KIND, METRICS
+from clusterwright.sizing.serving.calibration import EVERY_KIND
+from clusterwright.units import percent
 
 #: Levels that know more, whose bands must not be wider.
 _PARENTS = {
@@ -33,6 +35,7 @@ _FOLDS = 16
 _INSIDE = 0.8
 #: By how much bands are narrowed or widened at most; the few groups that some metrics have show no more.
 _NARROWEST, _WIDEST = 0.9, 1.5
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +55,7 @@ def bands_of(levels: Mapping[str, LeftOut]) -> dict[tuple[str, str, str], Band]:
     """Return P10, P90 and rows by level, kind and metric; a level that knows less has a wider band."""
     found: dict[tuple[str, str, str], Band] = {}
     for level, left in levels.items():
-        for metric in METRICS:
+        for metric in left.residuals:
             for kind, (low, high, count) in _of_metric(left, metric)[0].items():
                 places = [(parent, kind, metric) for parent in _PARENTS.get(level, ())]
                 parents = [found[place] for place in places if place in found]
@@ -63,7 +66,7 @@ def bands_of(levels: Mapping[str, LeftOut]) -> dict[tuple[str, str, str], Band]:
 def inside(left: LeftOut) -> dict[str, Array]:
     """Return by metric whether each row lies in the band that other groups gave: 1, 0, or NaN where none was."""
     found = {}
-    for metric in METRICS:
+    for metric in left.residuals:
         _, distance = _of_metric(left, metric)
         found[metric] = np.where(np.isfinite(distance), (distance <= 1.0).astype(float), np.nan)
     return found
@@ -131,3 +134,18 @@ def _at_least(band: tuple[float, float], parents: Sequence[Band]) -> tuple[float
     low, high = band
     lacking = max((parent[1] - parent[0] + _WIDER - (high - low) for parent in parents), default=0.0)
     return low - max(lacking, 0.0) / 2, high + max(lacking, 0.0) / 2
+
+
+def error_table(residuals: Mapping[str, Mapping[str, Array]], levels: Sequence[str], chosen: Flags) -> list[str]:
+    """Return the errors of left-out rows as a table: medians by level and metric, rows behind them."""
+    metrics = tuple(next(iter(residuals.values())))
+    lines = ["| level | " + " | ".join(metrics) + " |", "|---" * (len(metrics) + 1) + "|"]
+    for level in levels:
+        by_metric, cells = residuals[level], []
+        for metric in metrics:
+            left = by_metric[metric][chosen & np.isfinite(by_metric[metric])]
+            cells.append(
+                f"{percent(float(np.median(np.abs(np.expm1(-left)))), digits=1)} ({len(left)})" if len(left) else "-"
+            )
+        lines.append(f"| {level} | " + " | ".join(cells) + " |")
+    return lines
