@@ -8,7 +8,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Option, Plan, training_option, training_plan
+from clusterwright.plan.record import Option, Plan
 
 Progress = Callable[[str], None]
 
@@ -41,23 +41,16 @@ def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
 
 
 def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return a cloud's project and the files that launch the job."""
-    from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415 - only what is asked for is loaded
+    """Return a cloud's project and the files that start the work."""
+    from clusterwright.outputs.kinds import outputs_of  # noqa: PLC0415 - only what is asked for is loaded
     from clusterwright.outputs.project.stack import stack_files  # noqa: PLC0415
 
     project = stack_files(plan, option, catalogue)
-    if option.scheduler == "kubernetes":
-        from clusterwright.outputs.kubernetes.train import kubernetes_launch_files  # noqa: PLC0415
-
-        example = project["examples/all_reduce.yaml"].content.decode()
-        return project | _under(
-            "launch", kubernetes_launch_files(training_plan(plan), training_option(option), catalogue, example)
-        )
-    return project | _under("launch", launch_files(training_plan(plan), training_option(option), catalogue))
+    return project | outputs_of(plan).launch(plan, option, catalogue, project)
 
 
 def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool = False) -> dict[str, File]:
-    """Return the on-premises documents, the files of its scheduler and those that launch the job.
+    """Return the on-premises documents, the files of its scheduler and those that start the work.
 
     Args:
         plan: the decision.
@@ -82,16 +75,16 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
 
 def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     if option.scheduler == "kubernetes":
-        from clusterwright.outputs.kubernetes.files import kubernetes_files  # noqa: PLC0415
+        from clusterwright.outputs.onprem.kubernetes import kubernetes_files  # noqa: PLC0415
 
-        return _under("kubernetes", kubernetes_files(training_plan(plan), training_option(option), catalogue))
-    from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415
+        return _under("kubernetes", kubernetes_files(plan, option, catalogue))
+    from clusterwright.outputs.kinds import outputs_of  # noqa: PLC0415
     from clusterwright.outputs.onprem.jobs import job_documents  # noqa: PLC0415
     from clusterwright.outputs.onprem.slurm import slurm_files  # noqa: PLC0415
     from clusterwright.outputs.onprem.users import user_documents  # noqa: PLC0415
 
     documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue) | user_documents(plan)
-    return documents | _under("launch", launch_files(training_plan(plan), training_option(option), catalogue))
+    return documents | outputs_of(plan).launch(plan, option, catalogue, documents)
 
 
 def report_files(plan: Plan, facts: Facts, *, pdf: bool = False) -> dict[str, File]:

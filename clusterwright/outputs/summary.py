@@ -1,9 +1,10 @@
 """`README.md` of an output folder: what was decided and why, what was not counted, what to run next."""
 
+from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
-from clusterwright.plan.record import Alternative, Plan, TrainingOption, training_option
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
     RANKED,
@@ -24,10 +25,7 @@ from clusterwright.plan.text.words import (
     answer_lines,
     band_text,
     capital,
-    data_text,
     days_text,
-    layout_text,
-    offload_text,
     term_text,
 )
 from clusterwright.plan.work import work_text
@@ -111,23 +109,13 @@ def _reasons(plan: Plan) -> list[str]:
         ),
         "",
     ]
-    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {_reason(training_option(option))}" for option in plan.options]
+    reason = outputs_of(plan).reason
+    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {reason(option)}" for option in plan.options]
     for entry in plan.breakevens:
         owned, rented = (NAME_OF_TARGET[key.split("/")[0]] for key in (entry.owned_key, entry.rented_key))
         when = f"month {entry.months:.0f}" if entry.months is not None else f"no breakeven ({entry.reason})"
         lines.append(f"- Owning ({owned}) against renting from {rented}: {when}.")
     return lines
-
-
-def _reason(option: TrainingOption) -> str:
-    memory = option.memory_bytes_per_gpu.total / 1e9
-    return (
-        f"{layout_text(option.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
-        f"{percent(option.mfu)} of peak, goodput {percent(option.goodput)}; "
-        f"limited by compute{''.join(f', {part}' for part in option.limited_by)}; "
-        f"{f'{away}; ' if (away := offload_text(option)) else ''}"
-        f"training data at {data_text(option.data)}."
-    )
 
 
 def _failed(plan: Plan) -> list[str]:
@@ -147,7 +135,7 @@ def _basis(plan: Plan) -> list[str]:
     lines = [
         *(f"- {cell(capital(line))}." for line in basis_lines(plan)),
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
-        "- Day bands come from the residuals of published runs; the median is P50, the low end P10.",
+        *([f"- {source}."] if (source := outputs_of(plan).band_source) else []),
         f"- {capital(band_text(plan))}.",
         f"- {capital(work_text(plan))}.",
         f"- {horizon}.",
@@ -186,12 +174,8 @@ def _contents(plan: Plan) -> list[str]:
                 f"- `{option.target}/`: Pulumi project in three layers (foundation, cluster, nodes); "
                 "its README says how to bring it up and clean up"
             )
-        if option.scheduler == "kubernetes" and option.target == "onprem":
-            lines.append("- `onprem/kubernetes/jobs/`: the job, with the layout's arguments")
-        elif option.scheduler == "kubernetes":
-            lines.append(f"- `{option.target}/examples/`: a job for Kubernetes, to start from")
-        else:
-            lines.append(f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments")
+        if started := outputs_of(plan).contents(option):
+            lines.append(started)
     lines.append(
         "- `tco/report.html`: comparison with charts, one file without network requests; `tco/tco.xlsx`: the same"
     )

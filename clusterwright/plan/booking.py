@@ -31,10 +31,10 @@ def booked_of(target: ResolvedTarget, point: SizedPoint) -> Booked | None:
     return None if whole_days is None else Booked(nodes=nodes, days=whole_days, name=capacity.name)
 
 
-def with_booking(bill: Bill, booked: Booked | None, *, nodes: int, calendar_days: float) -> Bill:
-    """Return a bill with the nodes and days of a booking beyond those of the run, which are paid too.
+def with_booking(bill: Bill, booked: Booked | None, *, nodes: int, calendar_days: float, unit: str) -> Bill:
+    """Return a bill with the nodes and days of a booking beyond those of the work, which are paid too.
 
-    They stand as more of the nodes that the bill begins with, for the hours of the run.
+    They stand as more of the nodes that the bill begins with, for the hours of a unit of work, by its name.
     """
     if booked is None:
         return bill
@@ -43,7 +43,7 @@ def with_booking(bill: Bill, booked: Booked | None, *, nodes: int, calendar_days
         bill.lines[0],
         item=f"Rest of the {booked.name}",
         quantity=beyond,
-        note=f"{booked.nodes:,} nodes for {booked.days} days are paid whole, in nodes for the time of the run",
+        note=f"{booked.nodes:,} nodes for {booked.days} days are paid whole, in nodes for the time of the {unit}",
     )
     return replace(bill, lines=(bill.lines[0], rest, *bill.lines[1:]))
 

@@ -29,7 +29,7 @@ from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
-from clusterwright.plan.record import Alternative, Option, OtherOption, Plan
+from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkUnit
 from clusterwright.plan.ways import ranking
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
@@ -111,6 +111,7 @@ def decide(
         for one in (ledger, others_ledger)
         for key, found in bases(one, max_age_s=blueprint.economics.max_price_age).items()
     }
+    unit = engine.workload(blueprint).unit
     record = partial(_option, engine=engine, costs=costs, refused=refused)
     options = tuple(
         replace(
@@ -133,7 +134,7 @@ def decide(
         options,
         ledger,
         other_options=tuple(
-            _other_option(other, others_options.get(other.key), best_others.get(other.key, (None, ()))[0], engine)
+            _other_option(other, others_options.get(other.key), best_others.get(other.key, (None, ()))[0], engine, unit)
             for other in others
             if _is_priced(other, costs)
         ),
@@ -143,7 +144,7 @@ def decide(
                 for entry, (choice, _) in zip(options, chosen, strict=True)
                 for warning in (
                     *place_warnings(blueprint, facts.catalogue, choice.resolved),
-                    *capacity_warnings(entry, choice.resolved),
+                    *capacity_warnings(entry, choice.resolved, unit),
                 )
             ),
             *(
@@ -214,9 +215,10 @@ def _other_option(
     option: Option | None,
     best: Choice | None,
     engine: Engine,
+    unit: WorkUnit,
 ) -> OtherOption:
     """Return the record of another capacity or commitment, with its best size as an option of its own."""
-    late = "" if best is None else too_short(best.resolved, best.point.calendar_days_high)
+    late = "" if best is None else too_short(best.resolved, best.point.calendar_days_high, unit)
     return engine.other_option(
         {
             "key": other.key,
@@ -370,11 +372,12 @@ def _findings(
         if not option.meets_goal
         for finding in engine.goal_findings(blueprint, option, target)
     ]
+    unit = engine.workload(blueprint).unit
     for entry, target in zip(options, targets, strict=True):
         findings += [
-            *too_many_runs(blueprint, entry),
+            *too_many_runs(blueprint, entry, unit),
             *engine.findings(blueprint, entry),
-            *time_findings(entry, target),
+            *time_findings(entry, target, unit),
             *address_findings(entry),
         ]
         if entry.facility is not None:

@@ -10,7 +10,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.plan.booking import Booked, without_booking
 from clusterwright.plan.contracted import Offer, contract_key, contracted, with_extras
 from clusterwright.plan.owned.cost import housed
-from clusterwright.plan.record import Hardware, Option, OtherOption, Plan
+from clusterwright.plan.record import Hardware, Option, OtherOption, Plan, WorkUnit
 from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS, PriceRequest
@@ -69,7 +69,7 @@ def offers(plan: Plan, book: PriceBook) -> tuple[Offer, ...]:
     """
     day = dt.date.fromisoformat(plan.as_of)
     places = housed(plan.tco, book, as_of=day, horizon_months=plan.economics.horizon_months)
-    sizes = list(_sizes(plan))
+    sizes, unit = list(_sizes(plan)), plan.workload.unit
     others_sized = [size for other in plan.other_options for size in _of_other(plan, other)]
     by_term = {(size.target, size.term) for size in others_sized}
     refused = {other.key: other.held for other in plan.other_options if other.option is None}
@@ -79,11 +79,11 @@ def offers(plan: Plan, book: PriceBook) -> tuple[Offer, ...]:
             found += _owned(size, places if size.chosen else {})
             continue
         found += [
-            _rented(size, f"{size.key}/{term}", term, refused.get(f"{size.target}/{term}", _NO_CAPACITY))
+            _rented(size, f"{size.key}/{term}", term, refused.get(f"{size.target}/{term}", _NO_CAPACITY), unit)
             for term in TERMS
             if term != "purchase" and (size.target, term) not in by_term and _had(size, term)
         ]
-    found += [_rented(size, f"{size.key}/{size.term}", size.term or "", "") for size in others_sized]
+    found += [_rented(size, f"{size.key}/{size.term}", size.term or "", "", unit) for size in others_sized]
     others = list(_price_only(plan, sizes, book, day))
     found += others
     found += _by_contract(plan, sizes, others_sized, others)
@@ -227,7 +227,7 @@ def _owned(size: _Sized, places: Mapping[str, tuple[Parameter, ...]]) -> list[Of
     ]
 
 
-def _rented(size: _Sized, key: str, term: str, unplanned: str) -> Offer:
+def _rented(size: _Sized, key: str, term: str, unplanned: str, unit: WorkUnit) -> Offer:
     """Return a size under a term; one that it is not planned for is no answer: nobody can count on spot nodes.
 
     Args:
@@ -235,6 +235,7 @@ def _rented(size: _Sized, key: str, term: str, unplanned: str) -> Offer:
         key: of the result.
         term: how it is paid.
         unplanned: why there is no plan for the term.
+        unit: of the work.
     """
     offer = _offer(size, _candidate(size, key, term))
     if term == size.term:
@@ -242,7 +243,7 @@ def _rented(size: _Sized, key: str, term: str, unplanned: str) -> Offer:
     if term == "spot":
         longer = offer.candidate.calendar_days / size.calendar_days - 1.0
         unplanned = (
-            f"nodes may be taken back: a run takes {percent(longer, digits=1)} longer; not assured for the whole"
+            f"nodes may be taken back: {unit.each} takes {percent(longer, digits=1)} longer; not assured for the whole"
             " horizon"
         )
     return not_ranked(offer, unplanned)
@@ -331,7 +332,9 @@ def _by_contract(
         ]
         bases = [
             (
-                replace(_rented(_unbooked(size), size.key, contract.price_term, ""), reason=size.reason),
+                replace(
+                    _rented(_unbooked(size), size.key, contract.price_term, "", plan.workload.unit), reason=size.reason
+                ),
                 size.chosen,
             )
             for size in own or sizes

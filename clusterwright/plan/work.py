@@ -6,7 +6,7 @@ from dataclasses import replace
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.plan.owned.cost import pace_of
-from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.record import Option, Plan, WorkUnit
 from clusterwright.plan.text.words import amount_text, on_target
 from clusterwright.tco.records import Candidate, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
@@ -54,7 +54,7 @@ def _most_runs(blueprint: Blueprint, calendar_days: float) -> float:
     return months * section.hours_per_month / (calendar_days * _HOURS_A_DAY) * growth
 
 
-def too_many_runs(blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:
+def too_many_runs(blueprint: Blueprint, option: Option, unit: WorkUnit) -> tuple[Finding, ...]:
     """Return the finding `TCO003` where the runs of the blueprint take more hours than an owned cluster has."""
     if option.it_power_w is None or owned_hours_suffice(blueprint, option.calendar_days):
         return ()
@@ -64,7 +64,7 @@ def too_many_runs(blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:
             id="TCO003",
             path=("economics", "runs"),
             message=(
-                f"{blueprint.economics.runs:,.6g} runs of {option.calendar_days:.1f} days each take "
+                f"{blueprint.economics.runs:,.6g} {unit.plural} of {option.calendar_days:.1f} days each take "
                 f"{percent(option.busy_fraction)} of the horizon {on_target(option.target)}; {most:,} fit"
             ),
             help=(

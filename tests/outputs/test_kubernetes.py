@@ -25,8 +25,8 @@ from clusterwright.catalog.load import load
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.outputs.deliverables import onprem_files
 from clusterwright.outputs.kubernetes.cluster import charts
-from clusterwright.outputs.kubernetes.files import kubernetes_files
 from clusterwright.outputs.kubernetes.network import ADDRESSES, addresses
+from clusterwright.outputs.onprem.kubernetes import kubernetes_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import TrainingOption, TrainingPlan

@@ -15,8 +15,8 @@ from clusterwright.errors import Finding
 from clusterwright.finance.chance_words import chance_sentences
 from clusterwright.finance.finances import finances
 from clusterwright.outputs.drawing.charts import GAIN, LOSS
+from clusterwright.outputs.page_parts import plain
 from clusterwright.outputs.report import tables as report_tables
-from clusterwright.outputs.report.html_table import plain
 from clusterwright.outputs.report.page import report_html
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.plan.answer_basis import basis_lines

@@ -21,11 +21,13 @@ from clusterwright.plan.candidates.cloud_addresses import RULES, address_finding
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, cloud_findings, time_findings
 from clusterwright.plan.candidates.cloud_warnings import place_warnings
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.record import WorkUnit
 from clusterwright.plan.training.without_effect import without_effect as without_effect_on_training
 from clusterwright.plan.without_effect import without_effect
 
 from .examples import plan_of
 
+UNIT = WorkUnit(name="run", plural="runs")
 TARGETS = {
     "aws": "{instance: p5.48xlarge, region: us-east-1}",
     "azure": "{instance: Standard_ND96isr_H100_v5, region: eastus}",
@@ -154,8 +156,8 @@ def test_runs_that_outlast_their_capacity(
     """An error where the middle of the band is too long, a warning where only its slow end is."""
     target = target_of(blueprint_of(tmp_path, cloud, *overrides))
     entry = option(cloud, days=days)
-    assert ids(time_findings(entry, target)) == errors
-    assert ids(capacity_warnings(entry, target)) == warnings
+    assert ids(time_findings(entry, target, UNIT)) == errors
+    assert ids(capacity_warnings(entry, target, UNIT)) == warnings
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_what_may_go_wrong(
 ) -> None:
     """More than the default limit, sizes of blocks, kinds that are not verified, reservations that place nodes."""
     target = target_of(blueprint_of(tmp_path, cloud, *overrides))
-    assert ids(capacity_warnings(option(cloud, nodes=nodes), target)) == found
+    assert ids(capacity_warnings(option(cloud, nodes=nodes), target, UNIT)) == found
 
 
 @pytest.mark.parametrize(

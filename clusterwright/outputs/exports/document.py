@@ -8,8 +8,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-from clusterwright.plan.record import Option, Plan, training_option
-from clusterwright.plan.text.words import cluster_text, days_band_text, layout_text
+from clusterwright.outputs.kinds import outputs_of
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.words import cluster_text, days_band_text
 
 _WIDTH = 110
 
@@ -50,8 +51,9 @@ def yaml_text(plan: Plan, option: Option, exported: Exported) -> str:
     yaml.indent(mapping=2, sequence=4, offset=2)
     stream = io.StringIO()
     yaml.dump(dict(exported.document), stream)
+    told = f"{plan.name}: {cluster_text(option)}"
     lines = [
-        f"{plan.name}: {cluster_text(option)}, {layout_text(training_option(option).layout)}.",
+        f"{', '.join(filter(None, (told, outputs_of(plan).arrangement(option))))}.",
         f"One {plan.workload.unit.name} takes {days_band_text(option)}.",
         *(f"To set: {sentence}" for sentence in exported.to_set),
         *(f"Not expressed here: {sentence}" for sentence in exported.left_out),

@@ -9,7 +9,7 @@ from clusterwright.outputs.exports.cluster_toolkit import cluster_toolkit
 from clusterwright.outputs.exports.document import Exported, yaml_text
 from clusterwright.outputs.exports.parallelcluster import parallelcluster
 from clusterwright.outputs.exports.skypilot import skypilot
-from clusterwright.plan.record import Option, Plan, TrainingOption, TrainingPlan, training_option, training_plan
+from clusterwright.plan.record import Option, Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,7 +18,7 @@ class Format:
 
     tool: str
     clouds: tuple[str, ...]
-    write: Callable[[TrainingPlan, TrainingOption, Catalogue], Exported]
+    write: Callable[[Plan, Option, Catalogue], Exported]
 
 
 FORMATS: Mapping[str, Format] = {
@@ -45,4 +45,4 @@ def export_text(plan: Plan, option: Option, catalogue: Catalogue, to: str) -> st
         raise InputError(
             f"{chosen.tool} does not deploy to {option.target}", help=f"it deploys to {', '.join(chosen.clouds)}"
         )
-    return yaml_text(plan, option, chosen.write(training_plan(plan), training_option(option), catalogue))
+    return yaml_text(plan, option, chosen.write(plan, option, catalogue))

@@ -1,4 +1,4 @@
-"""The Plan as a SkyPilot task (docs.skypilot.co, task YAML): the nodes, and the command that trains on them."""
+"""The Plan as a SkyPilot task (docs.skypilot.co, task YAML): the nodes, and the command that works on them."""
 
 from typing import Any
 
@@ -6,37 +6,24 @@ from clusterwright.blueprint.jobs import SQUASH_FILE
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB
 from clusterwright.outputs.exports.document import Exported, literal
-from clusterwright.outputs.launch.fabric import settings_for, shell_lines
-from clusterwright.outputs.launch.files import fabric_of, max_restarts
-from clusterwright.outputs.launch.job import HOLDS, MEGATRON_RELEASE
-from clusterwright.outputs.launch.megatron import argument_groups, no_megatron
-from clusterwright.outputs.launch.megatron_layout import uses_fsdp
-from clusterwright.outputs.templates import render
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.outputs.kinds import outputs_of
+from clusterwright.outputs.launch.adapters import fabric_of
+from clusterwright.plan.record import Option, Plan
 
 #: What an instance type is called where SkyPilot has its own name for it.
 _TPU_PREFIX = "ct5p-hightpu-4t"
-#: `network_tier: best` starts their data path managers and sets NCCL's variables; ours belong to clusters whose nodes
-#: start a manager for each job of Slurm.
-_SET_UP_BY_SKYPILOT = ("tcpx", "tcpxo")
 
 
-def skypilot(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> Exported:
-    """Return the task: where it runs, on how many nodes, and Megatron-LM started on all of them.
+def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
+    """Return the task: where it runs, on how many nodes, and the command of its kind on all of them.
 
     Args:
         plan: for the workload.
         option: on a cloud.
         catalogue: for the fabric of the instance type.
     """
-    chip = catalogue.accelerators[option.accelerator]
-    reason = (
-        f"{chip.name} needs its vendor's own build of the training software"
-        if chip.vendor != "NVIDIA"
-        else no_megatron(plan, option)
-    )
-    fabric = fabric_of(option, catalogue)
-    image, learning_rate = plan.cluster.jobs.image, plan.cluster.jobs.learning_rate
+    task, fabric = outputs_of(plan).task(plan, option, catalogue), fabric_of(option, catalogue)
+    image = plan.cluster.jobs.image
     infra = "/".join(part for part in (option.target, option.region, option.zone) if part)
     # SkyPilot has accelerators, not machine types, for TPUs.
     machine: dict[str, Any] = (
@@ -59,56 +46,25 @@ def skypilot(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -
                 "labels": dict((("workload", plan.name), *plan.cluster.tags)),
                 **_stops(option),
             },
-            "envs": {
-                "MEGATRON_PATH": "~/Megatron-LM",
-                "CHECKPOINT_PATH": f"~/checkpoints/{plan.name}",
-                "DATA_PATH": "",
-                "TOKENIZER_TYPE": "HuggingFaceTokenizer",
-                "TOKENIZER_MODEL": "",
-                "LEARNING_RATE": "" if learning_rate is None else f"{learning_rate:g}",
-            },
-            "run": literal(
-                f'echo "no training command is written: {reason}" >&2\nexit 2\n'
-                if reason
-                else _run(plan, option, fabric=fabric)
-            ),
+            **({"envs": dict(task.environment)} if task.environment else {}),
+            "run": literal(task.command),
         },
         to_set=[
-            f"MEGATRON_PATH (a checkout of {MEGATRON_RELEASE} on every node: put it into file_mounts or setup)",
-            *([] if image else [f"image_id: docker:IMAGE, with {HOLDS}"]),
-            "DATA_PATH, TOKENIZER_MODEL and LEARNING_RATE",
-            "CHECKPOINT_PATH on storage that all nodes share and that outlives them (volumes or file_mounts)",
+            *task.sources,
+            *([] if image else [f"image_id: docker:IMAGE, with {task.holds}"]),
+            *task.to_set,
         ],
         left_out=_left_out(option),
     )
 
 
-def _stops(option: TrainingOption) -> dict[str, Any]:
+def _stops(option: Option) -> dict[str, Any]:
     if option.stop_when_idle_minutes is None:
         return {}
     return {"autostop": {"idle_minutes": int(option.stop_when_idle_minutes), "down": True}}
 
 
-def _run(plan: TrainingPlan, option: TrainingOption, *, fabric: str) -> str:
-    model = plan.workload.architecture
-    rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
-    return render(
-        "launch",
-        "skypilot_run.sh.j2",
-        fabric=fabric,
-        fabric_lines=[] if fabric in _SET_UP_BY_SKYPILOT else shell_lines(rows),
-        one_connection=not uses_fsdp(option.layout),
-        vocab=model.vocab,
-        groups=[
-            {"title": group.title, "variable": group.title.split()[0], "lines": group.quoted()}
-            for group in argument_groups(plan, option, model)
-        ],
-        gpus_per_node=option.gpus_per_node,
-        max_restarts=max_restarts(option),
-    )
-
-
-def _left_out(option: TrainingOption) -> list[str]:
+def _left_out(option: Option) -> list[str]:
     reserved = [f"the reservation {option.reservation}: name it in SkyPilot's own configuration"]
     file_system = option.file_system
     size = f"{file_system.capacity_gib:,} GiB" if file_system else "unknown size"

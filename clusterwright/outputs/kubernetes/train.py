@@ -22,9 +22,9 @@ from clusterwright.outputs.kubernetes.worker import (
     submit_texts,
     worker_command,
 )
+from clusterwright.outputs.launch.adapters import fabric_of
 from clusterwright.outputs.launch.fabric import settings_for, shell_lines
 from clusterwright.outputs.launch.files import (
-    fabric_of,
     has_job,
     launch_files,
     max_restarts,

@@ -5,8 +5,8 @@ import shlex
 
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue, Model
-from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.launch.adapters import ADAPTERS, adapters, fabric_of, hosts_per_node
 from clusterwright.outputs.launch.example_job import pod_of
 from clusterwright.outputs.launch.fabric import container_mounts, settings_for, shell_lines
 from clusterwright.outputs.launch.job import (
@@ -38,8 +38,6 @@ _RESTART_MARGIN = 3
 _LEAST_RESTARTS = 20
 #: The same for every job; what differs is in `job.env` and the script itself.
 _SCRIPTS = ("submit.sh", "job_options.sh", "fetch_megatron.sh", "retain_checkpoints.sh")
-#: Which adapters NCCL uses; where no row of a system names them, the job looks for them by rate and number.
-_ADAPTERS = "NCCL_IB_HCA"
 #: What Google's fabrics ask of a node's own image; `templates/node/transport_gcp.sh` looks for it at boot.
 _NODE_IMAGES = {
     "tcpx": "the kernel linux-gcp-tcpx, NVIDIA's driver, and the receive queues of each GPU in "
@@ -59,7 +57,6 @@ _BUCKETS = {
 }
 #: Which transport NCCL has to use.
 _TRANSPORT = "NCCL_NET"
-_BYTES_PER_S_OF_GBIT = 1e9 / 8
 
 
 def launch_files(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> dict[str, File]:
@@ -123,22 +120,10 @@ def _environment(option: TrainingOption, catalogue: Catalogue) -> dict[str, File
     return {"environment.sh": text(f"# shellcheck shell=sh\n{said}\n{exports}")}
 
 
-def fabric_of(option: TrainingOption, catalogue: Catalogue) -> str:
-    """Return the kind of network between the nodes, `none` where there is none beside Ethernet."""
-    if option.facility is not None:
-        return "roce" if option.facility.inventory.compute_network == ETHERNET else "infiniband"
-    return catalogue.instances[option.instance].fabric_kind
-
-
 def nodes_of_job(option: TrainingOption) -> tuple[int, int, int]:
     """Return (fewest hosts that torchrun starts with, most that train, hosts that Slurm allocates)."""
     hosts, most = hosts_per_node(option), option.training_nodes
     return (option.failures.elastic_nodes or most) * hosts, most * hosts, option.nodes * hosts
-
-
-def hosts_per_node(option: TrainingOption) -> int:
-    """Return how many hosts one node of a plan is: the compute trays of a system that is a whole rack, else 1."""
-    return 1 if option.facility is None else option.facility.inventory.hosts_per_node
 
 
 def max_restarts(option: TrainingOption) -> int:
@@ -194,7 +179,7 @@ def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue:
         holds=HOLDS,
         fabric=fabric,
         fabric_lines=shell_lines(rows),
-        adapters=None if allocated == 1 or any(row.name == _ADAPTERS for row in rows) else _adapters(option, catalogue),
+        adapters=None if allocated == 1 or any(row.name == ADAPTERS for row in rows) else adapters(option, catalogue),
         # Megatron's FSDP wants more than one queue; everything else that overlaps tensor parallelism wants one.
         one_connection=not uses_fsdp(option.layout),
         vocab=model.vocab,
@@ -210,37 +195,6 @@ def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue:
         gpus_per_node=option.gpus_per_node // hosts_per_node(option),
         max_restarts=max_restarts(option),
     )
-
-
-def adapters_text(option: TrainingOption, catalogue: Catalogue) -> str:
-    """Return how a job on premises knows the adapters of the compute fabric from those of storage."""
-    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
-    for row in rows:
-        if row.name == _ADAPTERS:
-            return f"Jobs use `{row.name}={row.value}`: {row.why} ({row.source})."
-    found = _adapters(option, catalogue)
-    if found is None:
-        return "The ports of this system are unknown: set `NCCL_IB_HCA` in the environment of `sbatch`."
-    return (
-        f"No document names this system's adapters here: when a job starts, each node looks for {found['count']} "
-        f"active {found['link_layer']} ports of {found['rate_gb_per_s']} Gb/s, and stops with their names if it finds "
-        "another number. Then set `NCCL_IB_HCA` in the environment of `sbatch`, for example `=mlx5_0,mlx5_1`."
-    )
-
-
-def _adapters(option: TrainingOption, catalogue: Catalogue) -> dict[str, str | int] | None:
-    """Return by what a node's adapters of the compute fabric are recognised; None where a cloud has no others."""
-    if option.facility is None:
-        return None
-    system = catalogue.systems[option.facility.system]
-    ports, per_gpu = system.fabric_ports, system.fabric_bytes_per_s_per_gpu_one_way
-    if not ports or per_gpu is None:
-        return None
-    return {
-        "link_layer": "Ethernet" if option.facility.inventory.compute_network == ETHERNET else "InfiniBand",
-        "rate_gb_per_s": round(per_gpu * system.gpus / ports / _BYTES_PER_S_OF_GBIT),
-        "count": ports // hosts_per_node(option),
-    }
 
 
 def _node_words(option: TrainingOption) -> str:
@@ -299,7 +253,7 @@ def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *,
         efa=fabric == "efa",
         bucket=_BUCKETS.get(option.target, ""),
         node_image=_NODE_IMAGES.get(fabric, ""),
-        adapters=_adapters(option, catalogue),
+        adapters=adapters(option, catalogue),
         files=files,
         checkpoints=(
             f"A checkpoint every {save_interval_steps(option):,} steps "

@@ -13,7 +13,9 @@ from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
-from clusterwright.plan.record import Option, Plan, TrainingOption, training_option
+from clusterwright.outputs.kind import Step
+from clusterwright.outputs.kinds import outputs_of
+from clusterwright.plan.record import Option, Plan
 from clusterwright.units import percent
 
 
@@ -70,15 +72,6 @@ _MEASURED_GB_PER_S = {"h100-sxm-80gb": (450, 400, 300)}
 #: What InfiniBand calls its port rates, in bytes/s one way.
 _RATE_NAMES = {25e9: "HDR", 50e9: "NDR", 100e9: "XDR"}
 _SPREAD = 0.05
-_BURN_IN_HOURS = 24
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
-    """One line of the runbook; the result is left for the person who runs it."""
-
-    do: str
-    expect: str
 
 
 def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence[Rack], cables: Sequence[Cable]) -> str:
@@ -105,7 +98,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Nodes": _nodes(option, system, design),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
-        f"{option.scheduler.capitalize()} and the workload": _workload(plan, training_option(option), design),
+        f"{option.scheduler.capitalize()} and the workload": _workload(plan, option, design),
     }
     lines = [
         f"# {plan.name}: acceptance test",
@@ -119,22 +112,22 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
     return "\n".join(lines) + "\n"
 
 
-def _racks(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable]) -> list[_Step]:
+def _racks(design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable]) -> list[Step]:
     by_network = Counter(cable.network for cable in cables)
     heaviest = max(standing, key=lambda rack: rack.weight_kg)
     counts = ", ".join(f"{count:,} {network}" for network, count in sorted(by_network.items()))
     return [
-        _Step(do="count racks against `racks.svg`", expect=f"{design.racks:,} racks, {design.pdus:,} PDUs"),
-        _Step(
+        Step(do="count racks against `racks.svg`", expect=f"{design.racks:,} racks, {design.pdus:,} PDUs"),
+        Step(
             do="ask the building for its floor load",
             expect=f"the heaviest is {heaviest.name}: {heaviest.weight_kg:,.0f} kg of devices whose weight is known, "
             "and the rack itself",
         ),
-        _Step(do="check every label against `cables.csv`, both ends", expect=f"{len(cables):,} links: {counts}"),
+        Step(do="check every label against `cables.csv`, both ends", expect=f"{len(cables):,} links: {counts}"),
     ]
 
 
-def _power(design: OnPremDesign, standing: Sequence[Rack], system: System) -> list[_Step]:
+def _power(design: OnPremDesign, standing: Sequence[Rack], system: System) -> list[Step]:
     feed = design.site.feed
     fullest = max((rack for rack in standing if rack.kind == "compute"), key=lambda rack: rack.power_w)
     what = "power shelf" if fullest.shelves else "PDU"
@@ -142,81 +135,81 @@ def _power(design: OnPremDesign, standing: Sequence[Rack], system: System) -> li
     lives = {SLOWS: "no node goes down, all go on at lower power", TOO_FEW: "nodes of this rack go down"}
     outcome = lives.get(loss(system, pdus=fullest.feeds, lost=1).outcome, "no node goes down")
     return [
-        _Step(
+        Step(
             do="measure the draw of every rack under phase 8",
             expect=f"at most {design.site.rack_power_w / 1e3:,.1f} kW a rack, {design.power.it_w / 1e3:,.0f} kW in all "
             "(nameplate)",
         ),
-        _Step(
+        Step(
             do=f"under full load open one {what}'s breaker in one compute rack, close it again, go on to the next one",
             expect=f"{outcome}; each of the {max(1, fullest.feeds - 1)} others carries at most "
             f"{load.failed_va / 1e3:.1f} of its {feed.va / 1e3:.1f} kVA, no line more than {load.line_a:.1f} A",
         ),
-        _Step(
+        Step(
             do="read the inlet temperature of every node after an hour of phase 8",
             expect=f"air warms by no more than {design.site.air_rise_c:g} C from inlet to outlet",
         ),
     ]
 
 
-def _management(design: OnPremDesign, standing: Sequence[Rack]) -> list[_Step]:
+def _management(design: OnPremDesign, standing: Sequence[Rack]) -> list[Step]:
     inventory = design.inventory
     managed = sum(1 for _ in managed_devices(inventory, standing))
     return [
-        _Step(do="ping every management port", expect=f"{managed:,} answer"),
-        _Step(
+        Step(do="ping every management port", expect=f"{managed:,} answer"),
+        Step(
             do="`ipmitool -H … chassis status` for every node; change its password",
             expect=f"{len(inventory.hosts()):,} answer, none with the maker's password",
         ),
     ]
 
 
-def _fabric(design: OnPremDesign) -> list[_Step]:
+def _fabric(design: OnPremDesign) -> list[Step]:
     fabric, planes = design.inventory.fabric, design.inventory.planes
     ports = planes * (fabric.nodes * fabric.ports_per_node + fabric.management_ports)
     trunks = planes * (fabric.leaf_spine_cables + fabric.spine_core_cables)
     if design.inventory.compute_network != INFINIBAND_NETWORK:
-        return [_Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
+        return [Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
     return [
-        _Step(
+        Step(
             do="`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
             expect=f"{design.inventory.compute_switches:,} switches, {ports:,} ports, "
             f"{planes * fabric.node_leaf_cables + trunks:,} links{' in all planes' if planes > 1 else ''}",
         ),
-        _Step(
+        Step(
             do="`iblinkinfo --downports` and `iblinkinfo`",
             expect=f"all links up at 4x {_RATE_NAMES[design.inventory.compute_port_bytes_per_s]}; none slower",
         ),
-        _Step(
+        Step(
             do="`ibqueryerrors -K`, an hour of phase 6 over all nodes, `ibqueryerrors`",
             expect="no symbol errors, no link recoveries or link downs",
         ),
-        _Step(
+        Step(
             do="for every rail, `ib_write_bw` between two nodes of one leaf, then of two leaves",
             expect="the same bandwidth; one hop on the same leaf (`ibtracert`)",
         ),
     ]
 
 
-def _nodes(option: Option, system: System, design: OnPremDesign) -> list[_Step]:
+def _nodes(option: Option, system: System, design: OnPremDesign) -> list[Step]:
     tools, hosts = tools_of(system.accelerator), design.inventory.hosts_per_node
     infiniband = design.inventory.compute_network == INFINIBAND_NETWORK
     ports = (system.fabric_ports or 0) // hosts or "all"
     steps = [
-        _Step(
+        Step(
             do=f"`{tools.listing}` on every node",
             expect=f"{system.gpus // hosts} GPUs, one driver version on all nodes",
         ),
-        _Step(do=f"`{tools.memory}`", expect="no uncorrectable error, no row waiting to be remapped"),
-        _Step(do=f"`{tools.diagnosis}` on every node", expect="every test passes"),
-        _Step(
+        Step(do=f"`{tools.memory}`", expect="no uncorrectable error, no row waiting to be remapped"),
+        Step(do=f"`{tools.diagnosis}` on every node", expect="every test passes"),
+        Step(
             do=f"`{'ibstat' if infiniband else 'rdma link'}` on every node",
             expect=f"{ports} compute ports {'Active' if infiniband else 'ACTIVE'}, all with one firmware version",
         ),
     ]
     if option.power_cap_w is not None:
         steps.append(
-            _Step(
+            Step(
                 do=f"`{tools.power}` on every node",
                 expect=f"{option.power_cap_w:g} W on every GPU, also after a reboot",
             )
@@ -224,7 +217,7 @@ def _nodes(option: Option, system: System, design: OnPremDesign) -> list[_Step]:
     return steps
 
 
-def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
+def _collectives(design: OnPremDesign, system: System) -> list[Step]:
     usual, look, replace = _MEASURED_GB_PER_S.get(system.accelerator, (None, None, None))
     alike = f"all nodes within {percent(_SPREAD)} of the median"
     gpus = system.gpus // design.inventory.hosts_per_node
@@ -234,28 +227,28 @@ def _collectives(design: OnPremDesign, system: System) -> list[_Step]:
         else f"unknown for this accelerator: write down the first value; {alike}"
     )
     return [
-        _Step(do=f"`{tools_of(system.accelerator).all_reduce} {gpus}` inside every node", expect=alike),
-        _Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
-        _Step(
+        Step(do=f"`{tools_of(system.accelerator).all_reduce} {gpus}` inside every node", expect=alike),
+        Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
+        Step(
             do=f"the same over all {design.inventory.nodes:,} nodes, then over each half",
             expect="halves alike; if not, divide further until the slow leaf or node is found",
         ),
     ]
 
 
-def _storage(design: OnPremDesign) -> list[_Step]:
+def _storage(design: OnPremDesign) -> list[Step]:
     storage = design.inventory.storage
     steps = [
-        _Step(
+        Step(
             do="`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory",
             expect=f"at least {storage.read_bytes_per_s / 1e9:,.1f} GB/s in all",
         ),
-        _Step(
+        Step(
             do="the same with writes",
             expect=f"at least {storage.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
         ),
-        _Step(do="`df` of the file system", expect=f"at least {storage.capacity_bytes / 1e12:,.0f} TB"),
-        _Step(
+        Step(do="`df` of the file system", expect=f"at least {storage.capacity_bytes / 1e12:,.0f} TB"),
+        Step(
             do="the reads again from one node, alone",
             expect=f"at least {min(NODE_BYTES_PER_S, storage.read_bytes_per_s) / 1e9:,.1f} GB/s",
         ),
@@ -263,53 +256,25 @@ def _storage(design: OnPremDesign) -> list[_Step]:
     if storage.lustre is not None:
         osts = storage.lustre.osts
         expect = f"{storage.lustre.mdts} MDT, {'the number of the offer of' if osts is None else osts} OST, all ACTIVE"
-        steps.append(_Step(do="`lfs osts` and `lfs mdts` on a node", expect=expect))
+        steps.append(Step(do="`lfs osts` and `lfs mdts` on a node", expect=expect))
     return steps
 
 
-def _workload(plan: Plan, option: TrainingOption, design: OnPremDesign) -> list[_Step]:
-    speed, hosts = option.tokens_per_s_per_gpu, design.inventory.hosts_per_node
-    # The band of the run's days is that of its speed, turned round.
-    slow = speed * option.calendar_days / option.calendar_days_high
-    fast = speed * option.calendar_days / option.calendar_days_low
+def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[Step]:
+    kind, hosts = outputs_of(plan), design.inventory.hosts_per_node
     nodes, gpus = f"{len(design.inventory.hosts()):,} nodes", f"{design.inventory.gpus:,} GPUs"
     if option.scheduler == "kubernetes":
         asked = [
-            _Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
-            _Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
+            Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
+            Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
         ]
-        submit = "`kubernetes/jobs/submit.sh --image IMAGE`"
     else:
+        working = kind.working_nodes(option) * hosts
         asked = [
-            _Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
-            _Step(
-                do=f"`srun -N {option.training_nodes * hosts} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
-                expect=f"{option.training_nodes * hosts:,} names",
+            Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
+            Step(
+                do=f"`srun -N {working} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+                expect=f"{working:,} names",
             ),
         ]
-        submit = "`launch/submit.sh --host LOGIN --image IMAGE`"
-    return [
-        *asked,
-        _Step(
-            do=f"{submit} without data for {_BURN_IN_HOURS} h",
-            expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
-            "no restart",
-        ),
-        _Step(do="kill one node's power during the run", expect=_after_a_node(option)),
-    ]
-
-
-def _after_a_node(option: TrainingOption) -> str:
-    """Return what the job does when a node is gone: without a spare it has to wait for that node."""
-    spare = option.failures.spare_nodes
-    if spare:
-        return (
-            f"the job goes on from its last checkpoint within the planned restart, on {option.training_nodes:,} of the "
-            f"{option.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
-        )
-    if option.failures.elastic:
-        return "the job goes on from its last checkpoint within the planned restart, with one replica less"
-    return (
-        "the job waits in the queue: it needs all nodes, and none is spare (`reliability.spare_nodes`). Give the node "
-        "its power back; the job goes on from its last checkpoint within the planned restart"
-    )
+    return [*asked, *kind.acceptance(plan, option, design)]

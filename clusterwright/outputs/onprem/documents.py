@@ -20,6 +20,7 @@ from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.server_roles import server_roles
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kinds import COMMON, outputs_of
 from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.onprem import uplinks
 from clusterwright.outputs.onprem.acceptance import acceptance
@@ -55,7 +56,7 @@ def own_parts(plan: Plan) -> dict[str, File]:
 _SCHEDULERS = {
     "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |\n"
     "| `slurmdbd.conf` | for its accounting; the database's password is not in it |\n"
-    "| `jobs.md`, `launch/` | what jobs need on the machines; the training job, and what submits it |\n"
+    "{jobs}\n"
     "| `users.md`, `node/` | users and groups with the same numbers everywhere; the scripts of the machines |",
     "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",
 }
@@ -97,6 +98,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         prices=prices,
         drawn=(standing, cables),
         scheduler=option.scheduler,
+        job_row=outputs_of(plan).job_row,
     ) | {"acceptance.md": text(runbook), **own_parts(plan)}
 
 
@@ -131,11 +133,12 @@ def _documents(
     prices: Prices | None,
     drawn: tuple[Sequence[Rack], Sequence[Cable]],
     scheduler: str = "slurm",
+    job_row: str = COMMON.job_row,
 ) -> dict[str, File]:
     standing, cables = drawn
     known, besides = prices or {}, quoted_lines(design, standing)
     return {
-        "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler)),
+        "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler, job_row=job_row)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known, besides)),
         "bill_of_materials.md": text(bill_markdown(design.bill, known, title=title, besides=besides)),
         "bill_of_materials.xlsx": File(content=bill_xlsx(design, known, made_on=made_on, besides=besides)),
@@ -216,7 +219,7 @@ def _netbox(
 
 
 def _readme(
-    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], *, title: str, scheduler: str
+    design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], *, title: str, scheduler: str, job_row: str
 ) -> str:
     inventory, fabric, rows = design.inventory, design.fabric, design.site.rows
     longest = max(cables, key=lambda cable: cable.length_m)
@@ -264,7 +267,7 @@ def _readme(
         "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
-        _SCHEDULERS[scheduler],
+        _SCHEDULERS[scheduler].format(jobs=job_row),
         "",
         "## What was decided",
         "",

@@ -7,12 +7,12 @@ from pathlib import Path
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.launch.files import adapters_text, fabric_of
+from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
 from clusterwright.outputs.launch.job import SHARED
 from clusterwright.outputs.onprem.slurm import ACCOUNTING_HOST, CONTROLLER_HOST
 from clusterwright.outputs.onprem.users import LIST_PATH
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan, training_option
+from clusterwright.plan.record import Option, Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +67,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         toolkit=known["nvidia-container-toolkit"],
         venv=jobs.venv,
         modules=", ".join(jobs.modules),
-        adapters=adapters_text(training_option(option), catalogue),
+        adapters=adapters_text(option, catalogue),
     )
     files = {"jobs.md": text(page), "node/node.env": text(_node_env(plan, option, catalogue))}
     if jobs.environment == "container":
@@ -88,7 +88,7 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         partition=plan.cluster.partition,
         gpus=system.gpus // hosts,
         gpu_type=catalogue.accelerators[system.accelerator].gres_type,
-        fabric=fabric_of(training_option(option), catalogue) if system.fabric_ports else "none",
+        fabric=fabric_of(option, catalogue) if system.fabric_ports else "none",
         interfaces=(system.fabric_ports or 0) // hosts,
         controller=CONTROLLER_HOST,
         environment=plan.cluster.jobs.environment,

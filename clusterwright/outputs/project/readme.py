@@ -6,13 +6,15 @@ stacks' own pages, which follow after this one.
 
 from collections.abc import Iterator, Sequence
 
+from clusterwright.outputs.kind import Start
+from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.project.configuration.shared import secrets_provider, stack_name, state_url
 from clusterwright.outputs.project.files import log_in
 from clusterwright.outputs.project.fill_ins import FillIn
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import Option, Plan, training_option
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import money, told, told_code
-from clusterwright.plan.text.words import NAME_OF_TARGET, cluster_text, days_band_text, layout_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, cluster_text, days_band_text
 from clusterwright.tco.records import PricedLine
 from clusterwright.units import percent
 
@@ -55,21 +57,9 @@ _EXISTING_OFFERED = (
     "configuration before the first `up`: what is given is used, and not created."
 )
 
-#: Who submits the training job, and how.
-_SUBMIT = {
-    "slurm": {
-        "who": "An ordinary user submits it: name users first ([Users](#users)); while there are none, nobody can.",
-        "command": "./cluster.sh submit --user NAME --image REGISTRY/NAME:TAG --get-megatron   # NAME is one of them",
-    },
-    "kubernetes": {
-        "who": "It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
-        "command": "./cluster.sh submit --image REGISTRY/NAME:TAG --get-megatron",
-    },
-}
-
 
 def project_readme(
-    plan: Plan, option: Option, missing: Sequence[FillIn], *, zone: str, pages: str, submits: bool
+    plan: Plan, option: Option, missing: Sequence[FillIn], *, zone: str, pages: str, start: Start | None
 ) -> str:
     """Return the README's text.
 
@@ -79,17 +69,17 @@ def project_readme(
         missing: what only the user knows.
         zone: as written in the configuration.
         pages: the stacks' own pages, which are appended one level down.
-        submits: whether a training job is written.
+        start: how the work is started, None where nothing is written for that.
     """
     return render(
         "project",
         "README.md.j2",
         title=plan.name,
-        submit=_SUBMIT[option.scheduler] if submits else None,
+        start=start,
         cloud=NAME_OF_TARGET[option.target],
         cluster=cluster_text(option),
         region=option.region,
-        layout=layout_text(training_option(option).layout),
+        arrangement=capital(outputs_of(plan).arrangement(option)),
         unit=plan.workload.unit.name,
         days=days_band_text(option),
         run_cost=money(option.run_cost_usd),

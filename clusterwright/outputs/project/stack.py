@@ -15,9 +15,9 @@ from ruamel.yaml import YAML
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.kubernetes.train import with_quota
 from clusterwright.outputs.launch.example_job import for_fabric
-from clusterwright.outputs.launch.files import has_job
 from clusterwright.outputs.project.configuration import LAYERS, configuration
 from clusterwright.outputs.project.configuration.shared import (
     JOB_ENVIRONMENT,
@@ -31,7 +31,7 @@ from clusterwright.outputs.project.files import kept_example, project_files
 from clusterwright.outputs.project.fill_ins import Declared, fill_ins
 from clusterwright.outputs.project.kept_values import keep_values
 from clusterwright.outputs.project.readme import HOLDS, project_readme
-from clusterwright.plan.record import Option, Plan, training_option, training_plan
+from clusterwright.plan.record import Option, Plan
 
 #: What the device plugin of each vendor calls an accelerator.
 _ACCELERATORS = {
@@ -117,7 +117,7 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         missing,
         zone=_zone(option, layers),
         pages=pages,
-        submits=has_job(training_plan(plan), training_option(option), catalogue),
+        start=outputs_of(plan).start(plan, option, catalogue),
     )
     return dict(sorted((files | {"README.md": text(page)}).items()))
 

@@ -7,7 +7,7 @@ from clusterwright.finance.finances import Finances
 from clusterwright.finance.owning_words import several_owned
 from clusterwright.finance.returns import Return
 from clusterwright.outputs.drawing.heat_map import heat_map
-from clusterwright.outputs.report.html_table import Cell, Table, by_column
+from clusterwright.outputs.page_parts import Cell, Table, by_column
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import money, money_alike, small_money_alike, told, told_code
@@ -61,6 +61,9 @@ def _dashed(amounts: Iterable[float | None]) -> list[str]:
 def unit_cost_table(plan: Plan, found: Finances) -> Table:
     """Return what work costs on each option: a unit, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
     units, unit_of_work = found.unit_costs, plan.workload.unit
+    work = plan.workload
+    of_tokens = {"Million tokens": small_money_alike(unit.usd_per_million_tokens for unit in units)}
+    of_flop = {"Effective PFLOP-hour": small_money_alike(unit.usd_per_effective_pflop_hour for unit in units)}
     return by_column(
         {
             "Where and how": [capital(term_text(cost.key)) for cost in found.costs],
@@ -68,9 +71,9 @@ def unit_cost_table(plan: Plan, found: Finances) -> Table:
             f"Share of {unit_of_work.each}": _dashed(cost.run_share_usd for cost in found.costs),
             "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
             "Useful GPU-hour, levelised": small_money_alike(unit.levelised_usd_per_gpu_hour for unit in units),
-            "Million tokens": small_money_alike(unit.usd_per_million_tokens for unit in units),
-            "Effective PFLOP-hour": small_money_alike(unit.usd_per_effective_pflop_hour for unit in units),
         }
+        | (of_tokens if work.unit_tokens else {})
+        | (of_flop if work.unit_flop else {})
     )
 
 

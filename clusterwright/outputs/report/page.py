@@ -4,7 +4,6 @@ Every number is computed here or before; the template only loops and prints, and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -16,6 +15,8 @@ from clusterwright.finance.chance_words import chance_sentences
 from clusterwright.finance.finances import Finances
 from clusterwright.finance.held_prices import price_note
 from clusterwright.finance.owning_words import owning_text
+from clusterwright.outputs.kinds import outputs_of
+from clusterwright.outputs.page_parts import Chart
 from clusterwright.outputs.report import charts as report_charts
 from clusterwright.outputs.report import cluster_charts, finance_tables, ranking
 from clusterwright.outputs.report import memo as report_memo
@@ -23,24 +24,16 @@ from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.record import Plan, TrainingOption, TrainingPlan, training_plan
+from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import money, told_lines
 from clusterwright.plan.text.ranking import paper_title, rule_text
-from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_text, capital, offload_text, term_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_text, capital, term_text
 from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Breakeven, CumulativePoint
 from clusterwright.units import percent
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Chart:
-    """A drawing (empty if there is nothing to draw) with its caption: what is shown, in what unit, of what day."""
-
-    svg: str
-    caption: str
 
 
 def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | None = None) -> str:
@@ -66,7 +59,7 @@ def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | Non
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
-    rule = f"{capital(rule_text(plan))}."
+    rule, kind = f"{capital(rule_text(plan))}.", outputs_of(plan)
     return {
         "name": plan.name,
         "description": plan.description,
@@ -102,7 +95,6 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             "tornado": _tornado(plan, found),
             "heat": _heat(plan, found),
             **_money_charts(plan, money_of, book),
-            **_cluster_charts(training_plan(plan)),
         },
         "cash_flow": [
             *(
@@ -118,7 +110,11 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
         "parameters": report_tables.parameters(plan),
         "prices": [(heading(option), report_tables.prices(option, sources, plan.as_of)) for option in plan.options],
         "sources": sources.texts,
-        "sizing": report_tables.sizing(training_plan(plan)),
+        "cluster": kind.cluster_table(plan),
+        "cluster_charts": (*kind.cluster_charts(plan), _front_chart(plan)),
+        "terms": kind.terms,
+        "counts_flop": plan.workload.unit_flop is not None,
+        "useful_hour": kind.useful_hour,
         "not_counted": plan.not_counted,
         "explained": f"{told.instance}, {NAME_OF_TARGET[told.target]}",
         "formulas": [
@@ -204,36 +200,15 @@ def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint]) -> str:
     return "".join(sentences)
 
 
-def _held(option: TrainingOption) -> str:
-    """Return what tensors and the allocator hold, and what lies outside, in words."""
-    allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
-    held = f"{NAME_OF_TARGET[option.target]}: {allocated / 1e9:.1f} allocated, {reserved / 1e9:.1f} reserved"
-    away = offload_text(option)
-    return f"{held}, {away}" if away else held
-
-
-def _cluster_charts(plan: TrainingPlan) -> dict[str, Chart]:
-    return {
-        "memory": Chart(
-            svg=cluster_charts.memory_chart(plan),
-            caption=(
-                "Memory of the fullest GPU by term, GB (1e9 bytes); the upright line is what the GPU has. "
-                f"{'; '.join(_held(option) for option in plan.options)}."
-            ),
+def _front_chart(plan: Plan) -> Chart:
+    return Chart(
+        svg=cluster_charts.front_chart(plan),
+        caption=(
+            "Cluster sizes that no other size beats in both nodes and days, with the chosen ones marked; days are "
+            f"the high end of the band ({percent(plan.goals.confidence)} of {plan.workload.unit.plural} take less). "
+            "Both axes are logarithmic."
         ),
-        "step": Chart(
-            svg=cluster_charts.step_chart(plan),
-            caption="Where the time of one optimizer step goes, seconds; only what is not hidden behind other work.",
-        ),
-        "front": Chart(
-            svg=cluster_charts.front_chart(plan),
-            caption=(
-                "Cluster sizes that no other size beats in both nodes and days, with the chosen ones marked; days are "
-                f"the high end of the band ({percent(plan.goals.confidence)} of {plan.workload.unit.plural} take "
-                "less). Both axes are logarithmic."
-            ),
-        ),
-    }
+    )
 
 
 def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.drawing.bar_chart import range_chart
 from clusterwright.outputs.drawing.charts import Range
-from clusterwright.outputs.report.html_table import Cell, Table, by_column
+from clusterwright.outputs.page_parts import Cell, Table, by_column
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.inputs import input_words

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from clusterwright.outputs.report.html_table import Cell, Table, plain
+from clusterwright.outputs.page_parts import Cell, Table, plain
 from clusterwright.plan.price_age import age_days
-from clusterwright.plan.record import Alternative, Option, Plan, TrainingPlan
+from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
 from clusterwright.plan.text.ranking import RANKED, main_ways, purchase_text
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital, data_text, days_text, layout_text, term_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text, term_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
 from clusterwright.units import percent
@@ -243,28 +243,3 @@ def parameters(plan: Plan) -> Table:
 def _ends(entry: Parameter) -> str:
     low, high = (plain(told_value(value, entry.unit)) for value in (entry.low, entry.high))
     return _NONE if entry.low == entry.high else f"{low} to {high}"
-
-
-def sizing(plan: TrainingPlan) -> Table:
-    """Return how each target runs the job: layout, speed, failures and what limits it."""
-    return Table(
-        columns=(
-            "Where", "Layout", "Tokens/s per GPU", "MFU", "Goodput", "Between interruptions", "Checkpoint every",
-            "Training data", "Limited by",
-        ),
-        rows=tuple(
-            (
-                Cell(text=heading(option)),
-                Cell(text=layout_text(option.layout)),
-                Cell(text=f"{option.tokens_per_s_per_gpu:,.0f}"),
-                Cell(text=percent(option.mfu)),
-                Cell(text=percent(option.goodput)),
-                Cell(text=f"{option.failures.mean_time_between_interruptions_s / 3600:.1f} h"),
-                Cell(text=f"{option.failures.checkpoint_interval_s / 60:.0f} min"),
-                Cell(text=data_text(option.data)),
-                Cell(text="; ".join(option.limited_by)),
-            )
-            for option in plan.options
-        ),
-        numeric=frozenset({2, 3, 4, 5, 6}),
-    )  # fmt: skip

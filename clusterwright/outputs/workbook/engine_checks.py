@@ -8,6 +8,7 @@ from clusterwright.outputs.workbook.engine_rows import paid_by_month
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.shared import EngineCheck, Workbook
 from clusterwright.outputs.workbook.tax import Taxed
+from clusterwright.outputs.workbook.units import unit_figures
 
 CENT = 0.005
 #: Floats of large sums are no closer than that.
@@ -142,10 +143,7 @@ def _units(work: Workbook, views: Views) -> Iterator[EngineCheck]:
         if not _able(work, key):
             continue
         cost, unit, label = work.flows[key].cost, units[key], work.flows[key].label
-        wanted = (
-            cost.run_usd, cost.usd_per_gpu_hour, unit.levelised_usd_per_gpu_hour, unit.usd_per_million_tokens,
-            unit.usd_per_effective_pflop_hour,
-        )  # fmt: skip
+        wanted = unit_figures(work.plan.workload, cost, unit)
         for place, ((name, cell), usd) in enumerate(zip(cells.items(), wanted, strict=True)):
             within = CENT if place == 0 else 1e-6
             text = f"Unit costs, {label}: {name.removesuffix(', USD')}"

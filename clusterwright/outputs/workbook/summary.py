@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
+from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.workbook.cash import CashSheet
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.shared import Workbook
-from clusterwright.plan.record import Option, training_option
+from clusterwright.plan.record import Option
 from clusterwright.plan.text.ranking import NONE
-from clusterwright.plan.text.words import NAME_OF_TARGET, layout_text, term_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 
 _SHEETS = {
     "Ranking": "every way that can be the answer, and apart what is cheaper on paper",
@@ -17,7 +18,7 @@ _SHEETS = {
     "Breakeven": "cash paid so far by month, with a chart",
     "Heat map": "what owning saves by utilisation and rental price",
     "Uncertainty": "P10, P50, P90 and one input at a time (numbers of the engine)",
-    "Unit costs": "{each}, a GPU-hour, a million tokens, a PFLOP-hour",
+    "Unit costs": "{each}, a GPU-hour{tokens}{flop}",
     "P&L": "by year as the books show it",
     "Tax": "depreciation by year, book value, disposal; every option after tax",
     "Financing": "paid in cash, by a loan, by an operating or a finance lease",
@@ -50,9 +51,9 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
         checked: cell that says whether the books reconcile.
     """
     page, plan = work.page("Summary"), work.plan
-    unit = plan.workload.unit
+    unit, kind = plan.workload.unit, outputs_of(plan)
     columns = (
-        "where", "cluster", "layout", "calendar days", f"{unit.asked}, USD", f"share of {unit.each}, USD",
+        "where", "cluster", kind.arrangement_title, "calendar days", f"{unit.asked}, USD", f"share of {unit.each}, USD",
         "horizon, USD", "present value, USD", "buy now, USD", "USD per GPU-hour", "priced from documents",
     )  # fmt: skip
     page.widths(16, 34, 42, rest=16, columns=len(columns))
@@ -61,13 +62,13 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
     page.head(_FIRST - 1, columns, texts=_FIRST_NUMBER)
     for row, option in enumerate(plan.options, start=_FIRST):
-        layout = layout_text(training_option(option).layout)
+        arrangement = kind.arrangement(option)
         page.text(
             row, 0, NAME_OF_TARGET[option.target] + (" *" if plan.planned(plan.recommended_key) is option else "")
         )
         page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
-        page.heighten(row, {2: layout})
-        page.text(row, 2, layout, "wrapped")
+        page.heighten(row, {2: arrangement})
+        page.text(row, 2, arrangement, "wrapped")
         if option.target not in sheets:
             page.number(row, _FIRST_NUMBER, option.calendar_days, "number")
             for column in range(_FIRST_MONEY, _SHARE):
@@ -84,10 +85,12 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page.text(below + 1, 0, "Checks")
     page.put(below + 1, 1, checked, "left")
     page.text(below + 3, 0, "Sheets", "bold")
+    tokens = ", a million tokens" if plan.workload.unit_tokens else ""
+    flop = ", a PFLOP-hour" if plan.workload.unit_flop else ""
     there = [(name, shown) for name, shown in _SHEETS.items() if name in work.pages or name.endswith("...")]
     for row, (name, shown) in enumerate(there, start=below + 4):
         page.text(row, 0, name)
-        page.text(row, 1, shown.format(each=unit.each))
+        page.text(row, 1, shown.format(each=unit.each, tokens=tokens, flop=flop))
 
 
 def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:

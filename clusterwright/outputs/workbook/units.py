@@ -1,21 +1,22 @@
-"""The sheet Unit costs: what a run, a GPU-hour, a million tokens and a PFLOP-hour cost on every option."""
+"""The sheet Unit costs: what a unit of work, a GPU-hour, a million tokens and a PFLOP-hour cost on every option."""
 
 from collections.abc import Mapping
 
+from clusterwright.finance.unit_costs import UnitCost
 from clusterwright.outputs.workbook.annuity import payment
 from clusterwright.outputs.workbook.cash import CashSheet
 from clusterwright.outputs.workbook.formula import Figure, added, figure, span
 from clusterwright.outputs.workbook.mixed import Mixed, gpu_hours_of, run_of
+from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
 from clusterwright.plan.hybrids import BASE
-from clusterwright.plan.record import WorkUnit, training_plan
+from clusterwright.plan.record import WorkloadSummary, WorkUnit
+from clusterwright.tco.records import CandidateCost
 
 _FIRST = 9
-#: After what a unit of the work costs.
-_COLUMNS = (
-    "USD per GPU-hour",
-    "levelised, USD per useful GPU-hour", "USD per million tokens", "USD per effective PFLOP-hour",
-)  # fmt: skip
+#: After what a unit of the work costs; the last ones where its tokens and its FLOPs are counted.
+_COLUMNS = ("USD per GPU-hour", "levelised, USD per useful GPU-hour")
+_TOKENS, _FLOPS = "USD per million tokens", "USD per effective PFLOP-hour"
 #: What is paid whether the nodes work or not.
 _HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
 
@@ -23,6 +24,36 @@ _HELD: tuple[Class, ...] = ("committed", "kept", "bought", "sold")
 def unit_column(unit: WorkUnit) -> str:
     """Return the name of the cells with the cost of a unit of the work."""
     return f"{unit.each} in cash or its share, USD"
+
+
+def _counted(work: WorkloadSummary) -> tuple[str, ...]:
+    return (*((_TOKENS,) if work.unit_tokens else ()), *((_FLOPS,) if work.unit_flop else ()))
+
+
+def unit_figures(work: WorkloadSummary, cost: CandidateCost, unit: UnitCost) -> tuple[float | None, ...]:
+    """Return the engine's figures of an option, USD, in the order of the columns."""
+    return (
+        cost.run_usd,
+        cost.usd_per_gpu_hour,
+        unit.levelised_usd_per_gpu_hour,
+        *((unit.usd_per_million_tokens,) if work.unit_tokens else ()),
+        *((unit.usd_per_effective_pflop_hour,) if work.unit_flop else ()),
+    )
+
+
+def _amounts(page: Page, work: WorkloadSummary) -> tuple[tuple[Figure, float], ...]:
+    """Write tokens and FLOPs of a unit of work, as far as they are counted; return each with what a price is of."""
+    found = []
+    tokens = figure(1.0)
+    if work.unit_tokens:
+        page.text(3, 0, f"tokens of {work.unit.each}")
+        tokens = page.number(3, 1, work.unit_tokens, "input")
+        found.append((tokens, 1e6))
+    if work.unit_flop:
+        page.text(4, 0, "model FLOP per token" if work.unit_tokens else f"model FLOP of {work.unit.each}")
+        flop = page.number(4, 1, work.unit_flop / (work.unit_tokens or 1.0), "input")
+        found.append((tokens * flop / 1e15 / 3600.0, 1.0))
+    return tuple(found)
 
 
 def write_units(
@@ -41,13 +72,10 @@ def write_units(
         "Levelised: (purchases less the present value of resale) x annuity over the horizon + running costs of a year, "
         "over GPU-hours worked x goodput.",
     )
-    columns = ("where and how", "goodput", unit_column(plan.workload.unit), *_COLUMNS)
+    columns = ("where and how", "goodput", unit_column(plan.workload.unit), *_COLUMNS, *_counted(plan.workload))
     page.widths(34, rest=18, columns=len(columns))
     page.sheet.freeze_panes(_FIRST, 1)
-    page.text(3, 0, f"tokens of {plan.workload.unit.each}")
-    tokens = page.number(3, 1, training_plan(plan).workload.tokens, "input")
-    page.text(4, 0, "model FLOP per token")
-    flop = page.number(4, 1, training_plan(plan).workload.flop_per_token, "input")
+    amounts = _amounts(page, plan.workload)
     page.text(5, 0, "annuity a year")
     years = work.names["horizon_months"] / 12.0
     annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
@@ -80,7 +108,7 @@ def write_units(
         levelised = Figure('"unknown"', "unknown")
         if flows.key in goodputs:
             levelised = _levelised(work, flows, annuity, hours * goodputs[flows.key]).or_else("none")
-        figures = (run / hours, levelised, run / tokens * 1e6, run / (tokens * flop / 1e15 / 3600.0))
+        figures = (run / hours, levelised, *(run / amount * scale for amount, scale in amounts))
         cells = [
             page.put(row, column, usd.or_else("unknown"), "unit_usd") for column, usd in enumerate(figures, start=3)
         ]
@@ -93,10 +121,7 @@ def _from_engine(work: Workbook, row: int, flows: Flows) -> None:
     page = work.page("Unit costs")
     unit = next(entry for entry in work.found.unit_costs if entry.key == flows.key)
     page.text(row, 1, "engine", "text_right")
-    values = (
-        flows.cost.run_usd, flows.cost.usd_per_gpu_hour, unit.levelised_usd_per_gpu_hour,
-        unit.usd_per_million_tokens, unit.usd_per_effective_pflop_hour,
-    )  # fmt: skip
+    values = unit_figures(work.plan.workload, flows.cost, unit)
     for column, usd in enumerate(values, start=2):
         page.number(row, column, usd, "unit_usd" if column > 2 else "usd")  # noqa: PLR2004 - the first is of a run
 

@@ -8,7 +8,7 @@ from clusterwright.plan.bounds import hardware_limits, node_counts
 from clusterwright.plan.candidates.cloud_addresses import overlap_findings
 from clusterwright.plan.candidates.cloud_file_systems import asked_of, usd_per_month
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import Option, WorkUnit
 from clusterwright.plan.text.words import days_text, time_text
 
 
@@ -81,8 +81,8 @@ def _way_out(target: ResolvedTarget) -> str:
     return "or choose an instance type with more accelerators"
 
 
-def time_findings(option: Option, target: ResolvedTarget) -> list[Finding]:
-    """Return `CAP004` where the run takes longer than its capacity can be had for."""
+def time_findings(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Finding]:
+    """Return `CAP004` where the work takes longer than its capacity can be had for."""
     capacity = target.capacity
     if capacity is None or capacity.most_days is None or capacity.lasts(option.calendar_days) is not None:
         return []
@@ -91,18 +91,18 @@ def time_findings(option: Option, target: ResolvedTarget) -> list[Finding]:
             id="CAP004",
             path=("targets", option.target, "capacity"),
             message=(
-                f"the run takes {option.calendar_days:.1f} days ({option.calendar_days_low:.1f} to "
+                f"the {unit.name} takes {option.calendar_days:.1f} days ({option.calendar_days_low:.1f} to "
                 f"{option.calendar_days_high:.1f}), one {capacity.name} lasts at most {capacity.most_days}"
             ),
             help=(
                 f"set goals.finish_within to {capacity.most_days} days or less, choose another capacity, or plan each "
-                "part of the run between two checkpoints on its own"
+                f"part of the {unit.name} between two checkpoints on its own"
             ),
         )
     ]
 
 
-def capacity_warnings(option: Option, target: ResolvedTarget) -> list[Finding]:
+def capacity_warnings(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Finding]:
     """Return what of a target's capacity and placement may still go wrong.
 
     `PLC012`: more nodes than a placement holds without a support request; `CAP005`: the facts of this capacity are not
@@ -163,7 +163,7 @@ def capacity_warnings(option: Option, target: ResolvedTarget) -> list[Finding]:
                 help="see that the reservation itself keeps its nodes close",
             )
         )
-    return found + _band(option, target)
+    return found + _band(option, target, unit)
 
 
 def _large_file_system(option: Option) -> list[Finding]:
@@ -183,7 +183,7 @@ def _large_file_system(option: Option) -> list[Finding]:
     ]
 
 
-def _band(option: Option, target: ResolvedTarget) -> list[Finding]:
+def _band(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Finding]:
     capacity = target.capacity
     if capacity is None or capacity.most_days is None or capacity.lasts(option.calendar_days) is None:
         return []
@@ -195,8 +195,8 @@ def _band(option: Option, target: ResolvedTarget) -> list[Finding]:
                 id="CAP008",
                 path=path,
                 message=(
-                    f"the run takes up to {option.calendar_days_high:.1f} days, one {capacity.name} lasts at most "
-                    f"{capacity.most_days}"
+                    f"the {unit.name} takes up to {option.calendar_days_high:.1f} days, one {capacity.name} lasts "
+                    f"at most {capacity.most_days}"
                 ),
                 help="keep checkpoints outside the nodes, and ask for a second one in time",
             )
@@ -208,7 +208,7 @@ def _band(option: Option, target: ResolvedTarget) -> list[Finding]:
             id="CAP009",
             path=path,
             message=(
-                f"the run takes up to {time_text(option.calendar_days_high)}, one {capacity.name} lasts "
+                f"the {unit.name} takes up to {time_text(option.calendar_days_high)}, one {capacity.name} lasts "
                 f"{days_text(needed)} at least and is paid for whole, as the plan counts"
             ),
             help=f"see that it lasts {days_text(needed)} and is not shorter",

@@ -93,6 +93,7 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
     if meeting and target.system is None:
         slower = []
     term = None if target.system else TERM_OF_CAPACITY[asked.capacity]
+    unit = engine.workload(blueprint).unit
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
@@ -117,7 +118,7 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
             Choice(
                 resolved=target,
                 point=point,
-                bill=with_booking(bill, booked, nodes=point.nodes, calendar_days=point.calendar_days),
+                bill=with_booking(bill, booked, nodes=point.nodes, calendar_days=point.calendar_days, unit=unit.name),
                 design=design,
                 file_system=file_system,
                 key=key_of(target, point, term),

@@ -1,6 +1,5 @@
 """The Kubernetes files of a cluster on premises: labels, operators, network of the rails, queue, storage, jobs."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,12 +7,12 @@ from typing import Any
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling.layout import lay_out
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kind import ClusterJob
+from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs
 from clusterwright.outputs.kubernetes import network as kubernetes_network
 from clusterwright.outputs.kubernetes import queues as kubernetes_queues
 from clusterwright.outputs.kubernetes.cluster import (
-    NAMESPACE,
-    QUEUE,
     RACK_LABEL,
     RAIL_RESOURCE,
     UNIT_LABEL,
@@ -21,15 +20,12 @@ from clusterwright.outputs.kubernetes.cluster import (
     charts,
     cluster_of,
 )
-from clusterwright.outputs.kubernetes.worker import submit_texts
-from clusterwright.outputs.launch.files import max_restarts, nodes_of_job
-from clusterwright.outputs.launch.megatron import no_megatron
+from clusterwright.outputs.kubernetes.manifests import documents_text
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import TrainingOption, TrainingPlan
-from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.record import Option, Plan
 
 
-def kubernetes_files(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> dict[str, File]:
+def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of a plan's cluster on premises by name within their folder.
 
     Args:
@@ -49,28 +45,25 @@ def kubernetes_files(plan: TrainingPlan, option: TrainingOption, catalogue: Cata
     cluster = cluster_of(inventory, standing, system, vendor=catalogue.accelerators[system.accelerator].vendor)
     files = {
         "node-labels.yaml": _labels(cluster),
-        "namespace.yaml": _documents(kubernetes_queues.namespace()),
-        "queues.yaml": _documents(kubernetes_queues.queues(cluster)),
-        "jobs/all_reduce.yaml": _documents(kubernetes_jobs.all_reduce(cluster)),
+        "namespace.yaml": documents_text(kubernetes_queues.namespace()),
+        "queues.yaml": documents_text(kubernetes_queues.queues(cluster)),
+        "jobs/all_reduce.yaml": documents_text(kubernetes_jobs.all_reduce(cluster)),
     }
     if cluster.posix:
-        files["storage.yaml"] = _documents(kubernetes_queues.storage(cluster))
-    files["kustomization.yaml"] = _documents([_kustomization(sorted({*files} - {"node-labels.yaml"}))])
+        files["storage.yaml"] = documents_text(kubernetes_queues.storage(cluster))
+    files["kustomization.yaml"] = documents_text([_kustomization(sorted({*files} - {"node-labels.yaml"}))])
     if cluster.operators:
-        files["values/gpu-operator.yaml"] = _documents([kubernetes_network.gpu_operator_values(cluster)])
+        files["values/gpu-operator.yaml"] = documents_text([kubernetes_network.gpu_operator_values(cluster)])
     if cluster.vendor == "AMD":
-        files["values/cert-manager.yaml"] = _documents([{"crds": {"enabled": True}}])
+        files["values/cert-manager.yaml"] = documents_text([{"crds": {"enabled": True}}])
     if cluster.hands_out_rails:
-        files["values/network-operator.yaml"] = _documents([kubernetes_network.network_operator_values(cluster)])
-        files["network/nic-cluster-policy.yaml"] = _documents([kubernetes_network.nic_cluster_policy(cluster)])
-        files["network/rails.yaml"] = _documents(kubernetes_network.rail_network(cluster))
-    trains = cluster.operators and cluster.posix and not no_megatron(plan, option)
-    if trains:
-        job = kubernetes_jobs.train(plan, option, cluster, restarts=max_restarts(option))
-        files["jobs/train.yaml"] = _documents(job)
-        submits = submit_texts(plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="queues.yaml")
-        files |= {f"jobs/{name}": content for name, content in submits.items()}
-    files["README.md"] = _readme(option, cluster, trains=trains)
+        files["values/network-operator.yaml"] = documents_text([kubernetes_network.network_operator_values(cluster)])
+        files["network/nic-cluster-policy.yaml"] = documents_text([kubernetes_network.nic_cluster_policy(cluster)])
+        files["network/rails.yaml"] = documents_text(kubernetes_network.rail_network(cluster))
+    job = outputs_of(plan).cluster_job(plan, option, cluster)
+    if job is not None:
+        files |= {f"jobs/{name}": content for name, content in job.files.items()}
+    files["README.md"] = _readme(cluster, job)
     return {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
 
 
@@ -80,18 +73,6 @@ def _kustomization(names: Sequence[str]) -> dict[str, Any]:
         "kind": "Kustomization",
         "resources": [name for name in names if "/" not in name],
     }
-
-
-def _documents(documents: Sequence[dict[str, Any]]) -> str:
-    """Return records as one stream of YAML documents; every text is quoted where YAML would read something else."""
-    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is written
-
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.width = 120
-    stream = io.StringIO()
-    yaml.dump_all(documents, stream)
-    return stream.getvalue()
 
 
 def _labels(cluster: KubernetesCluster) -> str:
@@ -106,7 +87,7 @@ def _labels(cluster: KubernetesCluster) -> str:
     )
 
 
-def _readme(option: TrainingOption, cluster: KubernetesCluster, *, trains: bool) -> str:
+def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
     used = [chart for chart in charts(cluster.vendor) if chart.chart != "network-operator" or cluster.hands_out_rails]
     gpus = len(cluster.nodes) * cluster.gpus_per_node
     to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]
@@ -122,11 +103,8 @@ def _readme(option: TrainingOption, cluster: KubernetesCluster, *, trains: bool)
         to_set.append("`mkdir /shared/training` on one node: a node that does not have it has nothing mounted.")
     else:
         to_set.append("an S3 client in the image: this storage has no files to mount, so there is no claim `shared`.")
-    if trains:
-        to_set.append(
-            "image, data and learning rate of the training job: `jobs/submit.sh --image REGISTRY/NAME:TAG` sets them, "
-            "checks and submits; without data it trains on made-up tokens, which measures speed and nothing else."
-        )
+    if job is not None:
+        to_set.append(job.to_set)
     if not cluster.hands_out_rails:
         to_set.append(
             f"how pods reach the compute ports of {cluster.system.name}: nothing here hands them out, so the "
@@ -153,9 +131,7 @@ def _readme(option: TrainingOption, cluster: KubernetesCluster, *, trains: bool)
         network=cluster.hands_out_rails,
         rails=cluster.rails,
         rail_resource=RAIL_RESOURCE,
-        train=trains,
-        layout=layout_text(option.layout),
-        training_nodes=nodes_of_job(option)[1],
+        job=job,
         to_set=to_set,
         checks=checks,
     )

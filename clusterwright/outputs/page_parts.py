@@ -1,4 +1,4 @@
-"""A table of the report, before it is drawn: cells of text by row, and the form of numbers in them."""
+"""What a page of the report is made of, before it is drawn: tables of cells, and drawings with their captions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +28,14 @@ class Table:
     numeric: frozenset[int] = frozenset()
     narrow: frozenset[int] = frozenset()
     sums: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chart:
+    """A drawing (empty if there is nothing to draw) with its caption: what is shown, in what unit, of what day."""
+
+    svg: str
+    caption: str
 
 
 def by_column(columns: Mapping[str, Sequence[str]], details: Sequence[str] = ()) -> Table:

@@ -1,0 +1,1 @@
+"""What only training has in deliverables: layout, step and memory in the report, and the job. Begin with `outputs`."""

@@ -1,0 +1,134 @@
+"""The job that trains, as deliverables name it: its files, who submits it, and what of it an acceptance test shows."""
+
+from collections.abc import Mapping, Sequence
+
+from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.outputs.folder import File
+from clusterwright.outputs.kind import ClusterJob, Start, Step
+from clusterwright.outputs.kubernetes.cluster import KubernetesCluster
+from clusterwright.plan.record import Option, Plan, TrainingOption, training_option, training_plan
+from clusterwright.plan.text.words import layout_text
+
+#: Hours of the first run without data, which shows speed and stability; an assumption.
+_BURN_IN_HOURS = 24
+#: Who submits the training job, and how.
+_START = {
+    "slurm": (
+        "An ordinary user submits it: name users first ([Users](#users)); while there are none, nobody can.",
+        "./cluster.sh submit --user NAME --image REGISTRY/NAME:TAG --get-megatron   # NAME is one of them",
+    ),
+    "kubernetes": (
+        "It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
+        "./cluster.sh submit --image REGISTRY/NAME:TAG --get-megatron",
+    ),
+}
+_EXAMPLE = "examples/all_reduce.yaml"
+
+
+def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[str, File]) -> dict[str, File]:
+    """Return the folder `launch` of a target: scripts and arguments of the job, or why there are none.
+
+    Args:
+        plan: of a training run.
+        option: the target.
+        catalogue: for the fabric.
+        written: files of the target's folder: on a cloud's Kubernetes the example job, which has what pods need.
+    """
+    trains, chosen = training_plan(plan), training_option(option)
+    if option.scheduler == "kubernetes":
+        from clusterwright.outputs.kubernetes.train import kubernetes_launch_files  # noqa: PLC0415 - what is asked for
+
+        files = kubernetes_launch_files(trains, chosen, catalogue, written[_EXAMPLE].content.decode())
+    else:
+        from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415 - only what is asked for is loaded
+
+        files = launch_files(trains, chosen, catalogue)
+    return {f"launch/{name}": file for name, file in files.items()}
+
+
+def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
+    """Return how the job is submitted on a cloud; None where no job is written."""
+    from clusterwright.outputs.launch.files import has_job  # noqa: PLC0415 - only what is asked for is loaded
+
+    if not has_job(training_plan(plan), training_option(option), catalogue):
+        return None
+    who, command = _START[option.scheduler]
+    more = "`launch/README.md` says what the image has to hold and where the data go."
+    return Start(title="Run the job", who=who, command=command, more=more)
+
+
+def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> ClusterJob | None:
+    """Return the job for Kubernetes on premises; None where Megatron-LM or the cluster cannot run it."""
+    from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs  # noqa: PLC0415 - what is asked for
+    from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE  # noqa: PLC0415
+    from clusterwright.outputs.kubernetes.manifests import documents_text  # noqa: PLC0415
+    from clusterwright.outputs.kubernetes.worker import submit_texts  # noqa: PLC0415
+    from clusterwright.outputs.launch.files import max_restarts, nodes_of_job  # noqa: PLC0415
+    from clusterwright.outputs.launch.megatron import no_megatron  # noqa: PLC0415
+
+    trains, chosen = training_plan(plan), training_option(option)
+    if not cluster.operators or not cluster.posix or no_megatron(trains, chosen):
+        return None
+    manifest = kubernetes_jobs.train(trains, chosen, cluster, restarts=max_restarts(chosen))
+    submits = submit_texts(plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="queues.yaml")
+    return ClusterJob(
+        files={"train.yaml": documents_text(manifest), **submits},
+        row=(
+            f"| `jobs/train.yaml` | the plan's job: {layout_text(chosen.layout)} on {nodes_of_job(chosen)[1]} nodes, "
+            "with Megatron-LM's arguments |"
+        ),
+        image=" and what Megatron-LM needs",
+        source=(
+            "- Megatron-LM in `/shared/training/Megatron-LM`: `jobs/submit.sh --get-megatron` has the job's first pod "
+            "fetch it; pods see\n  `/shared/training` as `/shared`."
+        ),
+        to_set=(
+            "image, data and learning rate of the training job: `jobs/submit.sh --image REGISTRY/NAME:TAG` sets them, "
+            "checks and submits; without data it trains on made-up tokens, which measures speed and nothing else."
+        ),
+    )
+
+
+def contents(option: Option) -> str:
+    """Return where the job is in the folder of a target, as a line of the output folder's README."""
+    if option.scheduler == "kubernetes" and option.target == "onprem":
+        return "- `onprem/kubernetes/jobs/`: the job, with the layout's arguments"
+    if option.scheduler == "kubernetes":
+        return f"- `{option.target}/examples/`: a job for Kubernetes, to start from"
+    return f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments"
+
+
+def acceptance(plan: Plan, option: Option, design: OnPremDesign) -> Sequence[Step]:  # noqa: ARG001 - as of any kind
+    """Return the steps with the job: its speed against the plan's, and the loss of a node."""
+    chosen = training_option(option)
+    speed = chosen.tokens_per_s_per_gpu
+    # The band of the run's days is that of its speed, turned round.
+    slow = speed * option.calendar_days / option.calendar_days_high
+    fast = speed * option.calendar_days / option.calendar_days_low
+    kubernetes = option.scheduler == "kubernetes"
+    submit = f"`{'kubernetes/jobs/submit.sh' if kubernetes else 'launch/submit.sh --host LOGIN'} --image IMAGE`"
+    return (
+        Step(
+            do=f"{submit} without data for {_BURN_IN_HOURS} h",
+            expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
+            "no restart",
+        ),
+        Step(do="kill one node's power during the run", expect=_after_a_node(chosen)),
+    )
+
+
+def _after_a_node(option: TrainingOption) -> str:
+    """Return what the job does when a node is gone: without a spare it has to wait for that node."""
+    spare = option.failures.spare_nodes
+    if spare:
+        return (
+            f"the job goes on from its last checkpoint within the planned restart, on {option.training_nodes:,} of the "
+            f"{option.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
+        )
+    if option.failures.elastic:
+        return "the job goes on from its last checkpoint within the planned restart, with one replica less"
+    return (
+        "the job waits in the queue: it needs all nodes, and none is spare (`reliability.spare_nodes`). Give the node "
+        "its power back; the job goes on from its last checkpoint within the planned restart"
+    )

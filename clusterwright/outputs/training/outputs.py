@@ -1,0 +1,46 @@
+"""The parts of deliverables that only training has, in one record."""
+
+from clusterwright.outputs.kind import KindOutputs
+from clusterwright.outputs.training.jobs import acceptance, cluster_job, contents, launch, start
+from clusterwright.outputs.training.report import TERMS, cluster_charts, cluster_table
+from clusterwright.outputs.training.skypilot import task
+from clusterwright.plan.record import Option, training_option
+from clusterwright.plan.text.words import data_text, layout_text, offload_text
+from clusterwright.units import percent
+
+
+def _layout(option: Option) -> str:
+    return layout_text(training_option(option).layout)
+
+
+def _reason(option: Option) -> str:
+    chosen = training_option(option)
+    memory = chosen.memory_bytes_per_gpu.total / 1e9
+    away = offload_text(chosen)
+    return (
+        f"{layout_text(chosen.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
+        f"{percent(chosen.mfu)} of peak, goodput {percent(option.goodput)}; "
+        f"limited by compute{''.join(f', {part}' for part in option.limited_by)}; "
+        f"{f'{away}; ' if away else ''}"
+        f"training data at {data_text(chosen.data)}."
+    )
+
+
+TRAINING = KindOutputs(
+    arrangement=_layout,
+    arrangement_title="layout",
+    reason=_reason,
+    band_source="Day bands come from the residuals of published runs; the median is P50, the low end P10",
+    useful_hour="one that trains",
+    terms=TERMS,
+    cluster_table=cluster_table,
+    cluster_charts=cluster_charts,
+    launch=launch,
+    start=start,
+    cluster_job=cluster_job,
+    task=task,
+    contents=contents,
+    job_row="| `jobs.md`, `launch/` | what jobs need on the machines; the training job, and what submits it |",
+    working_nodes=lambda option: training_option(option).training_nodes,
+    acceptance=acceptance,
+)
