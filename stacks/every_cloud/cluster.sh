@@ -100,25 +100,28 @@ state_url() {
   fi
 }
 
-# What a new account lacks is said in the order in which it is needed: the place of the state, then its secrets.
+# What a new account lacks is said in the order in which it is needed: the place of the state, then its secrets. Ids are
+# explained in README.md, What is refused before anything is done.
 check_pulumi() {
   command -v pulumi >/dev/null ||
     fail "pulumi is not on PATH: install the Pulumi command line, https://www.pulumi.com/docs/install/"
   choose_stack
-  local url provider
+  local url provider place
   url=$(state_url)
+  place="foundation/Pulumi.yaml, backend.url"
+  [ -z "${PULUMI_BACKEND_URL:-}" ] || place=PULUMI_BACKEND_URL
   if ! pulumi -C foundation whoami >/dev/null 2>&1; then
     case $url in
-      file:*) fail "pulumi cannot keep its state in $url: make that folder, or correct backend.url in every layer's Pulumi.yaml" ;;
-      s3:* | azblob:* | gs:*) fail "pulumi cannot reach its state in $url: make the bucket once, log in to the cloud, or correct backend.url in every layer's Pulumi.yaml" ;;
-      *) fail "pulumi cannot reach the place of its state${url:+, $url}: log in to it with 'pulumi login${url:+ $url}', or correct backend.url in every layer's Pulumi.yaml" ;;
+      file:*) fail "STA001: $place: pulumi cannot keep its state in $url: make that folder, or correct backend.url in every layer's Pulumi.yaml" ;;
+      s3:* | azblob:* | gs:*) fail "STA001: $place: pulumi cannot reach its state in $url: make the bucket once, log in to the cloud, or correct backend.url in every layer's Pulumi.yaml" ;;
+      *) fail "STA001: $place: pulumi cannot reach the place of its state${url:+, $url}: log in to it with 'pulumi login${url:+ $url}', or correct backend.url in every layer's Pulumi.yaml" ;;
     esac
   fi
   provider=$(sed -n 's/^secretsprovider: *//p' "foundation/Pulumi.$stack.yaml")
   case $url in
     file:* | s3:* | azblob:* | gs:*)
       if [ "${provider:-passphrase}" = passphrase ] && [ -z "${PULUMI_CONFIG_PASSPHRASE+set}${PULUMI_CONFIG_PASSPHRASE_FILE:-}" ]; then
-        fail "no passphrase for the secrets in the state: choose one, keep it where it is not lost, and set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE (or name a key of the cloud: secretsprovider in Pulumi.$stack.yaml)"
+        fail "STA002: foundation/Pulumi.$stack.yaml, secretsprovider: no passphrase for the secrets in the state: choose one, keep it where it is not lost, and set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE (or name a key of the cloud: secretsprovider in Pulumi.$stack.yaml)"
       fi
       ;;
   esac
@@ -136,7 +139,7 @@ check_identity() {
   if [ "$found" = new ] && [ "$command" = up ] && declare -F resources_of_that_name >/dev/null; then
     found=$(resources_of_that_name) || fail "the cloud cannot be asked whether the cluster's name is free"
     [ -z "$found" ] || [ "${CLUSTER_NAME_IS_FREE:-}" = yes ] ||
-      fail "there is a cluster of this name in this place already, and this state does not know it:
+      fail "STA004: foundation/Pulumi.$stack.yaml, clusterName: there is a cluster of this name in this place already, and this state does not know it:
 $found
 Nothing was done. Choose another cluster.name, use the state of that cluster, or, if these are leftovers that may stay,
 set CLUSTER_NAME_IS_FREE=yes."
@@ -149,11 +152,12 @@ check_ready() {
   install_environment .venv constraints.txt
   .venv/bin/python -m gpu_cluster.unset_values "$stack" "${LAYERS[@]}" || exit 1
   if declare -F require_credentials >/dev/null; then
-    require_credentials || fail "no valid credentials for the cloud: log in first"
+    require_credentials || fail "PRE101: no valid credentials for the cloud: log in first"
   fi
   [ "$command" = status ] || check_identity
   if [ "$command" = up ]; then
     check_quota
+    check_room
     check_tunnel
   fi
   if [ -n "$policy_pack" ]; then
@@ -335,6 +339,19 @@ Nothing was done. Ask the cloud for more, days before (README.md), or take fewer
 if it was granted and is not shown yet, set QUOTA_IS_GRANTED=yes."
 }
 
+# Addresses for nodes are a fact of the foundation once it is up: growth beyond them is refused before a layer starts.
+check_room() {
+  local room nodes file="nodes/Pulumi.$stack.yaml"
+  nodes=$(configured nodes "$(project_of nodes):nodeCount")
+  room=$(output foundation node_addresses 2>/dev/null) || room=''
+  room=${room%%.*}
+  case $nodes in '' | *[!0-9]*) return 0 ;; esac
+  case $room in '' | *[!0-9]*) return 0 ;; esac
+  [ "$nodes" -le "$room" ] ||
+    fail "PRE032: $file, nodeCount: $nodes nodes are more than the $room that the foundation's network has addresses for.
+Nothing was done. Take fewer: ./cluster.sh set nodeCount $room; or make another cluster with a larger network."
+}
+
 # Asks for the way to the API server before anything is made that needs it.
 check_tunnel() {
   declare -F require_api_tunnel >/dev/null || return 0
@@ -469,7 +486,8 @@ submit() {
   esac
   if [ -f launch/train.yaml ]; then
     point_kubectl
-    bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"}
+    # What it tells the user to type has to go the same way.
+    KUBECTL_SHOWN='./cluster.sh kubectl' bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"}
     return
   fi
   [ -n "$user" ] || user=$(id -un)

@@ -32,6 +32,8 @@ command -v kubectl >/dev/null || {
     say "submit.sh: kubectl is not on PATH: install it, and log in as README.md says"
     exit 1
 }
+# What the user is told to type: `cluster.sh kubectl` where that reaches the API server.
+kubectl=${KUBECTL_SHOWN:-kubectl}
 on() { kubectl --namespace "$JOB_NAMESPACE" "$@"; }
 if ! said=$(kubectl version --request-timeout 20s 2>&1); then
     problem "kubectl does not reach the cluster: $said"
@@ -40,9 +42,9 @@ fi
 on get persistentvolumeclaim shared >/dev/null 2>&1 ||
     problem "namespace $JOB_NAMESPACE has no volume claim shared: bring the cluster layer up"
 on get localqueue "$JOB_QUEUE" >/dev/null 2>&1 ||
-    problem "namespace $JOB_NAMESPACE has no queue $JOB_QUEUE: kubectl apply -f $QUEUE_MANIFEST"
+    problem "namespace $JOB_NAMESPACE has no queue $JOB_QUEUE: $kubectl apply -f $QUEUE_MANIFEST"
 if on get job "$JOB_NAME" >/dev/null 2>&1; then
-    problem "there is a job $JOB_NAME already; its checkpoints stay when it goes: kubectl -n $JOB_NAMESPACE delete job $JOB_NAME"
+    problem "there is a job $JOB_NAME already; its checkpoints stay when it goes: $kubectl -n $JOB_NAMESPACE delete job $JOB_NAME"
 fi
 grep -q "image: $UNSET_IMAGE\$" "$here/$JOB_MANIFEST" || problem "$here/$JOB_MANIFEST has no line \"image: $UNSET_IMAGE\""
 refuse
@@ -62,6 +64,6 @@ if [ "$check_only" = yes ]; then
     exit 0
 fi
 printf '%s\n---\n%s\n' "$settings" "$job" | on apply --filename - >&2
-say "Submitted; the queue starts it when all of its nodes are free: kubectl -n $JOB_NAMESPACE get workloads"
-printf 'job %s\nlog kubectl -n %s logs -f -l job-name=%s --prefix\ncheckpoints %s\n' \
-    "$JOB_NAME" "$JOB_NAMESPACE" "$JOB_NAME" "$CHECKPOINT_PATH"
+say "Submitted; the queue starts it when all of its nodes are free: $kubectl -n $JOB_NAMESPACE get workloads"
+printf 'job %s\nlog %s -n %s logs -f -l job-name=%s --prefix\ncheckpoints %s\n' \
+    "$JOB_NAME" "$kubectl" "$JOB_NAMESPACE" "$JOB_NAME" "$CHECKPOINT_PATH"

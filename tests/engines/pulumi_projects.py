@@ -221,7 +221,7 @@ class Place:
     """A place for projects: one engine, one folder of state, one account."""
 
     def __init__(self, folder: Path, program: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._program = program
         self._stack_programs = stacks_python()
         assert self._stack_programs is not None
@@ -260,13 +260,17 @@ class Place:
         }
 
     def _command(self, name: str, script: str) -> None:
-        program = self._folder / "bin" / name
+        program = self.folder / "bin" / name
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
 
+    def program(self, name: str) -> Path:
+        """Return the stand-in for a command."""
+        return self.folder / "bin" / name
+
     def project(self, case: Case, name: str = "project") -> Project:
         """Return a new project in a folder of this place."""
-        folder = self._folder / name
+        folder = self.folder / name
         write(case, folder, stack="")
         _let_port_be_free(folder)
         assert self._stack_programs is not None

@@ -131,8 +131,10 @@ def test_a_name_that_the_cloud_knows_is_refused_before_up(cloud: str, namesake: 
     project = here.project(case_of(cloud))
     project.environment["STAND_IN_NAMESAKES"] = namesake
     said = project.cluster("up", fails=True)
-    assert "there is a cluster of this name in this place already" in said
+    place = f"STA004: foundation/Pulumi.{project.stack}.yaml, clusterName"
+    assert f"{place}: there is a cluster of this name in this place already" in said
     assert namesake in said
+    assert "Choose another cluster.name" in said
     assert here.account.ids() == {}
 
 

@@ -152,6 +152,61 @@ def test_nodes_beyond_the_quota_are_refused_before_anything_is_made(
     assert project.run("preview", LIMIT=limit).returncode == 0
 
 
+@pytest.mark.parametrize(("nodes", "room", "refused"), [(41, "40.0", True), (40, "40", False), (41, "", False)])
+def test_nodes_beyond_the_network_are_refused_before_a_layer_starts(
+    project: Project, nodes: int, room: str, refused: bool
+) -> None:
+    """What the foundation says of its addresses counts; before the first `up` its program compares them."""
+    configuration = project.folder / "nodes" / "Pulumi.small.yaml"
+    configuration.write_text(f"{configuration.read_text()}  aws-gpu-nodes:nodeCount: {nodes}\n")
+    done = project.run("up", OUTPUTS=room)
+    assert (done.returncode != 0) == refused, done.stderr
+    assert bool(project.changing()) != refused
+    if refused:
+        assert "PRE032: nodes/Pulumi.small.yaml, nodeCount: 41 nodes are more than the 40" in done.stderr
+        assert "./cluster.sh set nodeCount 40" in done.stderr
+
+
+def test_every_refusal_is_explained_in_the_readme() -> None:
+    """Ids that the command or a layer's program gives stand in the project's README, and no other ones."""
+    rule = r"\b(?:STA|PRE)\d{3}\b"
+    stacks = assets.root() / "stacks"
+    sources = [
+        EVERY_CLOUD / "cluster.sh",
+        *(EVERY_CLOUD / "gpu_cluster").rglob("*.py"),
+        *stacks.glob("*/base/cloud.sh"),
+    ]
+    sources += stacks.glob("*/base/gpu_cluster/settings_*.py")
+    given = {found for source in sources for found in re.findall(rule, source.read_text())}
+    readme = (assets.root() / "templates" / "project" / "README.md.j2").read_text()
+    assert set(re.findall(rf"^\| `({rule})`", readme, re.M)) == given
+
+
+#: Answers as Google's own command prints them for the projection that it is asked for.
+_GCLOUD = """gcloud() {
+  case "$*" in
+    "compute regions describe r1 --project p1 --flatten quotas[] --format csv[no-heading](quotas.metric,quotas.limit)")
+      printf 'CPUS,24.0\\nNVIDIA_H100_GPUS,0.0\\nPREEMPTIBLE_NVIDIA_H100_GPUS,16.0\\n' ;;
+    *) echo "unrecognized arguments" >&2; return 2 ;;
+  esac
+}
+configured() { case $2 in gcp:region) echo r1 ;; gcp:project) echo p1 ;; esac; }
+. "$0"
+quota_limit "$1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "limit"),
+    [("NVIDIA_H100_GPUS", "0.0"), ("PREEMPTIBLE_NVIDIA_H100_GPUS", "16.0"), ("NVIDIA_B200_GPUS", "")],
+)
+def test_google_is_asked_for_quotas_as_its_command_takes_it(code: str, limit: str) -> None:
+    """`describe` has no --filter: the one line is taken out of all quotas of the region; a quota elsewhere is none."""
+    script = assets.root() / "stacks" / "gcp" / "base" / "cloud.sh"
+    done = subprocess.run(["bash", "-c", _GCLOUD, script, code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == limit, done.stderr
+
+
 def test_failure_in_the_middle_stops(project: Project) -> None:
     """Nodes are not brought up on a cluster that is not there."""
     done = project.run("up", FAIL_ON="-C cluster up")
@@ -382,6 +437,10 @@ def test_a_new_account_is_told_what_to_do_first(
     done = project.run("up", **environment)
     assert done.returncode == (1 if message else 0)
     assert message in done.stderr
+    rule = "STA002" if "passphrase" in message else "STA001"
+    place = "PULUMI_BACKEND_URL" if "PULUMI_BACKEND_URL" in environment else "foundation/Pulumi.yaml, backend.url"
+    where = "foundation/Pulumi.small.yaml, secretsprovider" if rule == "STA002" else place
+    assert (f"{rule}: {where}: " in done.stderr) == bool(message)
     assert bool(project.changing()) == (not message)
 
 

@@ -162,7 +162,9 @@ def project_of(cloud: str, root: Path) -> Project:
         shutil.copy(script, folder / script.name)
     (folder / "launch").mkdir()
     (folder / "launch" / "train.yaml").touch()
-    (folder / "launch" / "submit.sh").write_text('#!/bin/bash\nexec kubectl submits "$@"\n')
+    (folder / "launch" / "submit.sh").write_text(
+        '#!/bin/bash\necho "shown: $KUBECTL_SHOWN"; exec kubectl submits "$@"\n'
+    )
     for name in ("bin", "temporary"):
         (root / name).mkdir()
     for name, text in COMMANDS.items():
@@ -201,6 +203,7 @@ def test_the_api_server_is_reached_through_the_tunnel(project: Project, words: l
     configuration = calls[at + 1].removeprefix("configuration ")
     assert Path(configuration).parent == project.folder.parent / "temporary"
     assert calls[at + 2 : at + 4] == [f"holds cluster: of-{project.cloud}", "server the API server"]
+    assert (words[0] == "submit") == ("shown: ./cluster.sh kubectl" in done.stdout)
     assert project.nothing_stays()
 
 

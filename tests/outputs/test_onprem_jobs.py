@@ -66,9 +66,57 @@ def test_other_environments_need_no_containers() -> None:
         (["cluster.jobs.environment=modules", "cluster.jobs.modules=[cuda/12.8, torch/2.8]"], "cuda/12.8, torch/2.8."),
     ):
         found = documents(*values)
-        assert list(found) == ["jobs.md", "node/node.env"]
+        assert {name for name in found if not name.startswith("node/")} == {"jobs.md"}
+        assert "CLUSTER_NODE_ENV=$PWD/node/node.env bash node/job_environment.sh" in found["jobs.md"]
         assert said in found["jobs.md"]
         assert "Enroot" not in found["jobs.md"]
+
+
+#: Ways to install a package that look into no table of versions.
+_UNPINNED = re.compile(r"\b(apt|apt-get|snap|dnf|yum|pip|pip3) +(?:-\S+ +)*install\b")
+
+
+@pytest.mark.parametrize("environment", ["container", "venv", "modules"])
+def test_no_command_installs_past_the_table(environment: str) -> None:
+    """What the pages have a person install goes by the scripts that read `node/software.csv`, as in the clouds."""
+    plan = plan_of(GPT3, [f"cluster.jobs.environment={environment}"], "onprem")
+    pages = onprem_files(plan, plan.options[0], load())
+    for name, file in pages.items():
+        if name.endswith(".md"):
+            assert _UNPINNED.findall(file.content.decode()) == [], name
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_packages_of_the_page_come_in_the_version_of_the_table(tmp_path: Path, *, pinned: bool) -> None:
+    """By the page's own command: a row's version is asked for, and without one what was found is said as a row."""
+    (tmp_path / "node").mkdir()
+    for name, content in documents().items():
+        (tmp_path / name).write_text(content)
+    row = "slurmdbd,23.11.4-1.2ubuntu5,apt,,2026-11-23,found at boot\n"
+    page = (tmp_path / "jobs.md").read_text()
+    assert row.rstrip() in page
+    if pinned:
+        with (tmp_path / "node" / "software.csv").open("a") as table:
+            table.write(row)
+    (line,) = (line for line in page.splitlines() if "install_missing" in line)
+    (tmp_path / "bin").mkdir()
+    programs = {
+        "apt-get": f'echo "$*" >>{tmp_path}/calls; case "$*" in *" install "*) touch {tmp_path}/there ;; esac',
+        "dpkg-query": f'[ -e {tmp_path}/there ] && echo "installed 23.11.4-1.2ubuntu5"',
+    }
+    for name, body in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/bash\n{body}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    installed = (tmp_path / "calls").read_text().splitlines()[-1].split()
+    version = "=23.11.4-1.2ubuntu5" if pinned else ""
+    assert installed[-2:] == ["mariadb-server", f"slurmdbd{version}"]
+    said = "not pinned in node/software.csv: slurmdbd,23.11.4-1.2ubuntu5,apt,,"
+    assert (said in done.stderr) is not pinned
 
 
 def test_users_come_with_every_environment() -> None:

@@ -157,6 +157,7 @@ def test_growth_beyond_the_network_is_refused_before_a_node_is_made(
     set_config(tmp_path, {"nodeCount": room + 1, **({"allowSplitFabric": True} if cloud == "azure" else {})})
     refused = run(tmp_path, layers=("foundation",)).layers["foundation"]
     assert refused.error is not None
+    assert "PRE032" in refused.error
     assert f"afterwards {room} nodes or fewer" in refused.error
     assert refused.cloud_resources == ()
     alone = run(
@@ -165,7 +166,7 @@ def test_growth_beyond_the_network_is_refused_before_a_node_is_made(
         stacks={f"organization/{record.project}/small": record.outputs for record in made.layers.values()},
     ).layers["nodes"]
     assert alone.error is not None
-    assert f"{room + 1} nodes are more than the {room} that the foundation's network" in alone.error
+    assert f"PRE032: nodeCount: {room + 1} nodes are more than the {room} that the foundation's network" in alone.error
     groups = {"aws": "autoscaling", "azure": "VirtualMachineScaleSet", "gcp": "instanceGroupManager"}[cloud]
     assert [one.type for one in alone.cloud_resources if groups in one.type] == []
 

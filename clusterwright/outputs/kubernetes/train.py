@@ -208,7 +208,7 @@ def with_quota(queue: str, job: str, nodes: int) -> str:
     body = "\n".join(line for line in stream.getvalue().splitlines() if not line.startswith("#"))
     return (
         "# A queue that admits a job only when all of its nodes are free:\n"
-        "#   kubectl apply -f examples/queue.yaml\n"
+        "#   ./cluster.sh kubectl apply -f examples/queue.yaml\n"
         f"# Its quota is what jobs can ask for on {nodes:,} nodes; for another number of them, change it.\n{body}"
     )
 

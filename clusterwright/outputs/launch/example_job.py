@@ -18,8 +18,8 @@ from clusterwright.catalog.records import Instance
 _FOLDER = "launch"
 _HEAD = """\
 # How fast the nodes reduce together, on {type}:
-#   kubectl apply -f examples/queue.yaml -f examples/all_reduce.yaml
-#   kubectl -n training logs -f -l job-name=all-reduce --prefix
+#   ./cluster.sh kubectl apply -f examples/queue.yaml -f examples/all_reduce.yaml
+#   ./cluster.sh kubectl -n training logs -f -l job-name=all-reduce --prefix
 """
 
 

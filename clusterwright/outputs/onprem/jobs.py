@@ -1,4 +1,4 @@
-"""What the machines of a Slurm cluster on premises need for jobs: Enroot and Pyxis, environments, adapters."""
+"""What machines on premises need for the jobs of Slurm: Enroot and Pyxis, environments, adapters, versions."""
 
 import csv
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def software() -> dict[str, Software]:
 
 
 def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    """Return `jobs.md`, the settings of the nodes' scripts, and for containers what installs Enroot and Pyxis.
+    """Return `jobs.md`, the scripts by which it installs packages in the versions of a table, and their settings.
 
     Args:
         plan: for the environment of its jobs.
@@ -72,9 +72,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     files = {"jobs.md": text(page), "node/node.env": text(_node_env(plan, option, catalogue))}
     if jobs.environment == "container":
         files["plugstack.conf"] = text(render("slurm", "plugstack.conf.j2", cluster=plan.cluster.name))
-        for name in _SCRIPTS:
-            files[f"node/{name}"] = File(content=(_node_folder() / name).read_bytes())
-    return files
+    return files | {f"node/{name}": File(content=(_node_folder() / name).read_bytes()) for name in _SCRIPTS}
 
 
 def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:

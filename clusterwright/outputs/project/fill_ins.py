@@ -121,8 +121,8 @@ def _reach(option: Option) -> tuple[FillIn, ...]:
     if option.scheduler != "kubernetes":
         return ()
     why = (
-        "the addresses that `up` is run from; without one the API server answers inside the network only, and charts "
-        "need a second `up` from there (see The private endpoint below)"
+        "addresses that the API server answers beside the network; without one `up` reaches it through the cloud's own "
+        "gate (see The private endpoint below)"
     )
     return (FillIn(key="operatorCidrs[0]", value="203.0.113.7/32", why=why, required=False),)
 

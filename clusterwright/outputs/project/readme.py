@@ -35,7 +35,7 @@ HOLDS = {
 #: Once connected, what shows that the nodes are there.
 _LOOK = {
     "slurm": "sinfo   # on the machine that you reached: nodes appear as they boot",
-    "kubernetes": "kubectl get nodes   # GPU nodes appear as they boot",
+    "kubernetes": "./cluster.sh kubectl get nodes   # GPU nodes appear as they boot",
 }
 #: The configuration's key of the zone, by cloud.
 _ZONE_KEYS = {"aws": "availabilityZone", "azure": "zone", "gcp": "zone"}
@@ -124,7 +124,10 @@ def _state(option: Option) -> str:
     if "://" in provider:
         sentences.append(f"Secrets in it are encrypted by `{provider}`.")
     elif provider == "passphrase" or not url.startswith("https:"):
-        sentences.append("Pulumi asks for the passphrase of its secrets, or takes it from `PULUMI_CONFIG_PASSPHRASE`.")
+        sentences.append(
+            "Choose a passphrase for its secrets and keep it where it is not lost: `cluster.sh` wants it in\n"
+            "`PULUMI_CONFIG_PASSPHRASE`, or the name of its file in `PULUMI_CONFIG_PASSPHRASE_FILE`."
+        )
     return "\n".join(sentences)
 
 

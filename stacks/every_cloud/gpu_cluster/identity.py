@@ -94,6 +94,8 @@ def objection(state: Identity, own: Identity, *, adopting: bool) -> str:
         return ""
     if state.id != own.id:
         return "it was brought up from another folder"
+    if state.cluster and not state.id:
+        return "it was brought up without ./cluster.sh, so that it has no id, and this folder has none either"
     return "" if state.cluster else "it does not say whose it is"
 
 
@@ -144,7 +146,7 @@ def main() -> int:
         problem = objection(state, own, adopting=command == "adopt")
         if problem:
             sys.stderr.write(
-                f"The state {stack_name} of layer {layer} is not this folder's: {problem}.\n"
+                f"STA003: the state {stack_name} of layer {layer} is not this folder's: {problem}.\n"
                 f"  state:  {state}\n  folder: {own}\n"
                 "Nothing was done. For a cluster of its own, generate the folder with another cluster.name. To go on\n"
                 f"with the cluster of that state, copy its {file_of(Path(), stack)} here, or, if this folder was\n"

@@ -24,7 +24,7 @@ class OtherLayer:
     def _checked(self, known: Mapping[str, str] | None, own: str) -> str:
         owner = known["cluster"] if known else own
         if owner != own:
-            raise ConfigError([f"stack {self._stack} is of cluster {owner}, and this layer is of {own}"])
+            raise ConfigError([f"STA003: stack {self._stack} is of cluster {owner}, and this layer is of {own}"])
         return owner
 
     def _required(self, output: str) -> pulumi.Output[Any]:
@@ -49,7 +49,7 @@ class OtherLayer:
             if node_count > most:
                 raise ConfigError(
                     [
-                        f"nodeCount: {node_count} nodes are more than the {most} that the foundation's network has "
+                        f"PRE032: nodeCount: {node_count} nodes are more than the {most} that the foundation's network has "
                         f"addresses for; set {most} or fewer, or make another cluster with a larger network"
                     ]
                 )

@@ -42,7 +42,7 @@ def main() -> int:
     commands = dict.fromkeys(command for layer in layers for command in unset_values(Path(layer), stack))
     if commands:
         listing = "\n".join(f"  {command}" for command in commands)
-        sys.stderr.write(f"Still to be set (README.md says what each is):\n{listing}\n")
+        sys.stderr.write(f"PRE003: still to be set (README.md says what each is):\n{listing}\n")
     return 1 if commands else 0
 
 

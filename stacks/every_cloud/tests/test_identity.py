@@ -30,7 +30,9 @@ OWN = Identity(cluster="gpt3", place="us-east-1", account="1", id="a1")
         (replace(OWN, account="2"), OWN, True, "it is of another account"),
         (Identity(cluster="", place="", account="", id=""), replace(OWN, id=""), False, "it does not say whose it is"),
         (Identity(cluster="", place="", account="", id=""), OWN, False, ""),
-        (replace(OWN, id=""), replace(OWN, id=""), False, ""),
+        (replace(OWN, id=""), OWN, False, ""),
+        (replace(OWN, id=""), replace(OWN, id=""), False, "it was brought up without ./cluster.sh"),
+        (replace(OWN, id=""), replace(OWN, id=""), True, ""),
     ],
 )
 def test_a_foreign_state_is_named(state: Identity, own: Identity, adopting: bool, said: str) -> None:  # noqa: FBT001

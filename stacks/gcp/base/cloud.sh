@@ -18,7 +18,7 @@ require_credentials() {
 # What the project may have of a quota in the cluster's region; quotas of a family of machines are not in that list.
 quota_limit() {
   gcloud compute regions describe "$(configured foundation gcp:region)" --project "$(configured foundation gcp:project)" \
-    --flatten quotas --filter "quotas.metric=$1" --format 'value(quotas.limit)'
+    --flatten 'quotas[]' --format 'csv[no-heading](quotas.metric,quotas.limit)' | sed -n "s/^$1,//p"
 }
 
 current_account() { configured foundation gcp:project; }

@@ -34,7 +34,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"vpcCidr": "8.8.0.0/16"}, "vpcCidr: needs a private IPv4 range"),
     ({"vpcCidr": "10.64.0.1/16"}, "vpcCidr: needs a private IPv4 range"),
     ({"vpcCidr": "10.64.0.0/12"}, "vpcCidr: needs a private IPv4 range from /16 to /25"),
-    ({"vpcCidr": "10.64.0.0/24", "nodeCount": 48}, "vpcCidr: 10.64.0.0/24 leaves 107 addresses"),
+    ({"vpcCidr": "10.64.0.0/24", "nodeCount": 48}, "vpcCidr: PRE032: 10.64.0.0/24 leaves 107 addresses"),
     ({"nodeType": "p5.48xlarge"}, "nodeType"),
     ({"nodeType.instanceType": "p5"}, "nodeType.instanceType: needs an EC2 instance type"),
     ({"nodeType.fabric": "infiniband"}, "nodeType.fabric: needs one of efa, none"),

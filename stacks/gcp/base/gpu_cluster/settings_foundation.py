@@ -102,7 +102,7 @@ def _check_addresses(values: Values, network_cidr: IPv4Network, node_count: int)
         )
         values.fail(
             "networkCidr",
-            f"{network_cidr} gives every network {available} addresses for nodes, got nodeCount {node_count}; "
+            f"PRE032: {network_cidr} gives every network {available} addresses for nodes, got nodeCount {node_count}; "
             f"before the first `up` use a larger range: /{smallest}, afterwards {max(0, available)} nodes or fewer",
         )
 

@@ -1,0 +1,91 @@
+"""Bad input on a fresh project, with the real Pulumi engine: refused before `up`, with id, place and fix."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engines.pulumi_projects import Place, Project, engine_program, place
+from tests.engines.test_pulumi_engine import case_of
+from tests.stacks.cases import stacks
+from tests.stacks.projects import stacks_python
+
+pytestmark = pytest.mark.engine
+
+#: What each cloud's command answers where a new account has none of a quota.
+_NO_QUOTA = {
+    "aws": ("aws", '*"service-quotas get-service-quota"*"CODE"*) echo 0.0 ;;'),
+    "azure": ("az", '*"vm list-usage"*"CODE"*) echo 0 ;;'),
+    "gcp": ("gcloud", '*"regions describe"*) echo "CODE,0.0" ;;'),
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, require_engine: Callable[..., None]) -> Iterator[Place]:
+    """Make a place with an engine, an empty account and an empty state."""
+    program = engine_program()
+    require_engine(working=program is not None, reason="pulumi is not installed: make engine builds it")
+    require_engine(working=stacks_python() is not None, reason="not installed: make .venv-stacks/installed")
+    assert program is not None
+    with place(tmp_path, program) as made:
+        yield made
+
+
+def refused(project: Project, here: Place, *said: str) -> None:
+    """Try `up`, and see that it ends with these words and that nothing is made or changed by it."""
+    before = here.account.ids()
+    shown = project.cluster("up", fails=True)
+    for words in said:
+        assert words in shown
+    assert "Traceback" not in shown
+    assert "+ pulumi" not in shown
+    assert here.account.ids() == before
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), [("aws", "kubernetes"), ("azure", "slurm"), ("gcp", "kubernetes")])
+def test_growth_and_a_second_cluster_are_refused(cloud: str, scheduler: str, here: Place) -> None:
+    """Once the network is there: a number that it has no addresses for, and another cluster of the name and place."""
+    first = here.project(case_of(cloud, scheduler), "first")
+    first.pulumi("foundation", "stack", "select", "--create", first.stack)
+    first.pulumi("foundation", "up", "--stack", first.stack, "--yes", "--skip-preview")
+    first.cluster("adopt")
+    room = int(float(first.pulumi("foundation", "stack", "output", "--stack", first.stack, "node_addresses")))
+    first.resize(room + 1)
+    place = f"PRE032: nodes/Pulumi.{first.stack}.yaml, nodeCount: {room + 1} nodes"
+    refused(first, here, place, f"./cluster.sh set nodeCount {room}")
+
+    second = here.project(case_of(cloud, scheduler), "second")
+    refused(second, here, f"STA003: the state {second.stack} of layer foundation is not this folder's", "cluster.name")
+
+    third = here.project(case_of(cloud, scheduler), "third")
+    other = here.folder / "other-state"
+    other.mkdir()
+    third.environment |= {"PULUMI_BACKEND_URL": f"file://{other}", "STAND_IN_NAMESAKES": "what-is-there"}
+    refused(
+        third, here, f"STA004: foundation/Pulumi.{third.stack}.yaml, clusterName:", "what-is-there", "Choose another"
+    )
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_a_new_account_is_told_what_to_do_first(cloud: str, scheduler: str, here: Place) -> None:
+    """No quota, no passphrase, no place of the state: each is named before anything is made, with what to do."""
+    project = here.project(case_of(cloud, scheduler))
+    configuration = project.folder / "nodes" / f"Pulumi.{project.stack}.yaml"
+    line = next(line for line in configuration.read_text().splitlines() if line.startswith("# Quota: "))
+    capacity, code, *_ = line.removeprefix("# Quota: ").split("|")
+    project.set({"capacity": capacity})
+    if line not in configuration.read_text():
+        configuration.write_text(f"{configuration.read_text().rstrip()}\n{line}\n")
+    command, answer = _NO_QUOTA[cloud]
+    program = here.program(command)
+    program.write_text(
+        program.read_text().replace('case "$*" in', f'case "$*" in\n  {answer.replace("CODE", code)}', 1)
+    )
+    place = f"PRE102: nodes/Pulumi.{project.stack}.yaml, nodeCount: 4 nodes need"
+    refused(project, here, place, "the account has 0 here", "Ask the cloud for more")
+
+    del project.environment["PULUMI_CONFIG_PASSPHRASE"]
+    place = f"STA002: foundation/Pulumi.{project.stack}.yaml, secretsprovider: no passphrase"
+    refused(project, here, place, "set PULUMI_CONFIG_PASSPHRASE")
+    project.environment["PULUMI_BACKEND_URL"] = "file:///nowhere/at/all"
+    refused(project, here, "STA001: PULUMI_BACKEND_URL: pulumi cannot keep its state", "make that folder")
