@@ -45,7 +45,7 @@ _BYTES = _prefixed("B", _DECIMAL) | _prefixed("B", _BINARY)
 _BITS_PER_S = _prefixed("b/s", _DECIMAL, 1 / 8)
 _DAY = SECONDS_PER_DAY
 _DURATIONS = {
-    "s": 1.0, "second": 1.0, "seconds": 1.0,
+    "ms": 1e-3, "s": 1.0, "second": 1.0, "seconds": 1.0,
     "min": 60.0, "minute": 60.0, "minutes": 60.0,
     "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
     "d": _DAY, "day": _DAY, "days": _DAY,

@@ -7,9 +7,10 @@ from clusterwright.blueprint.jobs import SHARED_PATH, SQUASH_FILE, Jobs, public_
 from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint, OnPremTarget
+from clusterwright.blueprint.serving import Serve
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.users import user_problems
-from clusterwright.blueprint.workloads import Finetune, Serve, Train
+from clusterwright.blueprint.workloads import Finetune, Train
 from clusterwright.catalog.records import Model
 
 _PARALLELISM: Path = ("workload", "parallelism")

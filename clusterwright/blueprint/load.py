@@ -68,7 +68,7 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
-WITHOUT_ENGINE = ("finetune", "serve")
+WITHOUT_ENGINE = ("finetune",)
 #: Errors of our own types, whose message stands as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
@@ -76,7 +76,7 @@ _BOUNDS = {
     "greater_than_equal": ("shorter than", "ge"),
     "less_than_equal": ("longer than", "le"),
 }
-TRAIN_IS_SUPPORTED = "kind: train is; write one with: clusterwright init train"
+TRAIN_IS_SUPPORTED = "kind: train and kind: serve are; write one with: clusterwright init train"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

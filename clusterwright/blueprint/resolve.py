@@ -7,9 +7,11 @@ from pathlib import Path as FilePath
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
+from clusterwright.blueprint.kinds import format_problems, kind_problems, layout_problems, not_of_text
 from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, WITHOUT_ENGINE, not_supported
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
+from clusterwright.blueprint.serving import Serve
 from clusterwright.blueprint.stopping import stopping_problems
 from clusterwright.blueprint.workloads import ModelFile, Train
 from clusterwright.catalog import lookup
@@ -25,7 +27,7 @@ _REASONS = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resolved:
-    """A training blueprint's names, looked up.
+    """A blueprint's names, looked up.
 
     Attributes:
         targets: hardware to size; several of one target where the blueprint leaves the choice.
@@ -54,7 +56,14 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
                 help=TRAIN_IS_SUPPORTED,
             )
         )
-    model = attempt(problems, ("workload", "model"), lambda: model_of(catalogue, workload.model))
+    refused = not_of_text(workload.model) if isinstance(workload.model, str) else None
+    if refused is not None:
+        problems.append(refused)
+    model = (
+        None
+        if refused is not None
+        else attempt(problems, ("workload", "model"), lambda: model_of(catalogue, workload.model))
+    )
     targets: list[ResolvedTarget] = []
     unusable: list[Unusable] = []
     for name in TARGETS:
@@ -70,9 +79,15 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         if rest and not fitting:
             problems.append(_none_usable(name, rest))
     _named_storage(problems, blueprint, catalogue)
-    problems += [*contradictions(blueprint), *(contradictions_of_model(workload, model) if model is not None else [])]
+    problems += [
+        *kind_problems(blueprint),
+        *contradictions(blueprint),
+        *(contradictions_of_model(workload, model) if model is not None else []),
+    ]
     if isinstance(workload, Train):
         problems += _memory_problems(workload)
+    if isinstance(workload, Serve) and model is not None:
+        problems += layout_problems(workload, model)
     if problems or model is None:
         return tuple(problems)
     return Resolved(model=model, targets=tuple(targets), unusable=tuple(unusable))
@@ -118,6 +133,8 @@ def _suited(
             lacking = [*_staging_problems(blueprint, (entry,)), *_stopping(blueprint, entry)]
             if isinstance(workload, Train):
                 lacking = [*_precision_problems(workload, (entry,)), *lacking]
+            elif isinstance(workload, Serve):
+                lacking = [*format_problems(workload, (entry,)), *lacking]
         if isinstance(entry, ResolvedTarget) and choice and lacking:
             reason = "; ".join(problem.message for problem in lacking)
             missing = all(problem.exit_code == EXIT_FACT_MISSING for problem in lacking)

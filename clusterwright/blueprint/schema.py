@@ -27,10 +27,11 @@ from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
+from clusterwright.blueprint.serving import Replicas, Serve, Traffic
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.users import GroupSection, Identity, UserSection
-from clusterwright.blueprint.workloads import Finetune, Serve, Train, beside_blueprint
+from clusterwright.blueprint.workloads import Finetune, Train, beside_blueprint
 
 _Share = Annotated[Fraction, Field(ge=0, le=1)]
 _Lead = Annotated[Duration, Field(ge=0, le=5 * 366 * 86400)]
@@ -72,6 +73,15 @@ class Goals(Section):
     )
     confidence: Fraction = Field(
         0.9, ge=0.5, le=0.99, description="the goal is met when this quantile of calendar time meets it"
+    )
+    first_token: Annotated[Duration, Field(gt=0, le=86400)] | None = Field(
+        None, description="serve: longest time from a request to its first token, for example 1 s"
+    )
+    time_per_token: Annotated[Duration, Field(gt=0, le=86400)] | None = Field(
+        None, description="serve: longest time between two tokens of an answer, its mean, for example 50 ms"
+    )
+    percentile: Annotated[float, Field(gt=0, lt=100)] = Field(
+        95.0, description="serve: so many of 100 requests meet the two goals at the peak, for example 95"
     )
 
 
@@ -239,6 +249,8 @@ class Blueprint(Section):
         "", max_length=500, description="one line for people"
     )
     workload: Annotated[Train | Finetune | Serve, Field(discriminator="kind")]
+    traffic: Traffic | None = Field(None, description="serve: who asks, how often, how long")
+    replicas: Replicas = Field(default_factory=Replicas, description="serve: copies of the model")
     goals: Goals = Field(default_factory=Goals)
     targets: Targets
     economics: EconomicsSection = Field(default_factory=EconomicsSection)
@@ -248,6 +260,13 @@ class Blueprint(Section):
     data: DataLoading = Field(default_factory=DataLoading)
     reliability: ReliabilitySection = Field(default_factory=ReliabilitySection)
     cluster: Cluster = Field(default_factory=Cluster)
+
+
+def serve_of(blueprint: Blueprint) -> tuple[Serve, Traffic]:
+    """Return the workload of a blueprint whose kind is `serve`, and its traffic, without which none is resolved."""
+    assert isinstance(blueprint.workload, Serve)  # noqa: S101 - chosen by kind
+    assert blueprint.traffic is not None  # noqa: S101 - `blueprint.kinds` refuses it
+    return blueprint.workload, blueprint.traffic
 
 
 def train_of(blueprint: Blueprint) -> Train:

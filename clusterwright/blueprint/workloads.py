@@ -207,14 +207,3 @@ class Finetune(Section):
     sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
     global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
     precision: Precision = Field("bf16", description=_PRECISION)
-
-
-class Serve(Section):
-    """Inference for users."""
-
-    kind: Literal["serve"] = Field(description="serve: inference for users")
-    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
-    users: Count = Field(gt=0, le=1e12, description="concurrent users")
-    input_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, in")
-    output_tokens: Annotated[int, Field(gt=0)] = Field(description="tokens per request, out")
-    precision: Literal["bf16", "fp16", "fp8", "fp4"] = Field("bf16", description="of the weights")

@@ -24,7 +24,7 @@ def init(kind: str, output: Path | None) -> None:
     source = templates / f"{kind}.yaml"
     known = sorted(path.stem for path in templates.glob("*.yaml"))
     if kind not in known:
-        later = kind in ("finetune", "serve")
+        later = kind == "finetune"
         raise InputError(
             f"blueprints of kind {kind!r} are not supported yet" if later else f"there is no kind {kind!r}",
             help=f"supported: {', '.join(known)}",

@@ -11,12 +11,14 @@ from clusterwright.errors import InputError
 from clusterwright.explain.breakeven import breakeven_numbers
 from clusterwright.explain.money import money_numbers, prices
 from clusterwright.explain.records import Explanation, Input, total
-from clusterwright.explain.sizing import sizing_numbers
+from clusterwright.explain.serving import serving_numbers
+from clusterwright.explain.sizing import explain_hardware, sizing_numbers
 from clusterwright.facility.storage.boxes import BoxRule
 from clusterwright.facility.storage.demand import StorageDemand
 from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.plan.record import Option, Plan, training_option, training_plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.serving.record import serving_option, serving_plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 
@@ -137,12 +139,19 @@ def _training_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     return sizing_numbers(training_plan(plan), training_option(option))
 
 
+def _serving_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    return (*serving_numbers(serving_plan(plan), serving_option(option)), *explain_hardware(option, "month"))
+
+
 def _nothing(plan: Plan, option: Option) -> tuple[Explanation, ...]:  # noqa: ARG001 - of a kind
     return ()
 
 
 #: What the sizing of each kind of workload explains.
-_OF_KIND: Mapping[str, Callable[[Plan, Option], tuple[Explanation, ...]]] = {"train": _training_numbers}
+_OF_KIND: Mapping[str, Callable[[Plan, Option], tuple[Explanation, ...]]] = {
+    "train": _training_numbers,
+    "serve": _serving_numbers,
+}
 
 
 def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tuple[Explanation, ...]:

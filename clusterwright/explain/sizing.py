@@ -9,7 +9,7 @@ from clusterwright.explain.memory import memory_numbers
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation, Input, total
 from clusterwright.explain.traffic import traffic_numbers
-from clusterwright.plan.record import FrontPoint, Hardware, TrainingOption, TrainingPlan
+from clusterwright.plan.record import FrontPoint, Hardware, Option, TrainingOption, TrainingPlan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.words import days_text, layout_text
 from clusterwright.sizing.records.job import StageMemory
@@ -26,11 +26,11 @@ def held(option: TrainingOption, part: str) -> tuple[Input, ...]:
     )
 
 
-def explain_hardware(option: TrainingOption) -> tuple[Explanation, ...]:
-    """Return how the hardware was chosen; nothing where the blueprint names it."""
+def explain_hardware(option: Option, unit: str = "run") -> tuple[Explanation, ...]:
+    """Return how the hardware was chosen; nothing where the blueprint names it. `unit`: one unit of the work."""
     if not option.considered:
         return ()
-    of = "the work of the horizon" if option.facility is not None else "one run"
+    of = "the work of the horizon" if option.facility is not None else f"one {unit}"
     chosen = option.considered[0]
     return (
         Explanation(

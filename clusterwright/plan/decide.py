@@ -72,6 +72,9 @@ def decide(
     engine = engine or engine_of(blueprint, resolved, facts)
     book = facts.book
     economics = replace(economics_of(blueprint, book), quotes=quotes)
+    fixed = engine.units_of_horizon(blueprint)
+    if fixed is not None:
+        economics = replace(economics, runs=fixed)
     targets: list[list[Considered]] = []
     refused: list[Unusable] = list(resolved.unusable)
     failures: list[Finding] = []

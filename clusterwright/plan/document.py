@@ -2,13 +2,18 @@
 
 import datetime as dt
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Union
 
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import IN_SI
 from clusterwright.errors import InputError
 from clusterwright.plan.record import Plan, TrainingPlan
+from clusterwright.plan.serving.record import ServingPlan
+
+#: The record of a plan by the kind of its workload.
+_RECORDS: Mapping[str, type[Plan]] = {"train": TrainingPlan, "serve": ServingPlan}
 
 
 def dumps(plan: Plan) -> str:
@@ -24,7 +29,7 @@ def _json_form(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def loads(text: str) -> TrainingPlan:
+def loads(text: str) -> Plan:
     """Return the plan of a JSON text.
 
     Raises:
@@ -33,7 +38,7 @@ def loads(text: str) -> TrainingPlan:
     from pydantic import ValidationError  # noqa: PLC0415 - only where a plan is read back
 
     try:
-        plan: TrainingPlan = _adapter().validate_json(text, strict=True, extra="forbid", context=IN_SI)
+        plan: Plan = _adapter(_record_of(text)).validate_json(text, strict=True, extra="forbid", context=IN_SI)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -46,7 +51,8 @@ def loads(text: str) -> TrainingPlan:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of `plan.json`."""
-    schema: dict[str, Any] = _adapter().json_schema(mode="serialization")
+    kinds = tuple(_RECORDS.values())
+    schema: dict[str, Any] = _adapter(Union[kinds]).json_schema(mode="serialization")  # noqa: UP007 - of a tuple
     definitions = schema.get("$defs", {})
     for definition in (schema, *definitions.values()):
         if definition.get("type") == "object":
@@ -54,7 +60,16 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Clusterwright plan"}
 
 
-def _adapter() -> Any:  # noqa: ANN401 - pydantic's generic adapter
+def _record_of(text: str) -> type[Plan]:
+    """Return the record that a plan's text is of; that of training where it says no kind that is known."""
+    try:
+        kind = json.loads(text)["workload"]["kind"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        kind = "train"
+    return _RECORDS.get(kind, TrainingPlan) if isinstance(kind, str) else TrainingPlan
+
+
+def _adapter(record: Any) -> Any:  # noqa: ANN401 - pydantic's generic adapter
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    return TypeAdapter(TrainingPlan)
+    return TypeAdapter(record)

@@ -19,6 +19,10 @@ from clusterwright.tco.records import Parameter
 class Engine(Protocol):
     """One workload, sized by the engine of its kind. A blueprint is an argument where its targets may be others."""
 
+    def units_of_horizon(self, blueprint: Blueprint) -> float | None:
+        """Return the units of work of the horizon that the kind fixes; None where `economics` says how many."""
+        ...
+
     def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> Sequence[SizedPoint]:
         """Return the sizes of a target's hardware that no size beats, fewest nodes first.
 

@@ -6,9 +6,13 @@ from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.serving.engine import serving_engine
 from clusterwright.plan.training.engine import training_engine
 
-ENGINES: Mapping[str, Callable[[Blueprint, Resolved, Facts], Engine]] = {"train": training_engine}
+ENGINES: Mapping[str, Callable[[Blueprint, Resolved, Facts], Engine]] = {
+    "train": training_engine,
+    "serve": serving_engine,
+}
 
 
 def engine_of(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> Engine:

@@ -57,13 +57,15 @@ class WorkloadSummary:
     """The workload as it was sized.
 
     Attributes:
-        unit: what one unit of the work is called; each kind has its own.
+        unit: what one unit of the work is called; each kind has its own. always_on: units follow each other without a
+            pause, whatever `economics` says.
         parameters: exact count of the model.
         architecture: the model's dimensions; model_file: name of the configuration file that they come from, empty
             where the catalogue has them.
     """
 
     unit: ClassVar[WorkUnit] = WorkUnit(name="job", plural="jobs")
+    always_on: ClassVar[bool] = False
 
     kind: str
     model: str

@@ -82,6 +82,8 @@ def work_text(plan: Plan) -> str:
     """
     runs = plan.options[0].runs_in_horizon
     head = f"{amount_text(runs, plan.workload.unit)} in {plan.economics.horizon_months:g} months"
+    if plan.workload.always_on:
+        return f"{head}: the service is always on"
     if plan.economics.runs is not None:
         return f"{head}, as economics.runs says: {_hours_taken(plan, runs)}"
     return f"{head} = {equation(plan)}; economics.runs sets another number"

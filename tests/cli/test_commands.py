@@ -114,8 +114,8 @@ def test_init_writes_a_blueprint_that_plans(command: Command, tmp_path: Path) ->
     again = command("init", "-o", path)
     assert again.code == 2
     assert "exists" in again.err
-    assert command("init", "serve").code == 2
-    assert "not supported yet" in command("init", "serve").err
+    assert command("init", "finetune").code == 2
+    assert "not supported yet" in command("init", "finetune").err
     assert "no kind 'trian'" in command("init", "trian").err
     assert "cannot be written" in command("init", "-o", tmp_path / "none" / "x.yaml").err
 

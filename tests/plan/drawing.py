@@ -46,6 +46,9 @@ class _Images:
 
     most_days: float
 
+    def units_of_horizon(self, blueprint: Blueprint) -> None:
+        """Return None: images follow from `economics`."""
+
     def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> list[SizedPoint]:
         need = StorageNeed(
             dataset_bytes=1e12,

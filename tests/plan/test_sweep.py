@@ -497,7 +497,8 @@ def test_only_training_is_swept(tmp_path: Path) -> None:
     """A serving blueprint is refused by its kind."""
     path = tmp_path / "serve.yaml"
     path.write_text(
-        "name: serving\nworkload: {kind: serve, model: llama-3-8b, users: 10, input_tokens: 5, output_tokens: 5}\n"
+        "name: serving\nworkload: {kind: serve, model: llama-3-8b}\n"
+        "traffic: {requests_per_s: 1, input_tokens: {mean: 9, p95: 9}, output_tokens: {mean: 9, p95: 9}}\n"
         "targets: {onprem: {system: dgx-h100}}\n"
     )
     with pytest.raises(InputError, match="kind 'serve' cannot be swept"):

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clusterwright.cli.render.caveats import caveat_details, caveats_line
+from clusterwright.cli.render.serving import goal_text, limit_lines, memory_bar, service_lines
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.record import Alternative, Plan, TrainingOption
+from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
     NONE,
@@ -69,6 +71,7 @@ def plan_text(
         "",
         _comparison(plan),
         "",
+        *(_block("Service", *service_lines(plan)) if isinstance(plan, ServingPlan) else ()),
         *_not_ranked(plan),
         *_breakevens(plan),
         *_block("Work", work_text(plan)),
@@ -96,6 +99,12 @@ def _details(plan: Plan) -> list[str]:
         if isinstance(shown, TrainingOption)
         else []
     )
+    if isinstance(shown, ServingOption):
+        run = [
+            *_block("Memory", *memory_bar(shown)),
+            *_block("Limited by", *limit_lines(shown)),
+            "",
+        ]
     return [
         *run,
         *caveat_details(plan),
@@ -109,6 +118,8 @@ def _heading(plan: Plan) -> str:
     goal = ""
     if plan.goals.finish_within_days is not None:
         goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)}"
+    if isinstance(plan, ServingPlan):
+        goal = goal_text(plan.goals)
     parts = (plan.name, work.model_name, work.amount_text, work.precision)
     return f"{' · '.join(part for part in parts if part)}{goal}"
 

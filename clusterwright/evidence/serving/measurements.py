@@ -20,17 +20,12 @@ from clusterwright.evidence.models import find
 from clusterwright.evidence.reading import Read, read_rows
 from clusterwright.evidence.rows import Cells, NotPublishedError, WrongCellError
 from clusterwright.sizing.serving.calibration import ENERGY, THROUGHPUT, TPOT_MEDIAN, TTFT_MEAN, TTFT_MEDIAN, TTFT_P99
-from clusterwright.sizing.serving.configuration import Configuration
+from clusterwright.sizing.serving.configuration import Configuration, framework_of
 from clusterwright.workload.inference import NamedModel
 
 #: What counts as throughput: of all tokens or of output alone, per accelerator or of all.
 TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT = range(3)
 _MILLISECONDS = 1e-3
-#: Families of frameworks by a part of the name, the first that is found.
-_FRAMEWORKS = (
-    ("sglang", "sglang"), ("vllm", "vllm"), ("trt", "trt"), ("tensorrt", "trt"), ("nim", "trt"), ("neuron", "neuron"),
-    ("llm-d", "vllm"), ("mango", "vllm"), ("llmboost", "vllm"), ("tgi", "tgi"),
-)  # fmt: skip
 _PRECISIONS = (
     ("mxfp4", "mxfp4"), ("nvfp4", "nvfp4"), ("fp4", "fp4"), ("fp8", "fp8"), ("int8", "int8"), ("int4", "int4"),
     ("awq", "int4"), ("gptq", "int4"), ("bf16", "bf16"), ("fp16", "bf16"), ("16", "bf16"),
@@ -121,12 +116,6 @@ def _model(name: str, facts: _Known) -> NamedModel:
     if found is None:
         raise NotPublishedError(f"no model {name} in the table of models or the catalogue")
     return found
-
-
-def framework_of(name: str) -> str:
-    """Return the family of a framework, empty for one that is not known."""
-    spoken = name.lower()
-    return next((family for part, family in _FRAMEWORKS if part in spoken), "")
 
 
 _RELEASE = re.compile(r"([a-z][a-z-]*)[ /-]*v?(\d+\.\d+)")

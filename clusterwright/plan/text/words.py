@@ -264,7 +264,8 @@ def _way(plan: Plan, way: Alternative) -> str:
     )
     cost += indicative_text(way)
     listed = on_demand_text(plan, way)
-    return f"{_cluster_of(plan, way)}: {time}{early}, {cost}{f' ({listed})' if listed else ''}"
+    taken = "" if plan.workload.always_on else f"{time}{early}, "
+    return f"{_cluster_of(plan, way)}: {taken}{cost}{f' ({listed})' if listed else ''}"
 
 
 def booking_text(option: Option) -> str:

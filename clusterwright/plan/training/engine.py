@@ -54,6 +54,9 @@ class TrainingEngine:
     facts: Facts
     job: TrainingJob
 
+    def units_of_horizon(self, blueprint: Blueprint) -> None:
+        """Return None: runs follow from `economics`."""
+
     def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> tuple[TrainingPoint, ...]:
         """Return the sizes that no size beats in both nodes and calendar days; findings are placed in the target."""
         spot = target.system is None and getattr(blueprint.targets, target.target).capacity == "spot"

@@ -47,7 +47,7 @@ OF_MODEL = MappingProxyType({"model": 20.0, "model framework": 30.0})
 _NAMES = (*(field.name for field in fields(Factors)), *SCALES)
 _CAPPED = MappingProxyType({"accepted_share": 0.9})
 #: From this many requests on, schedulers are often set to look for new ones more seldom.
-_MANY_REQUESTS = 16
+MANY_REQUESTS = 16
 #: Beside the levels, what was left out to see how far off a configuration is that has it new, and the level that it
 #: is compared with.
 UNSEEN_GENERATION, UNSEEN_FRAMEWORK, UNSEEN_RELEASE = "unseen generation", "unseen framework", "unseen release"
@@ -108,7 +108,7 @@ def levels_of(row: Configuration) -> tuple[Level, ...]:
             ("framework", framework),
             ("generation framework", f"{accelerator.generation}|{framework}"),
             ("framework vendor", f"{framework}|{accelerator.vendor}"),
-            ("framework load", f"{framework}|{'many' if row.concurrency >= _MANY_REQUESTS else 'few'}"),
+            ("framework load", f"{framework}|{'many' if row.concurrency >= MANY_REQUESTS else 'few'}"),
             ("framework format", f"{framework}|{bits}"),
             ("framework architecture", f"{framework}|{architecture}"),
             ("model framework", f"{model.name}|{framework}"),
@@ -143,7 +143,7 @@ def seen_alike(row: Configuration) -> Hashable:
     return (
         id(row.model), id(row.accelerator), row.framework, row.precision, row.speculative, row.release, row.scenario,
         row.static, row.prefill_workers > 0, row.attention_tp == 1 < row.gpus_per_worker,
-        row.concurrency >= _MANY_REQUESTS, row.concurrency == np.inf,
+        row.concurrency >= MANY_REQUESTS, row.concurrency == np.inf,
     )  # fmt: skip
 
 

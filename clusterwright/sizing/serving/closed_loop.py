@@ -129,8 +129,9 @@ def _prefill(model: ServedModel, device: ServingDevice, place: Deployment, facto
         attention_tp=np.where(split, place.prefill_attention_tp, place.attention_tp),
         expert_parallel=np.where(split, place.prefill_expert_parallel, place.expert_parallel),
     )
-    among = prefill_time(model, device, own, factors, tokens=place.input_tokens)
-    return among, prefill_alone(model, device, own, factors, tokens=place.input_tokens)
+    tokens = place.input_tokens * (1.0 - place.prefix_share)
+    among = prefill_time(model, device, own, factors, tokens=tokens)
+    return among, prefill_alone(model, device, own, factors, tokens=tokens)
 
 
 def _state(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from clusterwright.sizing.columns import Values
 from clusterwright.workload.inference import ServedModel
 
-_Columns = TypeVar("_Columns", bound="ServedModel | ServingDevice | Deployment")
+_Columns = TypeVar("_Columns", bound="ServedModel | ServingDevice | Deployment | Factors")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +44,7 @@ class Deployment:
         attention_bytes, expert_bytes, cache_bytes: per weight of attention and dense MLPs, per weight of experts, per
             element of the cache.
         attention_bits, expert_bits: of the multiplications, 16, 8 or 4.
+        prefix_share: of the input, whose keys and values are in memory already.
         input_tokens, output_tokens: mean of a request; reserved_tokens: of the longest request.
         shortest_share: shortest over longest output where lengths are uniform, 1 where all are alike.
         concurrency: requests in the system, infinite for as many as fit; most_sequences: limit of the framework.
@@ -75,6 +76,7 @@ class Deployment:
     static: Values = 0.0
     draft_tokens: Values = 0.0
     waves: Values = 10.0
+    prefix_share: Values = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,6 +32,12 @@ _LOAD = attrgetter(
 )
 _Row = TypeVar("_Row", bound="Configuration")
 
+#: Families of frameworks by a part of the name, the first that is found.
+_FRAMEWORKS = (
+    ("sglang", "sglang"), ("vllm", "vllm"), ("trt", "trt"), ("tensorrt", "trt"), ("nim", "trt"), ("neuron", "neuron"),
+    ("llm-d", "vllm"), ("mango", "vllm"), ("llmboost", "vllm"), ("tgi", "tgi"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Configuration:
@@ -123,6 +129,12 @@ def distinct(rows: Sequence[_Row], key: Callable[[_Row], Hashable]) -> tuple[lis
     index = [places.setdefault(key(row), len(places)) for row in rows]
     _, first = np.unique(index, return_index=True)
     return [rows[one] for one in first], np.array(index, dtype=np.intp)
+
+
+def framework_of(name: str) -> str:
+    """Return the family of a framework, empty for one that is not known."""
+    spoken = name.lower()
+    return next((family for part, family in _FRAMEWORKS if part in spoken), "")
 
 
 def device_of(accelerator: Accelerator) -> ServingDevice:

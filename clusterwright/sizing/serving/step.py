@@ -95,7 +95,7 @@ def prefill_time(
     """
     dense_compute, _ = _dense(model, device, place, factors, tokens / (place.gpus / place.attention_tp))
     expert_compute, _ = _experts(model, device, place, factors, tokens)
-    half = tokens / 2
+    half = _before(tokens, place)
     attended = model.full_layers * np.minimum(half, model.attended_limit) + model.window_layers * np.minimum(
         half, model.window
     )
@@ -118,7 +118,7 @@ def prefill_alone(
     """
     dense_compute, dense_read = _dense(model, device, place, factors, tokens)
     expert_compute, expert_read = _experts(model, device, place, factors, tokens)
-    half = tokens / 2
+    half = _before(tokens, place)
     attended = model.full_layers * np.minimum(half, model.attended_limit) + model.window_layers * np.minimum(
         half, model.window
     )
@@ -127,6 +127,11 @@ def prefill_alone(
     network = _collectives(model, device, place, factors, own=tokens, tokens=tokens, fixed=0.0)
     products = _either(dense_compute, dense_read) + _either(expert_compute, expert_read)
     return _either((products + scoring + network) * factors.prefill_scale, prefill_launch(model, factors))
+
+
+def _before(tokens: Values, place: Deployment) -> Values:
+    """Return the tokens that one of those computed attends to on average: what was in memory, and half of them."""
+    return tokens / 2 + tokens * place.prefix_share / (1.0 - place.prefix_share)
 
 
 def prefill_launch(model: ServedModel, factors: Factors) -> Values:

@@ -1,0 +1,161 @@
+"""Keys that only some kinds of workload have, and what a service asks of its hardware and model."""
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.serving import Serve
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Model
+from clusterwright.errors import EXIT_FACT_MISSING
+
+_TRAINING = ("train", "finetune")
+_SERVING = ("serve",)
+#: Keys that some kinds alone have, and what the others have in their place.
+_OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyType(
+    {
+        ("traffic",): (_SERVING, "remove traffic, or set workload.kind to serve"),
+        ("replicas",): (_SERVING, "remove replicas; reliability.spare_nodes are the spares of a run"),
+        ("goals", "first_token"): (_SERVING, "remove it; a run has goals.finish_within"),
+        ("goals", "time_per_token"): (_SERVING, "remove it; a run has goals.finish_within"),
+        ("goals", "percentile"): (_SERVING, "remove it; a run has goals.confidence"),
+        ("goals", "finish_within"): (_TRAINING, "remove it; a service has goals.first_token and goals.time_per_token"),
+        ("data",): (_TRAINING, "remove data; a service reads its weights from storage and nothing else"),
+        ("reliability",): (_TRAINING, "remove reliability; replicas.spare are the spares of a service"),
+        ("storage", "dataset"): (_TRAINING, "remove it; a service stores its weights"),
+        ("economics", "runs"): (_TRAINING, "remove it; a service works every month of economics.horizon"),
+        ("economics", "utilisation"): (_TRAINING, "remove it; a service is always on"),
+        ("cluster", "jobs"): (_TRAINING, "remove cluster.jobs; it is of training jobs"),
+    }
+)
+#: Parts of names by which models that generate no text are known, and what they are of.
+_NOT_OF_TEXT = MappingProxyType(
+    {
+        "whisper": "speech", "wav2vec": "speech", "seamless": "speech", "parakeet": "speech", "canary": "speech",
+        "xtts": "speech", "bark": "speech", "kokoro": "speech", "diffusion": "images", "flux": "images",
+        "sdxl": "images", "dall-e": "images", "wan2": "video", "hunyuanvideo": "video", "cogvideo": "video",
+    }
+)  # fmt: skip
+_EIGHT_BITS = ("fp8",)
+_FOUR_BITS = ("nvfp4",)
+
+
+def kind_problems(blueprint: Blueprint) -> Iterator[Problem]:
+    """Yield keys that the workload's kind does not have, and what it lacks."""
+    kind = blueprint.workload.kind
+    for path, (kinds, advice) in _OF_KINDS.items():
+        section = blueprint if len(path) == 1 else getattr(blueprint, str(path[0]))
+        name = str(path[-1])
+        if kind in kinds or name not in section.model_fields_set or getattr(section, name) is None:
+            continue
+        yield Problem(
+            path=path,
+            id="KIND001",
+            message=f"{'.'.join(map(str, path))} is of workloads of kind {' or '.join(kinds)}; this one is {kind}",
+            help=advice,
+        )
+    if kind in _SERVING and blueprint.traffic is None:
+        yield Problem(
+            path=("workload", "kind"),
+            id="KIND002",
+            message="a service has traffic, and the blueprint says nothing of it",
+            help="add traffic: {requests_per_s: 10, input_tokens: {mean: 1000, p95: 3000}, output_tokens: {mean: 300, "
+            "p95: 900}}",
+        )
+
+
+def not_of_text(name: str) -> Problem | None:
+    """Return the refusal of a model that generates speech, images or video; None for any other name."""
+    spoken = name.lower()
+    found = next((kind for part, kind in _NOT_OF_TEXT.items() if part in spoken), None)
+    if found is None:
+        return None
+    return Problem(
+        path=("workload", "model"),
+        id="SRV001",
+        message=f"{name} is a model of {found}: models that generate text are sized, those of speech and diffusion are "
+        "not, because their work is not counted in tokens",
+        help="choose a language model; clusterwright facts lists them",
+    )
+
+
+def format_problems(workload: Serve, targets: Sequence[ResolvedTarget]) -> list[Problem]:
+    """Return the formats that a target's accelerator does not multiply in, and facts that a service cannot go without.
+
+    Weights of int8, int4 and mxfp4 are unpacked where the accelerator has no such multiplications; fp8 and nvfp4 with
+    their kernels need them.
+    """
+    found = []
+    for target in targets:
+        chip = target.node.accelerator
+        able = formats_of(chip)
+        if not chip.hbm_bytes or not chip.hbm_bytes_per_s or not able:
+            found.append(
+                Problem(
+                    path=("workload", "kind"),
+                    id="SRV002",
+                    message=f"memory, its bandwidth or peak of {chip.name} ({target.target}) is not known",
+                    help=f"choose another {'system' if target.system else 'instance'}",
+                    exit_code=EXIT_FACT_MISSING,
+                )
+            )
+        elif workload.precision not in able:
+            found.append(
+                Problem(
+                    path=("workload", "precision"),
+                    id="SRV003",
+                    message=f"{chip.name} ({target.target}) has no {workload.precision} multiplication that is "
+                    "documented",
+                    help=f"choose one of {', '.join(able)}, or another {'system' if target.system else 'instance'}",
+                )
+            )
+    return found
+
+
+def formats_of(chip: Accelerator) -> tuple[str, ...]:
+    """Return the formats of weights that an accelerator can serve; none where its 16-bit peak is not known."""
+    if not (chip.dense_bf16_flop_per_s or chip.dense_fp16_flop_per_s):
+        return ()
+    sixteen = [
+        *(["bf16"] if chip.dense_bf16_flop_per_s else []),
+        *(["fp16"] if chip.dense_fp16_flop_per_s or chip.dense_bf16_flop_per_s else []),
+    ]
+    eight = list(_EIGHT_BITS) if chip.dense_fp8_flop_per_s else []
+    four = list(_FOUR_BITS) if chip.dense_fp4_flop_per_s and chip.vendor == "NVIDIA" else []
+    return (*sixteen, *eight, "int8", "int4", "mxfp4", *four)
+
+
+def layout_problems(workload: Serve, model: Model) -> Iterator[Problem]:
+    """Yield what the held layout does not divide into."""
+    fixed, path = workload.parallelism, ("workload", "parallelism")
+    if fixed.tensor is not None and model.heads % fixed.tensor:
+        yield Problem(
+            path=(*path, "tensor"),
+            id="SRV004",
+            message=f"the {model.heads} heads of {model.name} do not divide over {fixed.tensor} accelerators",
+            help="choose a divisor of its heads",
+        )
+    if fixed.expert is not None and fixed.expert > 1 and (not model.experts or model.experts % fixed.expert):
+        said = f"{model.experts} experts, which do not divide over {fixed.expert}" if model.experts else "no experts"
+        yield Problem(
+            path=(*path, "expert"),
+            id="SRV004",
+            message=f"{model.name} has {said}",
+            help="choose a divisor of its experts" if model.experts else "leave expert out",
+        )
+    if fixed.pipeline is not None and fixed.pipeline > model.layers:
+        yield Problem(
+            path=(*path, "pipeline"),
+            id="SRV004",
+            message=f"{model.name} has {model.layers} layers, fewer than {fixed.pipeline} stages",
+            help="lower pipeline",
+        )
+    if workload.options.attention_data_parallel and not model.experts:
+        yield Problem(
+            path=("workload", "options", "attention_data_parallel"),
+            id="SRV004",
+            message=f"{model.name} has no experts: replicas of fewer accelerators do the same",
+            help="remove attention_data_parallel",
+        )

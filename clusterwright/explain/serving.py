@@ -1,0 +1,283 @@
+"""How a service was sized: memory, latencies, replicas, nodes, and what tokens cost."""
+
+from clusterwright.explain.records import Explanation, Input, exact
+from clusterwright.plan.serving.record import ServingOption, ServingPlan
+
+_BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
+_FACTORS = "catalog/serving_factors.csv"
+
+
+def serving_numbers(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's replicas."""
+    return (
+        _weights(plan, option),
+        _cache(plan, option),
+        _batch(plan, option),
+        _first_token(plan, option),
+        *_time_per_token(plan, option),
+        _load(plan, option),
+        _replicas(plan, option),
+        _nodes(option),
+        *_token_prices(plan, option),
+    )
+
+
+def _input(name: str, value: str, source: str = "blueprint") -> Input:
+    return Input(name=name, value=value, source=source)
+
+
+def _weights(plan: ServingPlan, option: ServingOption) -> Explanation:
+    memory, gpus = option.replica_memory, option.layout.gpus
+    return Explanation(
+        number="weights",
+        title="weights on one accelerator",
+        value=f"{memory.weights / 1e9:.2f} GB",
+        equation=(
+            "bytes of all matrices in their formats, tables and output matrix in 16 bits / accelerators of a replica",
+            f"{memory.weights * gpus / 1e9:.2f} GB / {gpus} = {memory.weights / 1e9:.2f} GB",
+        ),
+        inputs=(
+            _input("parameters", f"{plan.workload.parameters:,}", f"facts {plan.workload.model}"),
+            _input("precision", plan.workload.precision),
+            _input("accelerators of a replica", str(gpus), "searched, or workload.parallelism"),
+        ),
+        sources=("clusterwright/sizing/serving/memory.py: weight_bytes",),
+    )
+
+
+def _cache(plan: ServingPlan, option: ServingOption) -> Explanation:
+    memory = option.replica_memory
+    return Explanation(
+        number="kv_cache",
+        title="keys and values of one more token, with their copies on a replica",
+        value=f"{memory.cache_per_token:,.0f} bytes",
+        equation=(
+            "layers that keep every token × elements of a token × bytes × copies that tensor parallelism makes",
+            f"{memory.cache_per_token:,.0f} bytes",
+        ),
+        inputs=(
+            _input("layers", f"{plan.workload.architecture.layers}", f"facts {plan.workload.model}"),
+            _input("bytes of an element", plan.workload.cache_precision, "workload.kv_precision, or as the weights"),
+            _input("tensor parallel", str(option.layout.tensor), "searched, or workload.parallelism"),
+        ),
+        sources=(
+            "DeepSeek-V2, arXiv 2405.04434, section 2.1, for latents; 2 × KV heads × head width for grouped heads",
+        ),
+    )
+
+
+def _batch(plan: ServingPlan, option: ServingOption) -> Explanation:
+    memory, gpus = option.replica_memory, option.layout.gpus
+    return Explanation(
+        number="batch",
+        title="requests that the memory of a replica holds at once",
+        value=f"{option.most_in_flight:,}",
+        equation=(
+            "pool of keys and values of all its accelerators / those of a request half-way through its answer",
+            (
+                f"{memory.cache_pool * gpus / 1e9:.2f} GB / {memory.cache_per_request / 1e9:.4f} GB, rounded down, at "
+                f"most workload.options.max_sequences: {option.most_in_flight:,}"
+            ),
+        ),
+        inputs=(
+            _input("pool on an accelerator", f"{memory.cache_pool / 1e9:.2f} GB", "memory - weights - reserve"),
+            _input("reserve on an accelerator", f"{memory.reserved / 1e9:.2f} GB", _FACTORS),
+            _input("input", f"{plan.workload.input_tokens:,.0f} tokens"),
+            _input("output", f"{plan.workload.output_tokens:,.0f} tokens"),
+        ),
+        sources=("clusterwright/sizing/serving/memory.py: largest_batch",),
+    )
+
+
+def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
+    found, at = option.first_token_s, f"P{plan.goals.percentile:g}"
+    return Explanation(
+        number="first_token",
+        title=f"time to first token, {at} at the peak",
+        value=f"{found.value:.3f} s ({found.low:.3f} to {found.high:.3f})",
+        equation=(
+            "fixed time + wait for prefills before it + its own prefill + half a decode step, each at the percentile",
+            (
+                f"mean {option.mean_first_token_s:.3f} s; {at}: an input of {at} behind a queue at its {at}, with the "
+                f"batch that is exceeded {100 - plan.goals.percentile:g} % of the time: {found.value:.3f} s"
+            ),
+            f"never less than computing the input at the dense peak: {option.first_token_bound_s * 1e3:.2f} ms",
+        ),
+        inputs=(
+            _input("prefill of a mean input", f"{option.prefill_s * 1e3:.1f} ms", _FACTORS),
+            _input("share of the time that prefills", f"{option.prefill_share * 100:.1f} %", "requests/s × prefill"),
+            _input("P95 of inputs", f"{plan.workload.input_tokens_p95:,.0f} tokens"),
+            _input("band", f"{found.low:.3f} to {found.high:.3f} s, P10 to P90", _BANDS),
+        ),
+        sources=("M/G/1 queue of prefills, tail P(W > t) = ρ exp(-ρ t / mean wait)", option.level_text),
+    )
+
+
+def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, Explanation]:
+    found, step, at = option.time_per_token_s, option.decode_step, f"P{plan.goals.percentile:g}"
+    ms = 1e3
+    return (
+        Explanation(
+            number="time_per_token",
+            title=f"time between two tokens of an answer, {at} at the peak",
+            value=f"{found.value * ms:.2f} ms ({found.low * ms:.2f} to {found.high * ms:.2f})",
+            equation=(
+                "decode step of the batch + prefills of others that come between",
+                (
+                    f"the step with {option.in_flight:,.1f} requests in flight takes {step.total * ms:.2f} ms; with "
+                    f"prefills {option.mean_time_per_token_s * ms:.2f} ms on average, {found.value * ms:.2f} ms at {at}"
+                ),
+            ),
+            inputs=(
+                _input("computing", f"{step.compute * ms:.2f} ms", _FACTORS),
+                _input("reading weights", f"{step.weights * ms:.2f} ms", _FACTORS),
+                _input("reading keys and values", f"{step.cache * ms:.2f} ms", _FACTORS),
+                _input("collectives", f"{step.network * ms:.2f} ms", _FACTORS),
+                _input("fixed times", f"{step.overhead * ms:.2f} ms", _FACTORS),
+                _input("band", f"{found.low * ms:.2f} to {found.high * ms:.2f} ms, P10 to P90", _BANDS),
+            ),
+            sources=(
+                "roofline of computing and reading, (t_c³ + t_w³)^(1/3); clusterwright/sizing/serving/step.py",
+                option.level_text,
+            ),
+        ),
+        Explanation(
+            number="time_per_token_bound",
+            title="time between two tokens that no software can beat on this layout",
+            value=f"{option.time_per_token_bound_s * ms:.2f} ms",
+            equation=(
+                "bytes of the weights that one token needs / (accelerators of a stage × nominal memory bandwidth)",
+                f"{option.time_per_token_bound_s * ms:.3f} ms",
+            ),
+            inputs=(
+                _input("precision", plan.workload.precision),
+                _input("memory bandwidth", option.accelerator_name, f"facts {option.accelerator}"),
+            ),
+            sources=("a batch of one reads every weight that it multiplies with",),
+        ),
+    )
+
+
+def _load(plan: ServingPlan, option: ServingOption) -> Explanation:
+    work = plan.workload
+    busiest = work.peak_over_mean * work.growth_factor
+    answer = option.mean_first_token_s + work.output_tokens * option.mean_time_per_token_s
+    if work.requests_per_s is not None:
+        filled = f"{work.requests_per_s:.6g} × {work.peak_over_mean:.4g} × {work.growth_factor:.4g}"
+        equation = "requests/s × peak over mean × growth until the end of the horizon"
+        inputs: tuple[Input, ...] = ()
+    else:
+        users = (work.users or 0.0) * (work.active_share or 1.0)
+        filled = f"{users * busiest:,.6g} users / ({work.think_time_s or 0.0:.6g} s + {answer:.4g} s)"
+        equation = "users at the peak / (think time + time of an answer); a share that waits thinks for no time"
+        inputs = (_input("time of an answer", f"{answer:.4g} s", "first token + output tokens × time per token"),)
+    return Explanation(
+        number="peak_requests_per_s",
+        title="requests per second at the peak",
+        value=f"{option.peak_requests_per_s:,.4g}",
+        equation=(equation, f"{filled} = {option.peak_requests_per_s:,.4g} requests/s"),
+        inputs=(
+            _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
+            _input("growth", f"{work.growth_factor:.4g}", "traffic.growth over economics.horizon"),
+            *inputs,
+        ),
+        sources=("interactive response time law, N / (Z + T)",),
+    )
+
+
+def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
+    made, asked = option.capacity_requests_per_s, option.limit_requests_per_s
+    return Explanation(
+        number="replicas",
+        title="replicas that the peak needs",
+        value=f"{option.replicas:,} and {option.spare_replicas} spare",
+        equation=(
+            "requests/s at the peak, while answers take as long as they may / requests/s of a replica then, rounded up",
+            f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {option.replicas:,}",
+        ),
+        inputs=(
+            _input(
+                "requests/s of a replica",
+                f"{made:,.4g}",
+                f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
+                f"{plan.goals.confidence * 100:.0f} % confidence in times and throughput",
+            ),
+            _input("spare", str(option.spare_replicas), "replicas.spare"),
+        ),
+        sources=("clusterwright/sizing/serving/search.py", _BANDS),
+    )
+
+
+def _nodes(option: ServingOption) -> Explanation:
+    whole = option.replicas + option.spare_replicas
+    each = option.layout.gpus
+    if each > option.gpus_per_node:
+        filled = f"{whole:,} × {each} / {option.gpus_per_node} = {option.nodes:,}"
+    else:
+        filled = f"{whole:,} / ({option.gpus_per_node} / {each}), rounded up = {option.nodes:,}"
+    return Explanation(
+        number="nodes",
+        title="nodes of the service",
+        value=f"{option.nodes:,}",
+        equation=("replicas with the spare ones / replicas of a node", filled),
+        inputs=(
+            _input("replicas", f"{whole:,}", "explain replicas"),
+            _input("accelerators of a replica", str(each), "searched: the layout with the fewest nodes"),
+            _input(
+                "idle accelerators", str(option.idle_gpus), "no replica fits on them, or nodes come in fixed numbers"
+            ),
+        ),
+        sources=("clusterwright/sizing/serving/search.py: nodes_of",),
+    )
+
+
+def _token_prices(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
+    price, usd = option.usd_per_million_tokens, option.run_cost_usd
+    if price.output is None or price.blended is None or price.output_at_capacity is None or usd is None:
+        return ()
+    outputs, inputs = option.output_tokens_per_month / 1e6, option.input_tokens_per_month / 1e6
+    month = _input(
+        "cost of a month", exact(usd), "explain run_usd" if option.run_usd is not None else "explain run_share_usd"
+    )
+    mean = _input(
+        "mean requests/s", f"{option.mean_requests_per_s:,.4g}", "of today, without the peak and without growth"
+    )
+    return (
+        Explanation(
+            number="usd_per_million_output_tokens",
+            title="cost of a million output tokens at the mean traffic, all hours and spare replicas on it",
+            value=exact(price.output),
+            equation=(
+                "cost of a month / millions of output tokens of a month",
+                f"{exact(usd)} / {outputs:,.1f} = {exact(price.output)}",
+            ),
+            inputs=(month, mean, _input("output tokens", f"{plan.workload.output_tokens:,.0f} a request")),
+            sources=("allocated cost: what is kept is paid, whatever it makes",),
+        ),
+        Explanation(
+            number="usd_per_million_tokens",
+            title="the same on input and output tokens together",
+            value=exact(price.blended),
+            equation=(
+                "cost of a month / millions of input and output tokens of a month",
+                f"{exact(usd)} / ({inputs:,.1f} + {outputs:,.1f}) = {exact(price.blended)}",
+            ),
+            inputs=(month, mean, _input("input tokens", f"{plan.workload.input_tokens:,.0f} a request")),
+            sources=("allocated cost: what is kept is paid, whatever it makes",),
+        ),
+        Explanation(
+            number="usd_per_million_output_tokens_at_capacity",
+            title="the same were all replicas of the peak always full",
+            value=exact(price.output_at_capacity),
+            equation=(
+                "cost of a month / (replicas × requests/s of each × output tokens × seconds of a month)",
+                (
+                    f"{exact(usd)} / ({option.replicas:,} × {option.capacity_requests_per_s:,.4g} × "
+                    f"{plan.workload.output_tokens:,.0f} × {plan.workload.month_s:,.0f} / 1e6) = "
+                    f"{exact(price.output_at_capacity)}"
+                ),
+            ),
+            inputs=(month,),
+            sources=("the rest of the allocated cost is that of idle hours",),
+        ),
+    )

@@ -1,0 +1,343 @@
+"""The engine of serving: replicas for a load and goals, sized by `sizing.serving`; one unit of work is a month."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.schema import Blueprint, serve_of
+from clusterwright.blueprint.workloads import ModelFile
+from clusterwright.catalog.records import Model, NodeType
+from clusterwright.errors import Finding, RuleError
+from clusterwright.plan.bounds import NodeBounds
+from clusterwright.plan.facts import Facts
+from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption
+from clusterwright.plan.serving.findings import (
+    capped_power,
+    does_not_fit,
+    missed,
+    too_few_nodes,
+    unknown_framework,
+)
+from clusterwright.plan.serving.job import growth_factor, load_of, service_of, storage_of
+from clusterwright.plan.serving.record import (
+    ServingGoals,
+    ServingOption,
+    ServingOtherOption,
+    ServingPlan,
+    ServingPoint,
+    ServingWorkload,
+    TokenPrices,
+    serving_option,
+)
+from clusterwright.sizing.records.point import SizedPoint
+from clusterwright.sizing.serving.calibration import (
+    BOTH_UNSEEN,
+    KNOWN_PAIR,
+    UNSEEN_HARDWARE,
+    UNSEEN_MODEL,
+    UNSEEN_PAIR,
+    Calibration,
+    load_calibration,
+)
+from clusterwright.sizing.serving.search import Predicted, ServingSize, search
+from clusterwright.sizing.serving.service import Service
+from clusterwright.tco.records import Parameter
+from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from clusterwright.workload.transformer import parameters
+
+#: Spot nodes that are taken back, per node and day; the same assumption as for training.
+_SPOT_INTERRUPTIONS_PER_NODE_DAY = 7.3e-3
+_MILLION = 1e6
+_LEVEL_TEXTS = {
+    KNOWN_PAIR: "known pair: {model} was measured on {chip}; the band is that of such rows when they are left out",
+    UNSEEN_PAIR: "unseen pair: {model} and {chip} were both measured, but not together; the band is that of such pairs",
+    UNSEEN_HARDWARE: "unseen hardware: no measurement is of {chip}; its datasheet and its relatives are all that is "
+    "known, and the band is that of accelerators left out",
+    UNSEEN_MODEL: "unseen model: no measurement is of {model}; its dimensions are all that is known, and the band is "
+    "that of models left out",
+    BOTH_UNSEEN: "both unseen: no measurement is of {model} or of {chip}; datasheet and dimensions are all that is "
+    "known, and the band is that of pairs left out",
+}
+
+
+def serving_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "ServingEngine":
+    """Return the engine of a blueprint that serves; all its hardware is sized in one pass."""
+    service, calibration = service_of(blueprint, resolved), load_calibration()
+    nodes = {target.node.id: target.node for target in resolved.targets}
+    return ServingEngine(
+        facts=facts,
+        model=resolved.model,
+        service=service,
+        calibration=calibration,
+        sizes=search(service, list(nodes.values()), calibration),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingEngine:
+    """A service; the methods are those of `plan.engine.Engine`.
+
+    Attributes:
+        service: at the peak of the last day of the horizon; sizes: of the hardware of all targets, by node type.
+    """
+
+    facts: Facts
+    model: Model
+    service: Service
+    calibration: Calibration
+    sizes: Mapping[str, tuple[ServingSize, ...]]
+
+    def units_of_horizon(self, blueprint: Blueprint) -> float:
+        """Return the months of the horizon: a service works all of them."""
+        return blueprint.economics.horizon / _month_s(blueprint)
+
+    def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> tuple[ServingPoint, ...]:
+        """Return the fewest nodes of a target's hardware that meet the goals at the peak; the nearest if none do."""
+        sizes = self._sizes(target.node)
+        if not sizes:
+            raise RuleError((does_not_fit(self.service, target.node, self.calibration),))
+        meeting = [size for size in sizes if size.shortfall <= 0]
+        for size in meeting:
+            nodes = _allowed(size.nodes, bounds)
+            if nodes is not None:
+                return (_point(blueprint, target.node, size, nodes),)
+        if meeting:
+            least = meeting[0]
+            most = bounds.most or max(bounds.counts or (0,))
+            total = least.replicas + self.service.spare_replicas
+            raise RuleError((too_few_nodes(least.nodes, most, target.target, replicas=total),))
+        nearest = sizes[0]
+        nodes = _allowed(nearest.nodes, bounds) or bounds.most or max(bounds.counts or (nearest.nodes,))
+        return (_point(blueprint, target.node, nearest, nodes),)
+
+    def _sizes(self, node: NodeType) -> tuple[ServingSize, ...]:
+        known = self.sizes.get(node.id)
+        return search(self.service, [node], self.calibration)[node.id] if known is None else known
+
+    def meets_goals(self, blueprint: Blueprint, point: SizedPoint) -> bool:  # noqa: ARG002 - of the protocol
+        """Tell whether the replicas meet the goals at the peak with the confidence asked for."""
+        return _served(point).size.shortfall <= 0
+
+    def shortfall(self, point: SizedPoint) -> float:
+        """Return ln of the goal that is missed most over what is reached."""
+        return _served(point).size.shortfall
+
+    def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
+        """Return which goals the nearest layout misses, and the bound where none can meet them."""
+        return tuple(missed(blueprint, serving_option(option), target))
+
+    def findings(self, blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:  # noqa: ARG002
+        """Return nothing: what fails is a goal."""
+        return ()
+
+    def warnings(self, blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding, ...]:  # noqa: ARG002
+        """Return what widens the band, and caps that no prediction counts."""
+        return (*unknown_framework(blueprint), *capped_power(blueprint))
+
+    def useful_share(self, point: SizedPoint) -> float:  # noqa: ARG002
+        """Return the share of the time that the service is up: spare replicas stand in for what fails."""
+        return 1.0
+
+    def useful_shares_by_capacity(self, blueprint: Blueprint, point: SizedPoint) -> tuple[float, float]:  # noqa: ARG002
+        """Return the same on nodes that are kept, and on ones taken back: what their replicas lose while they start."""
+        lost = _SPOT_INTERRUPTIONS_PER_NODE_DAY * blueprint.replicas.start_time / SECONDS_PER_DAY
+        return 1.0, 1.0 - min(lost, 0.5)
+
+    def assumptions(self, blueprint: Blueprint, options: Sequence[Option]) -> list[Parameter]:  # noqa: ARG002
+        """Return nothing: what is assumed of a service stands in its blueprint."""
+        return []
+
+    def constraints(self, blueprint: Blueprint) -> tuple[Constraint, ...]:
+        """Return what the blueprint holds of the layout."""
+        workload, _ = serve_of(blueprint)
+        held = [
+            *((f"parallelism.{name}", value) for name, value in workload.parallelism),
+            *((f"options.{name}", getattr(workload.options, name)) for name in ("max_sequences",)),
+        ]
+        return tuple(Constraint(path=f"workload.{name}", value=str(value)) for name, value in held if value is not None)
+
+    def workload(self, blueprint: Blueprint) -> ServingWorkload:
+        """Return the service as it was sized."""
+        workload, traffic = serve_of(blueprint)
+        eight = workload.precision not in ("bf16", "fp16")
+        return ServingWorkload(
+            kind=workload.kind,
+            model=self.model.id,
+            model_name=self.model.name,
+            parameters=parameters(self.model),
+            precision=workload.precision,
+            architecture=self.model,
+            model_file=PurePath(workload.model.config).name if isinstance(workload.model, ModelFile) else "",
+            framework=workload.framework,
+            cache_precision=workload.kv_precision or ("8 bits" if eight else "bf16"),
+            requests_per_s=traffic.requests_per_s,
+            users=traffic.users,
+            active_share=traffic.active_share,
+            think_time_s=traffic.think_time,
+            peak_over_mean=traffic.peak,
+            growth_factor=growth_factor(blueprint),
+            input_tokens=traffic.input_tokens.mean,
+            input_tokens_p95=traffic.input_tokens.p95,
+            output_tokens=traffic.output_tokens.mean,
+            output_tokens_p95=traffic.output_tokens.p95,
+            prefix_cache_hit=traffic.prefix_cache_hit,
+            month_s=_month_s(blueprint),
+        )
+
+    def option(self, target: ResolvedTarget, point: SizedPoint, common: Mapping[str, Any]) -> ServingOption:
+        """Return a chosen size with its replicas, latencies, memory, and what its tokens cost."""
+        served = _served(point)
+        size, service = served.size, self.service
+        per_node = max(target.node.gpus // size.layout.gpus, 1)
+        whole = point.nodes * per_node if size.layout.gpus <= target.node.gpus else point.gpus // size.layout.gpus
+        spare = min(max(whole - size.replicas, 0), service.spare_replicas)
+        answer = size.mean_first_token_s + service.outputs.mean * size.mean_time_per_token_s
+        mean = served.mean_load.rate(answer)
+        made = size.replica_requests_per_s
+        share = size.requests_per_s / (made.value * size.replicas)
+        tokens = size.requests_per_s * service.outputs.mean
+        month_s = point.calendar_days * SECONDS_PER_DAY
+        outputs, inputs = mean * service.outputs.mean * month_s, mean * service.inputs.mean * month_s
+        return ServingOption(
+            **common,
+            layout=size.layout,
+            replicas=size.replicas,
+            spare_replicas=spare,
+            idle_gpus=point.gpus - (size.replicas + spare) * size.layout.gpus,
+            peak_requests_per_s=size.requests_per_s,
+            mean_requests_per_s=mean,
+            capacity_requests_per_s=size.capacity_per_s,
+            limit_requests_per_s=size.limit_per_s,
+            in_flight=size.in_flight,
+            most_in_flight=size.most_in_flight,
+            first_token_s=size.first_token_s,
+            time_per_token_s=size.time_per_token_s,
+            mean_first_token_s=size.mean_first_token_s,
+            mean_time_per_token_s=size.mean_time_per_token_s,
+            first_token_bound_s=size.first_token_bound_s,
+            time_per_token_bound_s=size.time_per_token_bound_s,
+            output_tokens_per_s=Predicted(
+                value=tokens, low=tokens * made.low / made.value * share, high=tokens * made.high / made.value * share
+            ),
+            output_tokens_per_s_per_user=1.0 / size.mean_time_per_token_s,
+            output_tokens_per_month=outputs,
+            input_tokens_per_month=inputs,
+            replica_memory=size.memory,
+            decode_step=size.step,
+            prefill_s=size.prefill_s,
+            prefill_share=size.busy_share,
+            gpu_power_w=size.power_w,
+            level=size.level,
+            level_text=_LEVEL_TEXTS[size.level].format(model=self.model.name, chip=target.node.accelerator.name),
+            usd_per_million_tokens=_prices(
+                common,
+                outputs=outputs,
+                inputs=inputs,
+                at_capacity=size.capacity_per_s * size.replicas * service.outputs.mean * month_s,
+            ),
+        )
+
+    def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> FrontPoint:  # noqa: ARG002
+        """Return a size that was considered."""
+        return FrontPoint(**common)
+
+    def other_option(self, common: Mapping[str, Any]) -> OtherOption:
+        """Return another capacity or commitment that serves."""
+        return ServingOtherOption(**common)
+
+    def plan(self, common: Mapping[str, Any]) -> ServingPlan:
+        """Return the plan of a service, with the goals that only services have."""
+        goals, asked = common["goals"], self.service.goals
+        return ServingPlan(
+            **{
+                **common,
+                "goals": ServingGoals(
+                    finish_within_days=None,
+                    confidence=goals.confidence,
+                    budget_usd=goals.budget_usd,
+                    first_token_s=asked.first_token_s,
+                    time_per_token_s=asked.time_per_token_s,
+                    percentile=asked.percentile * 100.0,
+                ),
+            }
+        )
+
+
+def _month_s(blueprint: Blueprint) -> float:
+    return blueprint.economics.hours_per_month * SECONDS_PER_HOUR
+
+
+def _served(point: SizedPoint) -> ServingPoint:
+    """Return a point that the engine of serving made."""
+    assert isinstance(point, ServingPoint)  # noqa: S101 - made by `front`
+    return point
+
+
+def _allowed(needed: int, bounds: NodeBounds) -> int | None:
+    """Return the fewest nodes that suffice and may be had; None where none may."""
+    least = max(needed, bounds.least or 1)
+    most = bounds.most
+    if bounds.counts is not None:
+        numbers = [count for count in bounds.counts if count >= least and (most is None or count <= most)]
+        rule = bounds.must_be
+        return min((count for count in numbers if rule is None or rule.holds(count)), default=None)
+    if bounds.must_be is not None:
+        rule = bounds.must_be
+        least = -(-least // rule.of) * rule.of
+        least = 1 << (least - 1).bit_length() if rule.power_of_two else least
+    return None if most is not None and least > most else least
+
+
+def _point(blueprint: Blueprint, node: NodeType, size: ServingSize, nodes: int) -> ServingPoint:
+    """Return a size as billing takes it: a month, always on."""
+    days = _month_s(blueprint) / SECONDS_PER_DAY
+    return ServingPoint(
+        node=node,
+        nodes=nodes,
+        gpus=nodes * node.gpus,
+        storage=storage_of(blueprint, size, nodes=nodes),
+        calendar_days=days,
+        calendar_days_low=days,
+        calendar_days_high=days,
+        limited_by=_limits(size),
+        size=size,
+        mean_load=load_of(blueprint, 1.0),
+    )
+
+
+def _limits(size: ServingSize) -> tuple[str, ...]:
+    """Return the largest parts of a decode step and the prefills between them, in words."""
+    step = size.step
+    gaps = max(size.mean_time_per_token_s - step.total, 0.0)
+    parts = {
+        "reading weights": step.weights,
+        "reading keys and values": step.cache,
+        "computing": step.compute,
+        "collectives": step.network,
+        "fixed times of the software": step.overhead,
+        "prefills of other requests": gaps,
+    }
+    total = sum(parts.values())
+    named = sorted(parts.items(), key=lambda part: -part[1])[:2]
+    return tuple(f"{name} {value / total * 100:.0f} %" for name, value in named if value > 0)
+
+
+def _prices(common: Mapping[str, Any], *, outputs: float, inputs: float, at_capacity: float) -> TokenPrices:
+    """Return what tokens cost where a month costs what it does: cash where it is rented, its share where owned."""
+    rented = common["run_usd"] is not None
+    usd = common["run_usd"] if rented else common["run_share_usd"]
+    low, high = (common["run_usd_low"], common["run_usd_high"]) if rented else (None, None)
+
+    def each(dollars: float | None, tokens: float) -> float | None:
+        return None if dollars is None or tokens <= 0 else dollars / tokens * _MILLION
+
+    return TokenPrices(
+        output=each(usd, outputs),
+        output_low=each(low, outputs),
+        output_high=each(high, outputs),
+        blended=each(usd, inputs + outputs),
+        output_at_capacity=each(usd, at_capacity),
+    )

@@ -1,0 +1,132 @@
+"""What is wrong with a service on a target, and what would make it right."""
+
+from collections.abc import Iterator
+
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.schema import Blueprint, serve_of
+from clusterwright.catalog.records import NodeType
+from clusterwright.errors import Finding
+from clusterwright.plan.serving.record import ServingOption
+from clusterwright.sizing.serving.calibration import Calibration
+from clusterwright.sizing.serving.configuration import framework_of
+from clusterwright.sizing.serving.search import least_accelerators
+from clusterwright.sizing.serving.service import Service
+from clusterwright.units import percent
+
+
+def does_not_fit(service: Service, node: NodeType, calibration: Calibration) -> Finding:
+    """Return `SRV010`: no layout holds the weights and one request, with the fewest accelerators that do."""
+    least = least_accelerators(service, node, calibration)
+    held = next((f"{name} {size}" for name, size in _held(service) if size is not None), "")
+    if held and least is not None and least <= node.gpus:
+        advice = f"remove workload.parallelism.{held.split()[0]}: {least} × {node.accelerator.name} hold it"
+    elif least is None:
+        advice = "choose an accelerator with more memory, or fewer bits for the weights"
+    else:
+        nodes = -(-least // node.gpus)
+        advice = (
+            f"the smallest that holds it is {least} × {node.accelerator.name} ({nodes} × {node.id}): allow "
+            f"{nodes} nodes for each replica, choose nodes with more memory, or fewer bits for the weights"
+        )
+    return Finding(
+        id="SRV010",
+        path=("workload", "model"),
+        message=(
+            f"{service.model.name} in {service.precision} and one request do not fit on any layout of {node.id}"
+            f"{f' with {held}' if held else ''}"
+        ),
+        help=advice,
+    )
+
+
+def _held(service: Service) -> Iterator[tuple[str, int | None]]:
+    yield "tensor", service.tensor
+    yield "pipeline", service.pipeline
+    yield "expert", service.expert
+
+
+def too_few_nodes(needed: int, most: int, target: str, *, replicas: int) -> Finding:
+    """Return `SRV011`: the target may not have the nodes that the peak and the spare replicas need."""
+    return Finding(
+        id="SRV011",
+        path=("targets", target, "max_nodes"),
+        message=f"{replicas:,} replicas for the peak and the spare ones need {needed:,} nodes; {most:,} can be had",
+        help="allow more nodes, lower replicas.spare, loosen the goals, or choose nodes with more memory bandwidth",
+    )
+
+
+def missed(blueprint: Blueprint, option: ServingOption, target: ResolvedTarget) -> Iterator[Finding]:
+    """Yield the goals that the nearest layout misses: `SRV012` where nothing can meet it, else `SRV013`, `SRV014`."""
+    goals = blueprint.goals
+    sure = f"P{goals.percentile:g} at {percent(goals.confidence)} confidence"
+    hardware = "system" if target.system else "instance"
+    for name, goal, bound, found in (
+        ("time_per_token", goals.time_per_token, option.time_per_token_bound_s, option.time_per_token_s),
+        ("first_token", goals.first_token, option.first_token_bound_s, option.first_token_s),
+    ):
+        if goal is None:
+            continue
+        spoken, what = name.replace("_", " "), _BOUND[name]
+        if goal < bound:
+            yield Finding(
+                id="SRV012",
+                path=("goals", name),
+                message=(
+                    f"{option.target}: a {spoken} of {_ms(goal)} is below the bound of {_ms(bound)}, in which "
+                    f"{option.layout.gpus} × {option.accelerator_name} {what}"
+                ),
+                help=f"set goals.{name} above {_ms(bound)}, choose fewer bits for the weights, or a faster {hardware}",
+            )
+        elif found.at(goals.confidence) > goal:
+            yield Finding(
+                id="SRV013" if name == "time_per_token" else "SRV014",
+                path=("goals", name),
+                message=(
+                    f"{option.target}: the {spoken} of the nearest layout is {_ms(found.value)} ({_ms(found.low)} to "
+                    f"{_ms(found.high)}), {sure}; the goal is {_ms(goal)}"
+                ),
+                help=(
+                    f"set goals.{name} to {_ms(found.at(goals.confidence))}, choose a faster {hardware}, or lower "
+                    "goals.confidence"
+                ),
+            )
+
+
+_BOUND = {
+    "time_per_token": "read what one token needs of the weights",
+    "first_token": "compute an input of mean length at their peak",
+}
+
+
+def _ms(seconds: float) -> str:
+    """Return a short time in words."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def unknown_framework(blueprint: Blueprint) -> tuple[Finding, ...]:
+    """Return `SRV020` where no measurement is of the framework that is named."""
+    workload, _ = serve_of(blueprint)
+    if framework_of(workload.framework):
+        return ()
+    return (
+        Finding(
+            id="SRV020",
+            path=("workload", "framework"),
+            message=f"no measurement is of {workload.framework}: its figures are those of all frameworks, with a wider "
+            "band",
+            help="vllm, sglang and tensorrt-llm have measurements of their own",
+        ),
+    )
+
+
+def capped_power(blueprint: Blueprint) -> Iterator[Finding]:
+    """Yield `SRV021` for power caps, which predictions of serving do not count."""
+    for name in ("aws", "azure", "gcp", "onprem"):
+        asked = getattr(blueprint.targets, name)
+        if asked is not None and getattr(asked, "power_cap", None) is not None:
+            yield Finding(
+                id="SRV021",
+                path=("targets", name, "power_cap"),
+                message=f"targets.{name}.power_cap slows no prediction of a service",
+                help="measure a replica with the cap, or remove it",
+            )

@@ -1,0 +1,229 @@
+"""A blueprint of kind `serve` goes from traffic and goals to replicas, dollars and explanations."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.blueprint.load import load_values
+from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.cli.render.answer import comparison_text, plan_text
+from clusterwright.errors import InputError, RuleError
+from clusterwright.explain.explanation import explanations, find
+from clusterwright.plan.decide import decide
+from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.facts import Facts
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+
+from .examples import shipped
+
+_VALUES: dict[str, Any] = {
+    "name": "chat",
+    "workload": {"kind": "serve", "model": "llama-3.1-70b", "precision": "fp8"},
+    "traffic": {
+        "requests_per_s": 20,
+        "input_tokens": {"mean": 1000, "p95": 3000},
+        "output_tokens": {"mean": 300, "p95": 900},
+        "peak_over_mean": 1.5,
+    },
+    "goals": {"first_token": "1 s", "time_per_token": "50 ms", "percentile": 95},
+    "targets": {
+        "aws": {"instance": "p5.48xlarge", "region": "us-east-1"},
+        "onprem": {"system": "dgx-h100"},
+    },
+}
+
+
+def _plan(*overrides: str) -> ServingPlan:
+    blueprint = load_values(_VALUES, overrides, name="chat.yaml").blueprint
+    resolved = resolve(blueprint, load_catalogue())
+    assert isinstance(resolved, Resolved), resolved
+    return serving_plan(decide(blueprint, resolved, Facts.open()))
+
+
+@cache
+def _chat() -> ServingPlan:
+    return _plan()
+
+
+def _aws(plan: ServingPlan) -> ServingOption:
+    option = plan.option("aws")
+    assert option is not None
+    return option
+
+
+def test_a_month_of_service_is_rented_for_all_its_hours() -> None:
+    """The unit of work is a month of 730 hours, as many as the horizon has, at full use."""
+    plan = _chat()
+    option = _aws(plan)
+    assert option.calendar_days * 24 == pytest.approx(730)
+    assert option.calendar_days_low == option.calendar_days_high == option.calendar_days
+    assert option.runs_in_horizon == pytest.approx(36)
+    assert plan.economics.utilisation == pytest.approx(1.0)
+    assert option.run_usd is not None
+    assert option.usd_per_gpu_hour is not None
+    assert option.run_usd > option.usd_per_gpu_hour * option.gpus * 730 * 0.99
+
+
+def test_nodes_hold_the_replicas_of_the_peak_and_the_spare_ones() -> None:
+    """Accelerators are those of replicas, spare replicas and idle ones; the peak is 1.5 times the mean."""
+    for option in _chat().options:
+        whole = (option.replicas + option.spare_replicas) * option.layout.gpus
+        assert whole + option.idle_gpus == option.gpus == option.nodes * option.gpus_per_node
+        assert option.peak_requests_per_s == pytest.approx(30)
+        assert option.mean_requests_per_s == pytest.approx(20)
+        assert option.replicas * option.capacity_requests_per_s >= 30 * (1 - 1e-9)
+        assert option.meets_goal
+
+
+def test_a_million_tokens_cost_the_month_over_its_tokens() -> None:
+    """20 requests/s of 300 tokens are 15,768 million output tokens in 730 hours."""
+    option = _aws(_chat())
+    price = option.usd_per_million_tokens
+    assert option.output_tokens_per_month == pytest.approx(20 * 300 * 730 * 3600)
+    assert option.run_usd is not None
+    assert price.output == pytest.approx(option.run_usd / 15_768)
+    assert price.blended == pytest.approx(option.run_usd / (15_768 * 1300 / 300))
+    assert price.output_at_capacity is not None
+    assert price.output is not None
+    assert price.output_at_capacity < price.output / 1.4
+
+
+def test_renting_a_spare_replica_more_is_never_cheaper() -> None:
+    """Spare replicas and users add nodes or none."""
+    few, many = _plan("replicas.spare=0"), _plan("replicas.spare=6")
+    for one, other in zip(few.options, many.options, strict=True):
+        assert one.nodes < other.nodes
+        assert (one.spare_replicas, other.spare_replicas) == (0, 6)
+
+
+def test_growth_sizes_for_the_end_of_the_horizon_and_costs_todays_tokens() -> None:
+    """Traffic that doubles every year is eight times as much after three; a million of today's tokens cost more."""
+    grown = _aws(_plan("traffic.growth=1.0"))
+    assert grown.peak_requests_per_s == pytest.approx(30 * 8, rel=1e-6)
+    assert grown.mean_requests_per_s == pytest.approx(20)
+    assert (grown.usd_per_million_tokens.output or 0) > 2 * (_aws(_chat()).usd_per_million_tokens.output or 0)
+
+
+def test_a_daily_curve_gives_its_peak() -> None:
+    """One hour with 3 times the traffic of the 23 others is 72 / 26 of the mean."""
+    curve = json.dumps([3.0] + [1.0] * 23)
+    plan = _plan(f"traffic.daily_curve={curve}", "traffic.peak_over_mean=null")
+    assert plan.workload.peak_over_mean == pytest.approx(72 / 26)
+
+
+def test_active_users_are_requests_in_flight() -> None:
+    """300 users of whom a tenth waits keep 30 requests in flight over all replicas (Little's law)."""
+    plan = _plan(
+        "traffic.requests_per_s=null", "traffic.users=300", "traffic.active_share=10 %", "traffic.peak_over_mean=1"
+    )
+    option = _aws(plan)
+    assert option.in_flight * option.replicas == pytest.approx(30, rel=0.1)
+
+
+def test_a_plan_of_a_service_is_read_back_as_it_was_written() -> None:
+    """plan.json of a service gives the same record."""
+    plan = _chat()
+    assert loads(dumps(plan)) == plan
+
+
+def test_answer_and_comparison_tell_replicas_latencies_and_dollars() -> None:
+    """The text for a terminal has the numbers of the record, and calls the unit a month."""
+    plan = _chat()
+    text = plan_text(plan, Path("chat.yaml"), details=True)
+    option = _aws(plan)
+    assert f"{option.replicas} replicas and 1 spare" in text
+    assert "per million output tokens" in text
+    assert "known pair" in text
+    assert "keys and values" in text
+    assert "months in 36 months: the service is always on" in " ".join(text.split())
+    assert "first token 1 s, per token 50 ms" in " ".join(text.split())
+    assert "a month of service" in " ".join(text.split())
+    assert "36 months" in comparison_text(plan)
+
+
+def test_every_number_of_a_service_is_explained() -> None:
+    """Each explanation's last equation has the number that the plan has."""
+    plan = _chat()
+    option = _aws(plan)
+    known = explanations(plan, "aws")
+    for number in (
+        "weights", "kv_cache", "batch", "first_token", "time_per_token", "time_per_token_bound", "peak_requests_per_s",
+        "replicas", "nodes", "usd_per_million_output_tokens", "usd_per_million_tokens", "run_usd",
+        "usd_per_million_output_tokens_at_capacity",
+    ):  # fmt: skip
+        assert find(known, number).equation
+    assert find(known, "nodes").equation[-1].endswith(f"= {option.nodes}")
+    assert find(known, "replicas").equation[-1].endswith(f": {option.replicas}")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "identity", "place", "said"),
+    [
+        (("goals.time_per_token=1 ms",), "SRV012", ("goals", "time_per_token"), "below the bound"),
+        (("goals.time_per_token=8 ms", "workload.precision=bf16"), "SRV013", ("goals", "time_per_token"), "nearest"),
+        (("goals.first_token=30 ms",), "SRV014", ("goals", "first_token"), "nearest layout"),
+        (("goals.first_token=1 ms",), "SRV012", ("goals", "first_token"), "compute an input"),
+    ],
+)
+def test_goals_that_no_layout_meets_say_the_bound_or_the_nearest(
+    overrides: tuple[str, ...], identity: str, place: tuple[str, ...], said: str
+) -> None:
+    """A missed goal is a finding at its key, with the value that would be met."""
+    plan = _plan(*overrides)
+    found = [finding for finding in plan.findings if finding.id == identity]
+    assert found
+    assert all(finding.path == place and said in finding.message and "set goals." in finding.help for finding in found)
+    assert not any(option.meets_goal for option in plan.options)
+
+
+def test_a_model_that_does_not_fit_names_the_smallest_that_does() -> None:
+    """405B in 16 bits takes more than one node of eight 80 GB; held to one accelerator, the layout is named."""
+    with pytest.raises(RuleError) as held:
+        _plan("workload.model=llama-3.1-405b", "workload.precision=bf16", "workload.parallelism.tensor=8",
+              "workload.parallelism.pipeline=1")  # fmt: skip
+    (finding, *_) = held.value.findings
+    assert finding.id == "SRV010"
+    assert "16 × NVIDIA H100" in (finding.help or "")
+
+
+def test_too_few_nodes_for_the_peak_say_how_many_it_needs() -> None:
+    """One node does not hold what the peak needs."""
+    with pytest.raises(RuleError) as held:
+        _plan("targets.aws.max_nodes=1", "targets.onprem=null", "traffic.requests_per_s=200")
+    assert [finding.id for finding in held.value.findings] == ["SRV011"]
+    assert held.value.findings[0].path == ("targets", "aws", "max_nodes")
+
+
+def test_an_unknown_framework_is_taken_with_a_warning_and_a_wider_band() -> None:
+    """A name without measurements widens the band and says so."""
+    other = _plan("workload.framework=my-engine", "workload.parallelism.tensor=8")
+    known = _plan("workload.parallelism.tensor=8")
+    assert [warning.id for warning in other.warnings if warning.id.startswith("SRV")] == ["SRV020"]
+    wide, narrow = _aws(other).time_per_token_s, _aws(known).time_per_token_s
+    assert wide.high / wide.low > narrow.high / narrow.low
+
+
+def test_a_plan_of_training_is_no_service() -> None:
+    """What only services have is refused for other kinds."""
+    assert serving_option(_aws(_chat())).replicas > 0
+    with pytest.raises(InputError, match="workloads of kind train do not serve"):
+        serving_plan(shipped())
+
+
+def test_every_rule_of_services_is_in_its_table() -> None:
+    """Ids in the code, and those of the table in docs/serving.md, are the same."""
+    package = assets.root() / "clusterwright"
+    rule = r"(?:SRV|KIND)\d{3}"
+    code = {
+        found
+        for path in package.rglob("*.py")
+        for found in re.findall(rf'"({rule})"', path.read_text(encoding="utf-8"))
+    }
+    table = re.findall(rf"^\| `({rule})`", (assets.root() / "docs" / "serving.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(table) == sorted(code)
