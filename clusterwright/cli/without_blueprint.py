@@ -86,6 +86,22 @@ def facts(
     raise typer.Exit(lookups.facts(name, conflicts=conflicts, as_json=as_json))
 
 
+def fit(
+    model: Annotated[str, typer.Argument(help="for example llama-3.1-8b")],
+    on: Annotated[str | None, typer.Option(metavar="GPU", help="one accelerator; all without it")] = None,
+    context: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000_000, help="tokens of a sequence; 8,192, or 2,048 to fine-tune"),
+    ] = None,
+    finetune: Annotated[bool, typer.Option("--finetune", help="memory of fine-tuning by method and precision")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which cards hold a model, to serve it or to fine-tune it."""
+    from clusterwright.cli import fit as command
+
+    raise typer.Exit(command.fit(model, on=on, context=context, finetune=finetune, as_json=as_json))
+
+
 validate = Application(help="Hold the engines against published figures.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -220,4 +236,4 @@ def schema(
     start.schema(of)
 
 
-COMMANDS = (diff, fabric, facts, probe, calibrate, schema)
+COMMANDS = (diff, fabric, facts, fit, probe, calibrate, schema)

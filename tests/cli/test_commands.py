@@ -39,6 +39,7 @@ COMMANDS = (
     "explain",
     "fabric",
     "facts",
+    "fit",
     "prices",
     "schema",
     "validate",
