@@ -146,6 +146,7 @@ def compose(
             findings=(),
             warnings=warnings,
             not_counted=not_counted(
+                kind=blueprint.workload.kind,
                 owned=any(option.facility is not None for option in options),
                 rented=any(option.facility is None for option in options),
                 given={parameter.key for parameter in ledger.parameters if parameter.value},

@@ -74,20 +74,23 @@ def _not_counted_rows() -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(lines))
 
 
-def not_counted(*, owned: bool, rented: bool, given: Collection[str]) -> tuple[str, ...]:
+def not_counted(*, kind: str, owned: bool, rented: bool, given: Collection[str]) -> tuple[str, ...]:
     """Return what the dollars leave out, as `item: why`, for the kinds of option that a plan has.
 
     Args:
+        kind: of the workload; a row of its own stands in the place of the row for any kind.
         owned: whether an option is owned.
         rented: whether an option is rented.
         given: parameters of the cash flow that are counted; an item that one of them counts is told by what is left of
             it, if anything is (`tco/not_counted.csv`: `counted_by`, `rest`).
     """
     wanted = {"all"} | ({"owned"} if owned else set()) | ({"rented"} if rented else set())
+    own = {row["item"] for row in _not_counted_rows() if row["kind"] == kind}
+    rows = [row for row in _not_counted_rows() if row["kind"] == (kind if row["item"] in own else "")]
     left = (
         (row["rest"], row["rest_applies_to"], row["why"])
         if owned and not set(given).isdisjoint(row["counted_by"].split())
         else (row["item"], row["applies_to"], row["why"])
-        for row in _not_counted_rows()
+        for row in rows
     )
     return tuple(f"{item}: {why}" for item, applies_to, why in left if applies_to in wanted)

@@ -41,10 +41,8 @@ def files(plan: Plan) -> dict[str, File]:
 
 
 def _read(plan: Plan, text: str) -> str:
-    """Return a text without entries of tables of facts, which say what work they were measured with."""
-    parameters = [told for entry in plan.parameters for told in (entry.reason, entry.source)]
-    left_out = [part for entry in plan.not_counted for part in (entry, entry.partition(": ")[2])]
-    for fact in filter(None, (*left_out, *parameters)):
+    """Return a text without the reasons of assumptions, which say what work they were measured with."""
+    for fact in filter(None, (told for entry in plan.parameters for told in (entry.reason, entry.source))):
         text = text.replace(fact, "")
     return text.replace("economics.runs", "")
 

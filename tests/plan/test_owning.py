@@ -53,7 +53,8 @@ def test_what_is_counted_is_not_called_left_out(book: PriceBook) -> None:
     """Licences, freight and insurance that a blueprint gives leave the list, or stay for what is still left out."""
     given = set(_found(book, ai_enterprise="subscription", freight_fraction=0.02, insurance_fraction_per_year=0.01))
     bare, with_all = (
-        [entry.partition(":")[0] for entry in not_counted(owned=True, rented=True, given=keys)] for keys in ((), given)
+        [entry.partition(":")[0] for entry in not_counted(kind="train", owned=True, rented=True, given=keys)]
+        for keys in ((), given)
     )
     assert "Software licences such as NVIDIA AI Enterprise" in bare
     assert set(with_all) - set(bare) == {
@@ -61,9 +62,9 @@ def test_what_is_counted_is_not_called_left_out(book: PriceBook) -> None:
         "Taxes, duty and freight beside those given",
         "Insurance, property tax, demand charges, transit and taking the equipment out, beside those given",
     }
-    assert not any("licences" in entry for entry in not_counted(owned=True, rented=False, given=given))
-    rented = not_counted(owned=False, rented=True, given=given)
-    assert rented == not_counted(owned=False, rented=True, given=())
+    assert not any("licences" in entry for entry in not_counted(kind="train", owned=True, rented=False, given=given))
+    rented = not_counted(kind="train", owned=False, rented=True, given=given)
+    assert rented == not_counted(kind="train", owned=False, rented=True, given=())
 
 
 def test_counted_by_names_parameters() -> None:
