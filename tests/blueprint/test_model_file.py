@@ -10,7 +10,7 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.explain.explanation import explanations, find
-from clusterwright.outputs.launch.files import launch_files
+from clusterwright.outputs.training.slurm import launch_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts

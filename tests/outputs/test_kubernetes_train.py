@@ -20,8 +20,8 @@ from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import cloud_files, onprem_files
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.launch.files import launch_files, nodes_of_job
-from clusterwright.outputs.launch.job import MEGATRON_COMMIT
+from clusterwright.outputs.training.job_settings import MEGATRON_COMMIT
+from clusterwright.outputs.training.slurm import launch_files, nodes_of_job
 from clusterwright.plan.record import Option, Plan
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"

@@ -18,8 +18,8 @@ from clusterwright.catalog.records import Model
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.launch import files as launch
 from clusterwright.outputs.launch.fabric import Setting, settings, settings_for, shell_line
-from clusterwright.outputs.launch.files import launch_files, milestone_steps
-from clusterwright.outputs.launch.megatron import argument_groups, save_interval_steps
+from clusterwright.outputs.training.megatron import argument_groups, save_interval_steps
+from clusterwright.outputs.training.slurm import launch_files, milestone_steps
 from clusterwright.plan.record import TrainingOption, TrainingPlan, training_plan
 from clusterwright.sizing.records.job import OffloadNeed
 

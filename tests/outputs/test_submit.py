@@ -10,8 +10,8 @@ from clusterwright import assets
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.launch.files import launch_files
-from clusterwright.outputs.launch.job import MEGATRON_COMMIT
+from clusterwright.outputs.training.job_settings import MEGATRON_COMMIT
+from clusterwright.outputs.training.slurm import launch_files
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 IMAGE = "registry.example.com/team/megatron:1.0"

@@ -3,11 +3,11 @@
 import ipaddress
 from typing import Any
 
+from clusterwright.blueprint.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
-from clusterwright.outputs.launch.job import SHARED
 from clusterwright.plan.record import Option, Plan
 
 _NODESET = "community/modules/compute/schedmd-slurm-gcp-v6-nodeset"
@@ -192,7 +192,7 @@ def _storage(option: Option) -> list[dict[str, Any]]:
             "settings": {
                 "name": "$(vars.deployment_name)-shared",
                 "size_gib": file_system.capacity_gib,
-                "local_mount": SHARED,
+                "local_mount": SHARED_PATH,
                 "remote_mount": _LUSTRE_NAME,
             },
         },

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from clusterwright.blueprint.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CONTROLLER_DISK_GIB, NODE_DISK_GIB, controller_of
 from clusterwright.outputs.exports.document import Exported
-from clusterwright.outputs.launch.job import SHARED
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -140,7 +140,7 @@ def _shared_storage(option: Option, existing: AwsExistingIds | None) -> list[dic
         {
             "Name": "shared",
             "StorageType": "FsxLustre",
-            "MountDir": SHARED,
+            "MountDir": SHARED_PATH,
             "FsxLustreSettings": {
                 "StorageCapacity": file_system.capacity_gib,
                 "DeploymentType": "PERSISTENT_2",

@@ -1,1 +1,1 @@
-"""Kubernetes files of a cluster and its jobs. Start with `files`."""
+"""Kubernetes on premises: the cluster as its files see it, network, queues, the form of a job. Start with `cluster`."""

@@ -1,17 +1,11 @@
-"""Jobs for Kubernetes: an all-reduce over two nodes, and the plan's training with Megatron-LM's arguments."""
+"""Jobs of torchrun for Kubernetes on premises: their form, and an all-reduce over two nodes."""
 
 from typing import Any
-
-from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, RAIL_RESOURCE, UNIT_LABEL, KubernetesCluster
 from clusterwright.outputs.kubernetes.network import rail_annotation
 from clusterwright.outputs.kubernetes.queues import SHARED, tolerated
-from clusterwright.outputs.kubernetes.worker import UNSET_IMAGE, failure_policy, settings_of, worker_command
-from clusterwright.outputs.launch.files import nodes_of_job
-from clusterwright.outputs.launch.megatron import argument_groups
 from clusterwright.outputs.templates import render
-from clusterwright.plan.record import TrainingOption, TrainingPlan
 
 IMAGE = "YOUR-REGISTRY/megatron-lm:TAG"
 _PORT = 29400
@@ -25,7 +19,7 @@ def all_reduce(cluster: KubernetesCluster) -> list[dict[str, Any]]:
     script = render("kubernetes", "all_reduce.py.j2")
     name = "all-reduce"
     nodes = min(_CHECKED_NODES, len(cluster.nodes))
-    job = _job(cluster, name, nodes=nodes, arguments=["/scripts/all_reduce.py"], debug="INFO", restarts=0)
+    job = torch_job(cluster, name, nodes=nodes, arguments=["/scripts/all_reduce.py"], debug="INFO", restarts=0)
     spec = job["spec"]["template"]["spec"]
     spec["volumes"].append({"name": "scripts", "configMap": {"name": name}})
     spec["containers"][0]["volumeMounts"].append({"name": "scripts", "mountPath": "/scripts"})
@@ -35,48 +29,10 @@ def all_reduce(cluster: KubernetesCluster) -> list[dict[str, Any]]:
         "metadata": {"name": name, "namespace": NAMESPACE},
         "data": {"all_reduce.py": script},
     }
-    return [text, _service(name), job]
+    return [text, job_service(name), job]
 
 
-def train(
-    plan: TrainingPlan, option: TrainingOption, cluster: KubernetesCluster, *, restarts: int
-) -> list[dict[str, Any]]:
-    """Return the plan's job: the arguments of `launch/train.sbatch`, on as many nodes; `submit.sh` adds image and data.
-
-    Args:
-        plan: for the model and the run.
-        option: on premises: its layout.
-        cluster: for requests.
-        restarts: that torchrun makes.
-    """
-    words = [
-        word
-        for group in argument_groups(plan, option, plan.workload.architecture)
-        for line in group.lines
-        for word in (["=".join(line)] if len(line) == 2 else line)  # noqa: PLR2004 - a name and its value
-    ]
-    checkpoints = plan.cluster.jobs.checkpoints
-    arguments = [
-        f"{plan.cluster.jobs.megatron}/pretrain_gpt.py",
-        *words,
-        *(f"--save={checkpoints}", f"--load={checkpoints}", "--split=99,1,0", "--eval-iters=0"),
-    ]
-    name = plan.name
-    job = _job(
-        cluster, name, nodes=nodes_of_job(option)[1], arguments=arguments, debug="WARN", restarts=restarts,
-        environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
-    )  # fmt: skip
-    job["spec"]["podFailurePolicy"] = failure_policy()
-    worker = job["spec"]["template"]["spec"]["containers"][0]
-    worker |= {
-        "image": UNSET_IMAGE,
-        "command": [LiteralScalarString(word) if "\n" in word else word for word in worker_command(plan, option)],
-        "envFrom": settings_of(plan),
-    }
-    return [_service(name), job]
-
-
-def _service(name: str) -> dict[str, Any]:
+def job_service(name: str) -> dict[str, Any]:
     """Return the names of a job's pods; they are needed before any pod is ready."""
     return {
         "apiVersion": "v1",
@@ -86,7 +42,7 @@ def _service(name: str) -> dict[str, Any]:
     }
 
 
-def _job(
+def torch_job(
     cluster: KubernetesCluster,
     name: str,
     *,
@@ -96,6 +52,17 @@ def _job(
     restarts: int,
     environment: dict[str, str] | None = None,
 ) -> dict[str, Any]:
+    """Return a job whose pods start torchrun together, each on a whole node.
+
+    Args:
+        cluster: for requests.
+        name: of the job, and of the service by which its pods find each other.
+        nodes: pods at a time.
+        arguments: of torchrun, after those by which the processes meet.
+        debug: how much NCCL says.
+        restarts: that torchrun makes.
+        environment: further variables.
+    """
     variables = {"NCCL_DEBUG": debug} | ({"NCCL_NET": "IB"} if cluster.hands_out_rails else {}) | (environment or {})
     limits: dict[str, str] = {cluster.gpu_resource: str(cluster.gpus_per_node), "memory": f"{cluster.memory_gib}Gi"}
     if cluster.hands_out_rails:

@@ -1,1 +1,1 @@
-"""Files that start a plan's job. Start with `files`."""
+"""What jobs of any kind need of the fabric between nodes: settings, adapters, the example job. Begin with `fabric`."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright import assets
+from clusterwright.blueprint.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
-from clusterwright.outputs.launch.job import SHARED
 from clusterwright.outputs.onprem.slurm import ACCOUNTING_HOST, CONTROLLER_HOST
 from clusterwright.outputs.onprem.users import LIST_PATH
 from clusterwright.outputs.templates import render
@@ -59,7 +59,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         "slurm",
         "jobs.md.j2",
         cluster=plan.cluster.name,
-        shared=SHARED,
+        shared=SHARED_PATH,
         accounting=ACCOUNTING_HOST,
         environment=jobs.environment,
         enroot=known["enroot"],
@@ -90,6 +90,6 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         interfaces=(system.fabric_ports or 0) // hosts,
         controller=CONTROLLER_HOST,
         environment=plan.cluster.jobs.environment,
-        shared=SHARED,
+        shared=SHARED_PATH,
         list_path=LIST_PATH,
     )

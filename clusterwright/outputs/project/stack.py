@@ -16,7 +16,7 @@ from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kinds import outputs_of
-from clusterwright.outputs.kubernetes.train import with_quota
+from clusterwright.outputs.kubernetes.quota import with_quota
 from clusterwright.outputs.launch.example_job import for_fabric
 from clusterwright.outputs.project.configuration import LAYERS, configuration
 from clusterwright.outputs.project.configuration.shared import (

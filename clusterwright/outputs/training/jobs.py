@@ -37,11 +37,11 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
     """
     trains, chosen = training_plan(plan), training_option(option)
     if option.scheduler == "kubernetes":
-        from clusterwright.outputs.kubernetes.train import kubernetes_launch_files  # noqa: PLC0415 - what is asked for
+        from clusterwright.outputs.training.kubernetes import kubernetes_launch_files  # noqa: PLC0415 - what is asked for
 
         files = kubernetes_launch_files(trains, chosen, catalogue, written[_EXAMPLE].content.decode())
     else:
-        from clusterwright.outputs.launch.files import launch_files  # noqa: PLC0415 - only what is asked for is loaded
+        from clusterwright.outputs.training.slurm import launch_files  # noqa: PLC0415 - only what is asked for is loaded
 
         files = launch_files(trains, chosen, catalogue)
     return {f"launch/{name}": file for name, file in files.items()}
@@ -49,7 +49,7 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
 
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
     """Return how the job is submitted on a cloud; None where no job is written."""
-    from clusterwright.outputs.launch.files import has_job  # noqa: PLC0415 - only what is asked for is loaded
+    from clusterwright.outputs.training.slurm import has_job  # noqa: PLC0415 - only what is asked for is loaded
 
     if not has_job(training_plan(plan), training_option(option), catalogue):
         return None
@@ -60,20 +60,19 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
 
 def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> ClusterJob | None:
     """Return the job for Kubernetes on premises; None where Megatron-LM or the cluster cannot run it."""
-    from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs  # noqa: PLC0415 - what is asked for
-    from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE  # noqa: PLC0415
+    from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE  # noqa: PLC0415 - what is asked for
     from clusterwright.outputs.kubernetes.manifests import documents_text  # noqa: PLC0415
-    from clusterwright.outputs.kubernetes.worker import submit_texts  # noqa: PLC0415
-    from clusterwright.outputs.launch.files import max_restarts, nodes_of_job  # noqa: PLC0415
-    from clusterwright.outputs.launch.megatron import no_megatron  # noqa: PLC0415
+    from clusterwright.outputs.training.kubernetes import train_job  # noqa: PLC0415
+    from clusterwright.outputs.training.megatron import no_megatron  # noqa: PLC0415
+    from clusterwright.outputs.training.slurm import nodes_of_job  # noqa: PLC0415
+    from clusterwright.outputs.training.worker import submit_texts  # noqa: PLC0415
 
     trains, chosen = training_plan(plan), training_option(option)
     if not cluster.operators or not cluster.posix or no_megatron(trains, chosen):
         return None
-    manifest = kubernetes_jobs.train(trains, chosen, cluster, restarts=max_restarts(chosen))
     submits = submit_texts(plan, namespace=NAMESPACE, queue=QUEUE, manifest="train.yaml", queue_file="queues.yaml")
     return ClusterJob(
-        files={"train.yaml": documents_text(manifest), **submits},
+        files={"train.yaml": documents_text(train_job(trains, chosen, cluster)), **submits},
         row=(
             f"| `jobs/train.yaml` | the plan's job: {layout_text(chosen.layout)} on {nodes_of_job(chosen)[1]} nodes, "
             "with Megatron-LM's arguments |"

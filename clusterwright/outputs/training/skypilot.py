@@ -4,11 +4,11 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.kind import Task
 from clusterwright.outputs.launch.adapters import fabric_of
 from clusterwright.outputs.launch.fabric import settings_for, shell_lines
-from clusterwright.outputs.launch.files import max_restarts
-from clusterwright.outputs.launch.job import HOLDS, MEGATRON_RELEASE
-from clusterwright.outputs.launch.megatron import argument_groups, no_megatron
-from clusterwright.outputs.launch.megatron_layout import uses_fsdp
 from clusterwright.outputs.templates import render
+from clusterwright.outputs.training.job_settings import HOLDS, MEGATRON_RELEASE
+from clusterwright.outputs.training.megatron import argument_groups, no_megatron
+from clusterwright.outputs.training.megatron_layout import uses_fsdp
+from clusterwright.outputs.training.slurm import max_restarts
 from clusterwright.plan.record import Option, Plan, TrainingOption, TrainingPlan, training_option, training_plan
 
 #: `network_tier: best` starts their data path managers and sets NCCL's variables; ours belong to clusters whose nodes

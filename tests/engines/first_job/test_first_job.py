@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.outputs.launch.files import launch_files
+from clusterwright.outputs.training.slurm import launch_files
 from tests.stacks.projects import Case, plan_for, recorded, stacks_python
 
 from .cluster import (

@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 
 from clusterwright.catalog.records import Model
-from clusterwright.outputs.launch.megatron_layout import layout_arguments, uses_fsdp
+from clusterwright.outputs.training.megatron_layout import layout_arguments, uses_fsdp
 from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import SCHEDULE_NAMES
 from clusterwright.sizing.model.shapes import trained_layers

@@ -1,11 +1,10 @@
-"""The training job of a cloud's Kubernetes project: nodes, GPUs and fabric of the plan, and a queue that admits it.
+"""The training job for Kubernetes, of a cloud's project and on premises: nodes, GPUs and fabric of the plan.
 
-The job is the all-reduce of `examples/` at the size of the plan: what a pod needs of its fabric stands there, and is
-written once. Image, data and what follows come from the ConfigMap that `submit.sh` makes; without it no pod starts.
+On a cloud it is the all-reduce of `examples/` at the size of the plan: what a pod needs of its fabric stands there, and
+is written once. Image, data and what follows come from the ConfigMap that `submit.sh` makes; without it no pod starts.
 """
 
 import io
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -15,23 +14,12 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.kubernetes.worker import (
-    UNSET_IMAGE,
-    failure_policy,
-    settings_of,
-    submit_texts,
-    worker_command,
-)
+from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, KubernetesCluster
+from clusterwright.outputs.kubernetes.jobs import job_service, torch_job
 from clusterwright.outputs.launch.adapters import fabric_of
 from clusterwright.outputs.launch.fabric import settings_for, shell_lines
-from clusterwright.outputs.launch.files import (
-    has_job,
-    launch_files,
-    max_restarts,
-    nodes_of_job,
-    retention_text,
-)
-from clusterwright.outputs.launch.job import (
+from clusterwright.outputs.templates import render
+from clusterwright.outputs.training.job_settings import (
     HOLDS,
     MEGATRON_COMMIT,
     MEGATRON_IMAGE,
@@ -39,15 +27,26 @@ from clusterwright.outputs.launch.job import (
     MEGATRON_SOURCE,
     SHARED,
 )
-from clusterwright.outputs.launch.megatron import argument_groups
-from clusterwright.outputs.launch.megatron_layout import uses_fsdp
-from clusterwright.outputs.templates import render
+from clusterwright.outputs.training.megatron import argument_groups
+from clusterwright.outputs.training.megatron_layout import uses_fsdp
+from clusterwright.outputs.training.slurm import (
+    has_job,
+    launch_files,
+    max_restarts,
+    nodes_of_job,
+    retention_text,
+)
+from clusterwright.outputs.training.worker import (
+    UNSET_IMAGE,
+    failure_policy,
+    settings_of,
+    submit_texts,
+    worker_command,
+)
 from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text
 
-NAMESPACE, QUEUE = "training", "gpu"
 _PORT = 29400
-_QUANTITY = re.compile(r"([0-9]+)([A-Za-z]*)")
 
 
 def kubernetes_launch_files(
@@ -182,45 +181,38 @@ _PORTABLE = (
 )
 
 
-def with_quota(queue: str, job: str, nodes: int) -> str:
-    """Return the queue with a quota of every resource that the job's pods ask for, on all nodes.
+def train_job(plan: TrainingPlan, option: TrainingOption, cluster: KubernetesCluster) -> list[dict[str, Any]]:
+    """Return the plan's job on premises: the arguments of `launch/train.sbatch`, on as many nodes.
 
-    Kueue admits no job that asks for a resource which its queue does not cover.
+    `submit.sh` adds image and data.
 
     Args:
-        queue: manifest of the example queue.
-        job: manifest of a job that asks for one whole node.
-        nodes: of the cluster.
+        plan: for the model and the run.
+        option: on premises: its layout.
+        cluster: for requests.
     """
-    yaml = YAML()
-    yaml.width = 120
-    jobs = [one for one in YAML(typ="safe").load_all(job) if one and one["kind"] == "Job"]
-    asked = jobs[0]["spec"]["template"]["spec"]["containers"][0]["resources"]
-    resources = {**asked["limits"], **asked["requests"]}
-    documents = [one for one in yaml.load_all(queue) if one is not None]
-    group = next(one for one in documents if one["kind"] == "ClusterQueue")["spec"]["resourceGroups"][0]
-    group["coveredResources"] = list(resources)
-    group["flavors"][0]["resources"] = [
-        {"name": name, "nominalQuota": _times(str(amount), nodes)} for name, amount in resources.items()
+    words = [
+        word
+        for group in argument_groups(plan, option, plan.workload.architecture)
+        for line in group.lines
+        for word in (["=".join(line)] if len(line) == 2 else line)  # noqa: PLR2004 - a name and its value
     ]
-    stream = io.StringIO()
-    yaml.dump_all(documents, stream)
-    body = "\n".join(line for line in stream.getvalue().splitlines() if not line.startswith("#"))
-    return (
-        "# A queue that admits a job only when all of its nodes are free:\n"
-        "#   ./cluster.sh kubectl apply -f examples/queue.yaml\n"
-        f"# Its quota is what jobs can ask for on {nodes:,} nodes; for another number of them, change it.\n{body}"
-    )
-
-
-def _times(quantity: str, count: int) -> int | str:
-    """Return a multiple of a quantity of Kubernetes.
-
-    >>> _times("1800Gi", 4), _times("8", 4)
-    ('7200Gi', 32)
-    """
-    found = _QUANTITY.fullmatch(quantity)
-    if found is None:
-        raise ValueError(f"{quantity!r} is not a whole quantity")
-    number, unit = int(found[1]) * count, found[2]
-    return f"{number}{unit}" if unit else number
+    checkpoints = plan.cluster.jobs.checkpoints
+    arguments = [
+        f"{plan.cluster.jobs.megatron}/pretrain_gpt.py",
+        *words,
+        *(f"--save={checkpoints}", f"--load={checkpoints}", "--split=99,1,0", "--eval-iters=0"),
+    ]
+    name = plan.name
+    job = torch_job(
+        cluster, name, nodes=nodes_of_job(option)[1], arguments=arguments, debug="WARN",
+        restarts=max_restarts(option), environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+    )  # fmt: skip
+    job["spec"]["podFailurePolicy"] = failure_policy()
+    worker = job["spec"]["template"]["spec"]["containers"][0]
+    worker |= {
+        "image": UNSET_IMAGE,
+        "command": [LiteralScalarString(word) if "\n" in word else word for word in worker_command(plan, option)],
+        "envFrom": settings_of(plan),
+    }
+    return [job_service(name), job]

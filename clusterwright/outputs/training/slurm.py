@@ -9,7 +9,8 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import ADAPTERS, adapters, fabric_of, hosts_per_node
 from clusterwright.outputs.launch.example_job import pod_of
 from clusterwright.outputs.launch.fabric import container_mounts, settings_for, shell_lines
-from clusterwright.outputs.launch.job import (
+from clusterwright.outputs.templates import render
+from clusterwright.outputs.training.job_settings import (
     HOLDS,
     MEGATRON_IMAGE,
     MEGATRON_RELEASE,
@@ -18,9 +19,9 @@ from clusterwright.outputs.launch.job import (
     job_env,
     launch_folder,
 )
-from clusterwright.outputs.launch.megatron import ArgumentGroup, argument_groups, no_megatron, save_interval_steps
-from clusterwright.outputs.launch.megatron_layout import uses_fsdp
-from clusterwright.outputs.launch.sharded import (
+from clusterwright.outputs.training.megatron import ArgumentGroup, argument_groups, no_megatron, save_interval_steps
+from clusterwright.outputs.training.megatron_layout import uses_fsdp
+from clusterwright.outputs.training.sharded import (
     accelerate_config,
     deepspeed_config,
     json_text,
@@ -28,7 +29,6 @@ from clusterwright.outputs.launch.sharded import (
     no_fsdp,
     yaml_text,
 )
-from clusterwright.outputs.templates import render
 from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text, on_target
 from clusterwright.units import SECONDS_PER_DAY

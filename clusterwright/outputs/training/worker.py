@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from clusterwright import assets
-from clusterwright.outputs.launch.files import milestone_steps
-from clusterwright.outputs.launch.job import HOLDS, MEGATRON_COMMIT, MEGATRON_SOURCE, job_env
 from clusterwright.outputs.templates import render
+from clusterwright.outputs.training.job_settings import HOLDS, MEGATRON_COMMIT, MEGATRON_SOURCE, job_env
+from clusterwright.outputs.training.slurm import milestone_steps
 from clusterwright.plan.record import Plan, TrainingOption
 
 #: Stands where `submit.sh` puts the image; no registry has it, since names are in lower case.
