@@ -46,7 +46,8 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
         print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201 - the result
         return EXIT_FINE
     with told_in(currency):
-        print(markdown_text(found, why) if markdown else fitted(plain_text(found, why)))  # noqa: T201
+        unit = theirs.plan.workload.unit
+        print(markdown_text(found, why, unit) if markdown else fitted(plain_text(found, why, unit)))  # noqa: T201
     return EXIT_FINE
 
 

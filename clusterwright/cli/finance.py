@@ -11,7 +11,7 @@ from clusterwright.cli.planning import planned, say_quotes
 from clusterwright.cli.render import chance
 from clusterwright.cli.render.carbon import carbon_lines
 from clusterwright.cli.render.ranked import scenario_line
-from clusterwright.cli.render.text_table import fitted, table
+from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import InputError
 from clusterwright.finance.finances import Finances
 from clusterwright.finance.held_prices import price_note
@@ -20,7 +20,7 @@ from clusterwright.finance.returns import Return
 from clusterwright.finance.taxed import Taxed
 from clusterwright.interface.documents import scenario
 from clusterwright.interface.places import placing
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import Plan, WorkloadSummary
 from clusterwright.plan.text.currency import told_as_asked, with_currency
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import money, small_money_alike, told_lines
@@ -62,7 +62,7 @@ def compare(
             told = with_currency(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
             print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
         else:
-            print(fitted("\n".join((_text(plan, found), scenario_line(loaded, plan), *told_lines()))))  # noqa: T201
+            print(fitted("\n".join((finance_text(plan, found), scenario_line(loaded, plan), *told_lines()))))  # noqa: T201
             say_quotes(made)
     return exit_code(made)
 
@@ -113,7 +113,8 @@ def _described(found: Finances, key: str) -> dict[str, Any]:
     }
 
 
-def _text(plan: Plan, found: Finances) -> str:
+def finance_text(plan: Plan, found: Finances) -> str:
+    """Return every target and term, returns, and how sure the ranking is, for a terminal."""
     months = f"{plan.economics.horizon_months:g} months"
     lines = [
         f"{plan.name}: every target and term with a documented price, the same work for all in {months}",
@@ -124,9 +125,9 @@ def _text(plan: Plan, found: Finances) -> str:
         f"  {work_text(plan)}",
         "",
         *(line for ranked in (True, False) for line in (_options(plan, found, ranked=ranked), "") if line or ranked),
-        _work(found),
+        _work(plan.workload, found),
         "",
-        *carbon_lines(found.carbon),
+        *carbon_lines(found.carbon, plan.workload),
         "",
         *chance.method(found),
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
@@ -231,22 +232,30 @@ def _taxed(of: Finances, found: Taxed) -> list[str]:
     return lines
 
 
-def _work(found: Finances) -> str:
+def _work(work: WorkloadSummary, found: Finances) -> str:
+    """Return what work costs on every option; of tokens and FLOPs where they are counted."""
+    unit = work.unit
     columns = [
-        ("What work costs", "left"), ("this run", ""), ("share of a run", ""), ("GPU-hour", ""),
-        ("useful GPU-hour, levelised", ""),        ("million tokens", ""), ("effective PFLOP-hour", ""),
+        Column("What work costs", "left"), Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=0.4),
+        Column("GPU-hour"), Column("useful GPU-hour, levelised"),
+        *([Column("million tokens")] if work.unit_tokens else []),
+        *([Column("effective PFLOP-hour")] if work.unit_flop else []),
     ]  # fmt: skip
     rows = zip(
         [term_text(cost.key) for cost in found.costs],
         [NONE if cost.shared else money(cost.run_usd) for cost in found.costs],
         [money(cost.run_usd) if cost.shared else NONE for cost in found.costs],
         small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
-        small_money_alike(unit.levelised_usd_per_gpu_hour for unit in found.unit_costs),
-        small_money_alike(unit.usd_per_million_tokens for unit in found.unit_costs),
-        small_money_alike(unit.usd_per_effective_pflop_hour for unit in found.unit_costs),
+        small_money_alike(cost.levelised_usd_per_gpu_hour for cost in found.unit_costs),
+        *([_of_unit(found, "usd_per_million_tokens")] if work.unit_tokens else []),
+        *([_of_unit(found, "usd_per_effective_pflop_hour")] if work.unit_flop else []),
         strict=True,
     )
     return table(columns, rows)
+
+
+def _of_unit(found: Finances, name: str) -> list[str]:
+    return small_money_alike(getattr(cost, name) for cost in found.unit_costs)
 
 
 def _returns(found: Sequence[Return]) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from clusterwright.plan.record import Option, Plan
 
-#: Figures of an option that are compared, as (field, unit).
-_FIGURES = (
-    ("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"), ("mfu", "share"),
+#: Figures of an option that are compared, as (field, unit): those before what its kind adds (`own_figures`), and after.
+_SIZE = (("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"))
+_COST = (
     ("goodput", "share"), ("busy_fraction", "share"), ("run_usd", "USD"), ("run_share_usd", "USD"),
     ("capex_usd", "USD"), ("horizon_usd", "USD"), ("npv_usd", "USD"), ("usd_per_gpu_hour", "USD"),
     ("priced_share", "share"),
@@ -177,7 +177,7 @@ def _changes(before: Mapping[str, Value], after: Mapping[str, Value], unit: str 
 
 
 def _target(name: str, before: Option | None, after: Option | None) -> TargetChange | None:
-    units = dict(_FIGURES)
+    units = {name: unit for option in (before, after) for name, unit in _compared(option)}
     figures = tuple(
         Change(name=change.name, unit=units[change.name], before=change.before, after=change.after)
         for change in _changes(_figures(before), _figures(after))
@@ -203,7 +203,11 @@ def _target(name: str, before: Option | None, after: Option | None) -> TargetCha
 
 
 def _figures(option: Option | None) -> dict[str, Value]:
-    return {} if option is None else {name: getattr(option, name) for name, _ in _FIGURES}
+    return {name: getattr(option, name) for name, _ in _compared(option)}
+
+
+def _compared(option: Option | None) -> tuple[tuple[str, str], ...]:
+    return () if option is None else (*_SIZE, *option.own_figures, *_COST)
 
 
 def _categories(option: Option | None) -> dict[str, Value]:

@@ -267,7 +267,10 @@ class Option:
         basis: what the dollars rest on; None in plans of versions before it.
         kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on ones that the cloud
             takes back; `goodput` is one of them. None for owned nodes.
+        own_figures: what the kind of workload adds to the figures that two plans are compared by, as (field, unit).
     """
+
+    own_figures: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     target: str
     instance: str
@@ -367,6 +370,8 @@ class TrainingOption(Option):
         offload: what lies outside the accelerators, None for nothing.
         compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
     """
+
+    own_figures: ClassVar[tuple[tuple[str, str], ...]] = (("mfu", "share"),)
 
     front: tuple[TrainingFrontPoint, ...]
     layout: Layout

@@ -86,6 +86,10 @@ def test_the_workbook_counts_images_and_has_no_column_of_what_they_lack(plan: Pl
     assert not any("token" in cell or "PFLOP" in cell for cell in titles)
     assert _OF_TRAINING.findall("\n".join(cells)) == []
     assert _RUN.findall("\n".join(titles)) == []
+    checks = openpyxl.load_workbook(io.BytesIO(files["tco/tco.xlsx"].content), data_only=True)["Checks"]
+    results = [cell.value for (cell,) in checks.iter_rows(min_row=5, min_col=3, max_col=3) if cell.value]
+    assert len(results) > 100
+    assert set(results) - {"result"} == {"OK"}
 
 
 def test_the_readme_of_the_build_says_what_the_kind_says(plan: Plan, files: dict[str, File]) -> None:

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.cli.finance import finance_text
 from clusterwright.cli.render.answer import comparison_text, plan_text
+from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.ranked import ranking_lines
+from clusterwright.diff.causes import Causes
+from clusterwright.diff.differences import differences
 from clusterwright.explain.explanation import explanations
 from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import comparison_document, ranking_document
@@ -69,3 +73,19 @@ def test_the_unit_of_work_is_what_the_kind_calls_it(plan: Plan) -> None:
     assert explained["runs_in_horizon"].value.endswith(" images")
     for text in (*told, str(list(explained.values()))):
         assert re.findall(r"(?<![-.])\bruns?\b(?!_)", text.replace("economics.runs", "")) == [], text
+
+
+def test_finance_and_differences_call_it_so_too(plan: Plan) -> None:
+    """Costs of work, carbon and differences are of an image; there is none of tokens and FLOPs, which nobody counts."""
+    money = finances(plan, PriceBook.open(), draws=100, seed=1, everything=True)
+    other = plan_of_images(most_days=1.3)
+    found = differences(plan, other, ("before", "after"))
+    unit = plan.workload.unit
+    told = [
+        finance_text(plan, money),
+        plain_text(found, Causes(), unit),
+        markdown_text(found, Causes(), unit),
+    ]
+    for text in told:
+        assert re.findall(r"(?i)\b(?:this|a|of) runs?\b|training|\bmfu\b|PFLOP|tokens", text) == []
+    assert "this image" in told[2]

@@ -83,13 +83,14 @@ def end_of_life(subject: Subject) -> Iterator[Outcome]:
             place=found[0][0].place if found else None,
         )
         return
+    unit = subject.plan.workload.unit.name if subject.plan else "run"
     run_hours = subject.option.calendar_days_high * 24 if subject.option else None
     for setting, value in found:
         if setting.name == "timeToLiveHours" and run_hours is not None and 0 < value < run_hours:
             yield Outcome(
                 status="FAIL",
-                message=f"nodes are stopped after {value} h, the run takes up to {run_hours:,.0f} h",
-                fix="raise cluster.time_to_live above the run, or leave the end to stop_when_idle",
+                message=f"nodes are stopped after {value} h, the {unit} takes up to {run_hours:,.0f} h",
+                fix=f"raise cluster.time_to_live above the {unit}, or leave the end to stop_when_idle",
                 place=setting.place,
             )
             return

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 from clusterwright.cli.render.text_table import table
 from clusterwright.finance.carbon import UNKNOWN, Emissions, thousands
+from clusterwright.plan.record import WorkloadSummary
 from clusterwright.plan.text.words import term_text
 
 
-def carbon_lines(found: Sequence[Emissions]) -> list[str]:
+def carbon_lines(found: Sequence[Emissions], work: WorkloadSummary) -> list[str]:
     """Return the lines of the table and what its figures leave out, each remark once."""
+    unit = work.unit
     columns = [
         ("Energy and carbon", "left"), ("MWh", ""), ("t CO2e, grid", ""), ("t CO2e, market", ""), ("embodied", ""),
-        ("t CO2e of this run", ""), ("g per million tokens", ""),
+        (f"t CO2e of {unit.asked}", ""), *([("g per million tokens", "")] if work.unit_tokens else []),
     ]  # fmt: skip
     rows = [
         [
@@ -21,15 +23,19 @@ def carbon_lines(found: Sequence[Emissions]) -> list[str]:
             thousands(entry.market_kg),
             thousands(entry.embodied_kg),
             thousands(entry.run_kg),
-            UNKNOWN if entry.grams_per_million_tokens is None else f"{entry.grams_per_million_tokens:,.4g}",
+            *([_grams(entry.grams_per_million_tokens)] if work.unit_tokens else []),
         ]
         for entry in found
     ]
     remarks = dict.fromkeys(part for entry in found for part in entry.note.split("; ") if part)
     return [
         table(columns, rows),
-        "  grid: mean of the grid; market: by contracts and certificates; a run bears grid and embodied share",
+        f"  grid: mean of the grid; market: by contracts and certificates; {unit.each} bears grid and embodied share",
         "  rented: GPU nodes alone, at the nameplate of a system with that accelerator",
         "  (what controllers and storage draw is unknown); owned: everything in the racks",
         *(f"  {remark}" for remark in remarks),
     ]
+
+
+def _grams(grams: float | None) -> str:
+    return UNKNOWN if grams is None else f"{grams:,.4g}"

@@ -6,14 +6,15 @@ from clusterwright.cli.render.text_table import table
 from clusterwright.diff.causes import Cause, Causes, Effect
 from clusterwright.diff.differences import Change, Differences, TargetChange
 from clusterwright.outputs.markdown import cell, markdown_table
+from clusterwright.plan.record import WorkUnit
 from clusterwright.plan.text.money import money, small_money, told_lines
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.units import percent
 
 _MOST = 8
-#: Figures in words, as the comparison calls them.
+#: Figures in words, as the comparison calls them; in braces what the unit of work is called.
 _NAMES = {
-    "calendar_days": "days", "run_usd": "this run", "run_share_usd": "share of a run",
+    "calendar_days": "days", "run_usd": "{asked}", "run_share_usd": "share of {each}",
     "capex_usd": "buy now", "horizon_usd": "horizon",
     "npv_usd": "NPV", "usd_per_gpu_hour": "GPU-hour", "mfu": "MFU", "gpus": "GPUs", "priced_share": "priced",
 }  # fmt: skip
@@ -21,7 +22,7 @@ _NAMES = {
 _SHOWN_DAYS = 0.05
 #: Share of an amount below which a difference in it is left to the JSON.
 _SHOWN_SHARE = 0.001
-_WHY = ("change, alone", "where", "nodes", "days", "this run", "horizon", "NPV")
+_WHY = ("change, alone", "where", "nodes", "days", "{asked}", "horizon", "NPV")
 _EMPTY = ("",) * (len(_WHY) - 2)
 
 
@@ -51,13 +52,20 @@ def _delta(change: Change) -> str:
     return f"{'+' if change.delta > 0 else '-'}{_value(signed, 'after')}{share}"
 
 
-def _name(change: Change) -> str:
-    return _NAMES.get(change.name) or change.name.replace("_", " ")
+def _named_by(unit: WorkUnit, words: str) -> str:
+    return words.format(asked=unit.asked, each=unit.each)
 
 
-def _line(change: Change) -> str:
+def _name(change: Change, unit: WorkUnit) -> str:
+    known = _NAMES.get(change.name)
+    return _named_by(unit, known) if known else change.name.replace("_", " ")
+
+
+def _line(change: Change, unit: WorkUnit) -> str:
     delta = _delta(change)
-    return f"{_name(change)}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
+    return (
+        f"{_name(change, unit)}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
+    )
 
 
 def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
@@ -87,34 +95,34 @@ def _title(entry: TargetChange) -> str:
     return name if entry.presence == "both" else f"{name} ({entry.presence})"
 
 
-def plain_text(found: Differences, why: Causes) -> str:
-    """Return what changed, and why, for a terminal."""
+def plain_text(found: Differences, why: Causes, unit: WorkUnit) -> str:
+    """Return what changed, and why, for a terminal; the unit is that of the work."""
     lines = [f"{found.before} → {found.after}"]
     if found.same:
         return f"{lines[0]}: nothing changed"
-    lines += _why_text(why)
+    lines += _why_text(why, unit)
     for title, changes in _groups(found):
-        lines += ["", f"  {title}", *(f"    {_line(change)}" for change in changes)]
+        lines += ["", f"  {title}", *(f"    {_line(change, unit)}" for change in changes)]
     return "\n".join((*lines, *told_lines()))
 
 
-def markdown_text(found: Differences, why: Causes) -> str:
+def markdown_text(found: Differences, why: Causes, unit: WorkUnit) -> str:
     """Return what changed, and why, for a comment of a pull request: names of anyone's blueprint are no markup."""
     lines = [f"### Cost of {cell(found.before)} → {cell(found.after)}"]
     if found.same:
         return f"{lines[0]}\n\nNothing changed."
-    lines += [*_headline(found), *_why_markdown(why)]
+    lines += [*_headline(found, unit), *_why_markdown(why, unit)]
     for title, changes in _groups(found):
         lines += ["", f"**{cell(title)}**", "", "| what | before | after | change |", "|---|---:|---:|---:|"]
         lines += [
-            f"| {cell(_name(change))} | {cell(_value(change, 'before'))} "
+            f"| {cell(_name(change, unit))} | {cell(_value(change, 'before'))} "
             f"| {cell(_value(change, 'after'))} | {cell(_delta(change))} |"
             for change in changes
         ]
     return "\n".join((*lines, *map(cell, told_lines())))
 
 
-def _headline(found: Differences) -> list[str]:
+def _headline(found: Differences, unit: WorkUnit) -> list[str]:
     """Return the figures that decide, for every target at once."""
     names = ("nodes", "calendar_days", "run_usd", "horizon_usd", "npv_usd")
     rows = [
@@ -124,7 +132,7 @@ def _headline(found: Differences) -> list[str]:
     ]
     if not rows:
         return []
-    return ["", *markdown_table(("", "nodes", "days", "this run", "horizon", "NPV"), rows)]
+    return ["", *markdown_table(("", "nodes", "days", unit.asked, "horizon", "NPV"), rows)]
 
 
 def _told(change: Change | None) -> str:
@@ -134,19 +142,19 @@ def _told(change: Change | None) -> str:
     return f"{_value(change, 'before')} → {_value(change, 'after')}{f', {delta}' if delta else ''}"
 
 
-def _why_text(why: Causes) -> list[str]:
+def _why_text(why: Causes, unit: WorkUnit) -> list[str]:
     if why.reason:
         return ["", f"  Why: {why.reason}"]
     rows = _why_rows(why)
-    columns = [(name, "left" if place < 2 else "") for place, name in enumerate(_WHY)]  # noqa: PLR2004 - two of words
+    columns = [(_named_by(unit, name), "left" if place < 2 else "") for place, name in enumerate(_WHY)]  # noqa: PLR2004 - two of words
     return ["", "  Why", table(columns, rows)] if rows else []
 
 
-def _why_markdown(why: Causes) -> list[str]:
+def _why_markdown(why: Causes, unit: WorkUnit) -> list[str]:
     if why.reason:
         return ["", f"**Why**: {cell(why.reason)}"]
     rows = _why_rows(why)
-    return ["", "**Why**", "", *markdown_table(_WHY, rows, words=2)] if rows else []
+    return ["", "**Why**", "", *markdown_table([_named_by(unit, name) for name in _WHY], rows, words=2)] if rows else []
 
 
 def _why_rows(why: Causes) -> list[list[str]]:

@@ -132,10 +132,11 @@ def book_table(found: Finances) -> Table:
 
 def carbon_table(plan: Plan, found: Finances) -> Table:
     """Return energy and carbon of every option; what is not known is said to be."""
+    tokens = plan.workload.unit_tokens
     return Table(
         columns=(
             "Where and how", "MWh", "t CO2e by the grid", "t CO2e by contracts", "Embodied, t CO2e",
-            f"{capital(plan.workload.unit.asked)}, t CO2e", "g CO2e per million tokens",
+            f"{capital(plan.workload.unit.asked)}, t CO2e", *(["g CO2e per million tokens"] if tokens else []),
         ),
         rows=tuple(
             (
@@ -144,16 +145,16 @@ def carbon_table(plan: Plan, found: Finances) -> Table:
                     Cell(text=thousands(value))
                     for value in (entry.kwh, entry.location_kg, entry.market_kg, entry.embodied_kg, entry.run_kg)
                 ),
-                Cell(
-                    text="unknown"
-                    if entry.grams_per_million_tokens is None
-                    else f"{entry.grams_per_million_tokens:,.4g}"
-                ),
+                *([_grams(entry.grams_per_million_tokens)] if tokens else []),
             )
             for entry in found.carbon
         ),
-        numeric=frozenset(range(1, 7)),
+        numeric=frozenset(range(1, 7 if tokens else 6)),
     )  # fmt: skip
+
+
+def _grams(grams: float | None) -> Cell:
+    return Cell(text="unknown" if grams is None else f"{grams:,.4g}")
 
 
 def carbon_remarks(found: Finances) -> tuple[str, ...]:
