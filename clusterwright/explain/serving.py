@@ -2,6 +2,7 @@
 
 from clusterwright.explain.records import Explanation, Input, exact
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
+from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
 _FACTORS = "catalog/serving_factors.csv"
@@ -99,13 +100,14 @@ def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
             "fixed time + wait for prefills before it + its own prefill + half a decode step, each at the percentile",
             (
                 f"mean {option.mean_first_token_s:.3f} s; {at}: an input of {at} behind a queue at its {at}, with the "
-                f"batch that is exceeded {100 - plan.goals.percentile:g} % of the time: {found.value:.3f} s"
+                f"batch that is exceeded {percent(1 - plan.goals.percentile / 100, digits=1)} of the time: "
+                f"{found.value:.3f} s"
             ),
             f"never less than computing the input at the dense peak: {option.first_token_bound_s * 1e3:.2f} ms",
         ),
         inputs=(
             _input("prefill of a mean input", f"{option.prefill_s * 1e3:.1f} ms", _FACTORS),
-            _input("share of the time that prefills", f"{option.prefill_share * 100:.1f} %", "requests/s × prefill"),
+            _input("share of the time that prefills", percent(option.prefill_share, digits=1), "requests/s × prefill"),
             _input("P95 of inputs", f"{plan.workload.input_tokens_p95:,.0f} tokens"),
             _input("band", f"{found.low:.3f} to {found.high:.3f} s, P10 to P90", _BANDS),
         ),
@@ -200,7 +202,7 @@ def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
                 "requests/s of a replica",
                 f"{made:,.4g}",
                 f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
-                f"{plan.goals.confidence * 100:.0f} % confidence in times and throughput",
+                f"{percent(plan.goals.confidence)} confidence in times and throughput",
             ),
             _input("spare", str(option.spare_replicas), "replicas.spare"),
         ),

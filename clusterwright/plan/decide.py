@@ -29,7 +29,7 @@ from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
-from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkUnit
+from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
 from clusterwright.plan.ways import ranking
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
@@ -114,7 +114,8 @@ def decide(
         for one in (ledger, others_ledger)
         for key, found in bases(one, max_age_s=blueprint.economics.max_price_age).items()
     }
-    unit = engine.workload(blueprint).unit
+    workload = engine.workload(blueprint)
+    unit = workload.unit
     record = partial(_option, engine=engine, costs=costs, refused=refused)
     options = tuple(
         replace(
@@ -137,7 +138,9 @@ def decide(
         options,
         ledger,
         other_options=tuple(
-            _other_option(other, others_options.get(other.key), best_others.get(other.key, (None, ()))[0], engine, unit)
+            _other_option(
+                other, others_options.get(other.key), best_others.get(other.key, (None, ()))[0], engine, workload
+            )
             for other in others
             if _is_priced(other, costs)
         ),
@@ -218,10 +221,10 @@ def _other_option(
     option: Option | None,
     best: Choice | None,
     engine: Engine,
-    unit: WorkUnit,
+    workload: WorkloadSummary,
 ) -> OtherOption:
     """Return the record of another capacity or commitment, with its best size as an option of its own."""
-    late = "" if best is None else too_short(best.resolved, best.point.calendar_days_high, unit)
+    late = "" if best is None else too_short(best.resolved, best.point.calendar_days_high, workload)
     return engine.other_option(
         {
             "key": other.key,

@@ -70,6 +70,14 @@ def test_a_month_of_service_is_rented_for_all_its_hours() -> None:
     assert option.run_usd > option.usd_per_gpu_hour * option.gpus * 730 * 0.99
 
 
+def test_capacity_that_ends_cannot_be_the_answer_of_a_service() -> None:
+    """A capacity block lasts for 182 days at most: it is cheaper on paper, whatever a month of it costs."""
+    block = _chat().alternative("aws/capacity_block")
+    assert block is not None
+    assert not block.ranked
+    assert block.reason == "the service is always on, one capacity block lasts at most 182 days"
+
+
 def test_nodes_hold_the_replicas_of_the_peak_and_the_spare_ones() -> None:
     """Accelerators are those of replicas, spare replicas and idle ones; the peak is 1.5 times the mean."""
     for option in _chat().options:

@@ -12,7 +12,7 @@ from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Choice, Considered, consider, key_of
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import WorkUnit
+from clusterwright.plan.record import WorkloadSummary
 from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.records import COMMITTED_TERMS
 
@@ -142,9 +142,14 @@ def pinned(other: OtherCapacity, choice: Choice) -> tuple[str, ...]:
     return (*other.set_values, *hardware, f"{section}.min_nodes={nodes}", f"{section}.max_nodes={nodes}")
 
 
-def too_short(target: ResolvedTarget, days_high: float, unit: WorkUnit) -> str:
+def too_short(target: ResolvedTarget, days_high: float, workload: WorkloadSummary) -> str:
     """Return why capacity does not last for a unit of work, with the goal's confidence; empty where it does."""
-    capacity = target.capacity
-    if capacity is None or capacity.most_days is None or capacity.lasts(days_high) is not None:
+    capacity, unit = target.capacity, workload.unit
+    if capacity is None or capacity.most_days is None:
+        return ""
+    if workload.always_on:
+        # The next one would have to begin when one ends, for which there is no assurance.
+        return f"the service is always on, one {capacity.name} lasts at most {capacity.most_days} days"
+    if capacity.lasts(days_high) is not None:
         return ""
     return f"the {unit.name} takes up to {days_text(days_high)}, one {capacity.name} lasts at most {capacity.most_days}"

@@ -45,7 +45,7 @@ from clusterwright.sizing.serving.calibration import (
 from clusterwright.sizing.serving.search import Predicted, ServingSize, search
 from clusterwright.sizing.serving.service import Service
 from clusterwright.tco.records import Parameter
-from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
 from clusterwright.workload.transformer import parameters
 
 #: Spot nodes that are taken back, per node and day; the same assumption as for training.
@@ -322,7 +322,7 @@ def _limits(size: ServingSize) -> tuple[str, ...]:
     }
     total = sum(parts.values())
     named = sorted(parts.items(), key=lambda part: -part[1])[:2]
-    return tuple(f"{name} {value / total * 100:.0f} %" for name, value in named if value > 0)
+    return tuple(f"{name} {percent(value / total)}" for name, value in named if value > 0)
 
 
 def _prices(common: Mapping[str, Any], *, outputs: float, inputs: float, at_capacity: float) -> TokenPrices:
