@@ -16,8 +16,8 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.precisions import PRECISIONS
 from clusterwright.catalog.records import Model
 from clusterwright.cli.planning import plan_of
-from clusterwright.outputs.launch import files as launch
 from clusterwright.outputs.launch.fabric import Setting, settings, settings_for, shell_line
+from clusterwright.outputs.training import slurm as launch
 from clusterwright.outputs.training.megatron import argument_groups, save_interval_steps
 from clusterwright.outputs.training.slurm import launch_files, milestone_steps
 from clusterwright.plan.record import TrainingOption, TrainingPlan, training_plan
