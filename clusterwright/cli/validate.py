@@ -52,17 +52,32 @@ def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -
     return EXIT_BAD_INPUT if wrong else EXIT_FINE
 
 
-def calibrate(paths: Sequence[Path], output: Path, *, anew: bool) -> int:
+def calibrate(paths: Sequence[Path], output: Path, *, anew: bool, models: Path | None = None) -> int:
     """Write a calibration from measured runs, files of `clusterwright probe`, or both; return the exit code.
 
-    The effects of runs are those that remain with the measured numbers.
+    The effects of runs are those that remain with the measured numbers. Measurements of serving, told by their header,
+    adjust the engine of serving.
 
     Raises:
         InputError: a file cannot be read, a row of runs is wrong, or a probe says nothing of an accelerator.
     """
     from clusterwright.evidence.probe import file
+    from clusterwright.evidence.serving.measurements import is_serving
     from clusterwright.evidence.training import effects, store
 
+    served = [path for path in paths if is_serving(path)]
+    if served:
+        from clusterwright.cli import validate_serving
+
+        if anew:
+            raise InputError("--anew fits runs of training alone", help=f"leave out --anew, or {served[0].name}")
+        lines, written = validate_serving.calibrate(served, output, models=models)
+        rest = [path for path in paths if path not in served]
+        if not rest:
+            _say_written(lines, written, output)
+            return EXIT_FINE
+        print(fitted("\n".join([*lines, *(f"wrote {entry}" for entry in written)])))  # noqa: T201 - the result
+        paths = rest
     probes = [path for path in paths if file.is_probe(path)]
     tables = [path for path in paths if path not in probes]
     if len(tables) > 1:

@@ -203,16 +203,20 @@ def calibrate(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE.csv", help="measured runs (docs/accuracy.md lists the columns), or files of probe, or both"
+            metavar="FILE.csv",
+            help="measured runs (docs/accuracy.md and docs/serving-accuracy.md list the columns), or files of probe",
         ),
     ],
     output: Output,
     anew: Annotated[bool, typer.Option("--anew", help="fit everything from the file alone, and judge it")] = False,
+    models: Annotated[
+        Path | None, typer.Option("--models", help="models of measured serving that go before the catalogue's")
+    ] = None,
 ) -> None:
-    """Adjust the training engine to runs and probes of your own."""
+    """Adjust the engines to runs and probes of your own."""
     from clusterwright.cli import validate as command
 
-    raise typer.Exit(command.calibrate(runs, output, anew=anew))
+    raise typer.Exit(command.calibrate(runs, output, anew=anew, models=models))
 
 
 def diff(

@@ -55,7 +55,7 @@ def write(
     factors += [
         (level[0], level[1], _NO_FACTOR, "0", "ln", str(count), source, date)
         for level, count in sorted(fitted.rows.items())
-        if level not in fitted.added
+        if level not in fitted.added and level[0] != "pair"
     ]
     tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[str, ...]]]] = {
         factor_table: (FACTOR_COLUMNS, factors),

@@ -5,7 +5,7 @@ row's levels adds to it; additions have normal priors, the wider the more a leve
 with few rows stays with its parents. Student's t noise makes odd rows count less.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -73,6 +73,8 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
         ),
         # Counted, to know which releases were seen; what one adds cannot be told from what its model does.
         "release": (0.0, ()),
+        # What a user's own rows say of one model on one accelerator; published rows leave it to the levels above.
+        "pair": (0.0, ()),
         "format": (0.1, (*_ALL, "expert_efficiency", "expert_bandwidth_share", "expert_layer_s", "layer_s")),
         "framework vendor": (0.15, ("admission_steps", "prefill_layer_s", "first_token_s", "burst_share")),
         "framework load": (0.15, ("admission_steps",)),
@@ -164,11 +166,11 @@ class Linear:
     slopes: Mapping[str, Mapping[str, Array]]
 
 
-def linearise(problem: Problem, at: Mapping[str, Array]) -> Linear:
-    """Return metrics and their slopes in the logarithm of each factor."""
+def linearise(problem: Problem, at: Mapping[str, Array], *, names: Iterable[str] = FITTED) -> Linear:
+    """Return metrics and their slopes in the logarithm of each factor of `names`."""
     values = predict(problem, at)
     slopes: dict[str, dict[str, Array]] = {metric: {} for metric in METRICS}
-    for name in FITTED:
+    for name in names:
         moved = predict(problem, {**at, name: at[name] + _STEP})
         for metric in METRICS:
             slope = (moved[metric] - values[metric]) / _STEP

@@ -96,6 +96,16 @@ def read_measurements(
     )
 
 
+def is_serving(path: Path) -> bool:
+    """Return whether the header of a CSV file is of a kind that is read here; False where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            columns = next(csv.reader(file), [])
+    except (OSError, ValueError, csv.Error):
+        return False
+    return any(all(column in columns for column in needed) for needed in _KINDS.values())
+
+
 def _workloads() -> dict[str, Workload]:
     with (assets.root() / "catalog" / "serving_workloads.csv").open(encoding="utf-8", newline="") as file:
         return {

@@ -5,6 +5,7 @@ adds to its logarithm.
 """
 
 import csv
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from clusterwright import assets
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Array
+from clusterwright.sizing.hardware.calibration import FOLDER_VARIABLE
 from clusterwright.sizing.serving.columns import Factors
 from clusterwright.sizing.serving.configuration import Configuration, format_of
 from clusterwright.workload.inference import NamedModel
@@ -100,6 +102,7 @@ def levels_of(row: Configuration) -> tuple[Level, ...]:
         ("generation format", f"{accelerator.generation}|{bits}"),
         ("architecture", architecture),
         ("model", model.name),
+        ("pair", f"{model.name}|{accelerator.id}"),
     ]
     if row.release:
         found.append(("release", row.release))
@@ -288,12 +291,20 @@ class Calibration(CalibratedPairs):
 
 
 def load_calibration(folder: Path | None = None) -> Calibration:
-    """Return the shipped calibration, or that of a folder.
+    """Return the calibration.
+
+    Args:
+        folder: of its tables; if None, the one that CLUSTERWRIGHT_CALIBRATION names where it has them, else of the
+            shipped ones.
 
     Raises:
         ClusterwrightError: a table is missing or broken.
     """
-    return read_calibration(Calibration, folder or assets.root() / "catalog", subject="serving")
+    if folder is None:
+        own = os.environ.get(FOLDER_VARIABLE)
+        calibrated = own is not None and (Path(own) / table_names("serving")[0]).exists()
+        folder = Path(own) if own and calibrated else assets.root() / "catalog"
+    return read_calibration(Calibration, folder, subject="serving")
 
 
 def table_names(subject: str) -> tuple[str, str, str]:
