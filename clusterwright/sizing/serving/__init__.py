@@ -1,1 +1,1 @@
-"""Memory, step time and latency of serving replicas. Start with `closed_loop`; `simulation` runs single requests."""
+"""Memory, step time and latency of serving replicas. Start with `closed_loop` and `open_loop`."""

@@ -15,6 +15,7 @@ import numpy as np
 from clusterwright.errors import Finding, InputError
 from clusterwright.input_files import read_text
 from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving import service
 
 #: Equally likely lengths that stand for a distribution.
 POINTS = 512
@@ -86,8 +87,7 @@ class Requests:
 def log_normal(*, mean: float, p95: float, most: float = math.inf) -> Lengths:
     """Return lengths that are log-normal with a mean and a P95; all alike where both are equal.
 
-    With `m = exp(mu + s^2 / 2)` and `p95 = exp(mu + z s)`, z = 1.645: `s = z - sqrt(z^2 - 2 ln(p95 / m))`. The lengths
-    keep the mean exactly, within 1 and `most`.
+    The deviation of the logarithm is `service.Lengths.deviation`. The lengths keep the mean, within 1 and `most`.
 
     Args:
         mean: tokens.
@@ -109,7 +109,7 @@ def log_normal(*, mean: float, p95: float, most: float = math.inf) -> Lengths:
         raise InputError(f"a mean of {mean:g} tokens is beyond the longest request, {most:g}", help="give a lower mean")
     if ratio == 1:
         return Lengths(tokens=np.full(1, float(mean)))
-    spread = _P95 - math.sqrt(max(_P95**2 - 2 * math.log(ratio), 0.0))
+    spread = service.Lengths(mean=mean, p95=p95).deviation
     normal = NormalDist()
     shape = np.exp(spread * np.array([normal.inv_cdf((at + 0.5) / POINTS) for at in range(POINTS)]))
     # Scaled so that the mean is kept within the bounds; it grows with the scale, so halving finds it.

@@ -83,6 +83,8 @@ def tabulated(
         most_sequences: that the framework takes at once.
         columns: contexts of the table.
     """
+    # What is cached is a matter of each request.
+    place = replace(place, prefix_share=0.0)
     each = cache_bytes_per_token(model, cache_bytes=place.cache_bytes)
     each = each * cache_copies(model, attention_tp=place.attention_tp)
     free = place.gpus * (factors.cache_fraction * device.hbm_bytes - factors.reserved_bytes)
